@@ -1,0 +1,66 @@
+"""Sparse learning-to-rank: the smallest linear ranking model that ranks as well as the full one.
+
+Names are imported on first use, so that `import sparserank` takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "RankingDataset": "sparserank.data.dataset",
+    "concatenate": "sparserank.data.dataset",
+    "read_letor": "sparserank.data.letor",
+    "write_letor": "sparserank.data.writers",
+    "write_run": "sparserank.data.writers",
+    "write_qrels": "sparserank.data.writers",
+    "read_run": "sparserank.data.writers",
+    "read_qrels": "sparserank.data.writers",
+    "query_folds": "sparserank.data.folds",
+    "fit_scaling": "sparserank.data.scaling",
+    "FeatureScaling": "sparserank.data.scaling",
+    "make_ranking": "sparserank.data.synthetic",
+    "SquaredHinge": "sparserank.losses",
+    "PairwiseObjective": "sparserank.objective",
+    "L1": "sparserank.penalties",
+    "ElasticNet": "sparserank.penalties",
+    "Ridge": "sparserank.penalties",
+    "Lp": "sparserank.penalties",
+    "Log": "sparserank.penalties",
+    "Mcp": "sparserank.penalties",
+    "Scad": "sparserank.penalties",
+    "parse_penalty": "sparserank.penalties",
+    "ProxNewton": "sparserank.solvers",
+    "Fista": "sparserank.solvers",
+    "Reweighted": "sparserank.solvers",
+    "Stop": "sparserank.solvers",
+    "solve": "sparserank.solvers",
+    "alpha_max": "sparserank.path",
+    "fit_path": "sparserank.path",
+    "refit_on_support": "sparserank.path",
+    "PathResult": "sparserank.path",
+    "SparseRanker": "sparserank.rankers",
+    "SparseRankerCV": "sparserank.rankers",
+    "RankSVM": "sparserank.rankers",
+    "evaluate": "sparserank.evaluation",
+    "parse_metric": "sparserank.metrics",
+    "RankingModel": "sparserank.model",
+    "load_model": "sparserank.model",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sparserank' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""`python -m sparserank`."""
+
+from sparserank.cli.app import main
+
+main()

@@ -1,0 +1,207 @@
+"""Compiled passes over X: scores, the loss's sweep and X^T g while a query's rows are in cache.
+
+Losses never see X: a factory compiles each pass around the loss's own sweep. X is dense C-ordered float32/float64 or CSR;
+products are accumulated in float64 whatever the dtype of X. Reassociation (and nothing else of fast-math: NaN and
+infinity survive) lets the dot product vectorise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+sweep = hessian_sweep = None  # placeholders of the templates, see bind
+
+_REASSOCIATE = {"reassoc", "contract"}
+
+
+@njit(cache=True, nogil=True, fastmath=_REASSOCIATE)
+def _dot(row, w):
+    total = 0.0
+    for j in range(len(w)):
+        total += row[j] * w[j]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def dense_scores(X, w, scores):
+    """scores = X w."""
+    for i in range(X.shape[0]):
+        scores[i] = _dot(X[i], w)
+
+
+@njit(cache=True, nogil=True)
+def dense_transposed(X, g, out):
+    """out += X^T g, four rows at a time; rows without a gradient are skipped."""
+    d = X.shape[1]
+    row = np.zeros(4, dtype=np.int64)
+    filled = 0
+    for i in range(X.shape[0]):
+        if g[i] != 0.0:
+            row[filled] = i
+            filled += 1
+            if filled == 4:
+                a, b, c, e = row[0], row[1], row[2], row[3]
+                ga, gb, gc, ge = g[a], g[b], g[c], g[e]
+                for j in range(d):
+                    out[j] += (ga * X[a, j] + gb * X[b, j]) + (gc * X[c, j] + ge * X[e, j])
+                filled = 0
+    for k in range(filled):
+        i = row[k]
+        for j in range(d):
+            out[j] += g[i] * X[i, j]
+
+
+@njit(cache=True, nogil=True)
+def sparse_scores(data, indices, indptr, lo, hi, w, scores):
+    """scores = X[lo:hi] w for CSR."""
+    for i in range(lo, hi):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * w[indices[k]]
+        scores[i - lo] = total
+
+
+@njit(cache=True, nogil=True)
+def sparse_transposed(data, indices, indptr, lo, hi, g, out):
+    """out += X[lo:hi]^T g for CSR."""
+    for i in range(lo, hi):
+        if g[i - lo] != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                out[indices[k]] += g[i - lo] * data[k]
+
+
+@cache
+def bind(template: Callable, **functions: Any) -> Callable:
+    """Compile `template` with the given compiled functions in place of its placeholders.
+
+    They go in as globals: a closure over compiled functions is never found again in Numba's disk cache, because the
+    key of such a closure differs from process to process.
+    """
+    module = "_".join(f.__module__.rpartition(".")[2] for f in functions.values())
+    bound = FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
+    bound.__module__, bound.__qualname__ = template.__module__, f"{template.__name__}{module}"
+    return njit(cache=True, nogil=True)(bound)
+
+
+def make_dense_pass(sweep):
+    return bind(_dense_pass, sweep=sweep)
+
+
+def make_sparse_pass(sweep):
+    return bind(_sparse_pass, sweep=sweep)
+
+
+def make_weighted_columns(hessian_sweep):
+    return bind(_weighted_columns, hessian_sweep=hessian_sweep)
+
+
+def _dense_pass(X, w, query_ptr, first, last, query_scale, levels, n_levels, table, order, scores, gradient):
+    """Scaled loss of queries first..last - 1; adds X^T g to `gradient`, writes `scores` (of queries with pairs), corrects `order`."""
+    value = 0.0
+    longest = 0
+    for q in range(first, last):
+        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
+    buffer = np.empty(longest)
+    for q in range(first, last):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        if n_levels[q] < 2 or query_scale[q] == 0.0:
+            continue
+        s = scores[lo:hi]
+        dense_scores(X[lo:hi], w, s)
+        g = buffer[: hi - lo]
+        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g)
+        for i in range(hi - lo):
+            g[i] *= query_scale[q]
+        dense_transposed(X[lo:hi], g, gradient)
+    return value
+
+
+def _sparse_pass(
+    data, indices, indptr, w, query_ptr, first, last, query_scale, levels, n_levels, table, order, scores, gradient
+):
+    """The same for CSR rows."""
+    value = 0.0
+    longest = 0
+    for q in range(first, last):
+        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
+    buffer = np.empty(longest)
+    for q in range(first, last):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        if n_levels[q] < 2 or query_scale[q] == 0.0:
+            continue
+        s = scores[lo:hi]
+        sparse_scores(data, indices, indptr, lo, hi, w, s)
+        g = buffer[: hi - lo]
+        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g)
+        for i in range(hi - lo):
+            g[i] *= query_scale[q]
+        sparse_transposed(data, indices, indptr, lo, hi, g, gradient)
+    return value
+
+
+def _weighted_columns(Z, query_ptr, queries, query_scale, scores, levels, n_levels, table, order, out):
+    """out = W Z for the given queries whose documents fill the rows of Z in order; W includes the query scale."""
+    at = 0
+    for q in queries:
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        rows = out[at : at + hi - lo]
+        if query_scale[q] == 0.0 or n_levels[q] < 2:
+            for i in range(hi - lo):
+                for f in range(rows.shape[1]):
+                    rows[i, f] = 0.0
+        else:
+            hessian_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, order[lo:hi], Z[at : at + hi - lo], rows)
+            for i in range(hi - lo):
+                for f in range(rows.shape[1]):
+                    rows[i, f] *= query_scale[q]
+        at += hi - lo
+
+
+@njit(cache=True, nogil=True)
+def dense_pair_norms(X, query_ptr, first, last, query_scale, levels, n_levels, table, out):
+    """out[j] += sum over queries of scale * sum over pairs of t (x_ij - x_jj)^2, features centred at a document of the query.
+
+    Per level: count, sum and sum of squares; pairs of levels are then closed forms. Without a table the lower levels are
+    accumulated into one.
+    """
+    d = X.shape[1]
+    for q in range(first, last):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        K = n_levels[q]
+        if K < 2 or query_scale[q] == 0.0:
+            continue
+        count = np.zeros(K)
+        sums = np.zeros((K, d))
+        squares = np.zeros((K, d))
+        for i in range(lo, hi):
+            level = levels[i]
+            count[level] += 1.0
+            for j in range(d):
+                x = np.float64(X[i, j]) - np.float64(X[lo, j])
+                sums[level, j] += x
+                squares[level, j] += x * x
+        if table.shape[0] > 0:
+            for a in range(K):
+                for b in range(a):
+                    weight = query_scale[q] * table[a, b]
+                    if weight != 0.0 and count[a] > 0 and count[b] > 0:
+                        for j in range(d):
+                            out[j] += weight * (
+                                count[b] * squares[a, j] + count[a] * squares[b, j] - 2.0 * sums[a, j] * sums[b, j]
+                            )
+        else:
+            for a in range(1, K):
+                c = count[a - 1]
+                for j in range(d):
+                    out[j] += query_scale[q] * (
+                        c * squares[a, j] + count[a] * squares[a - 1, j] - 2.0 * sums[a, j] * sums[a - 1, j]
+                    )
+                    sums[a, j] += sums[a - 1, j]
+                    squares[a, j] += squares[a - 1, j]
+                count[a] += c

@@ -1,0 +1,76 @@
+"""Entry point: commands, errors as one sentence, exit codes 0 / 1 / 2 for done / failed / misuse."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import typer
+
+from sparserank import __version__
+from sparserank.cli import demo, evaluate, fit, inspect, predict, select
+from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
+
+app = typer.Typer(
+    name="sparserank",
+    help="Sparse learning-to-rank: the smallest linear ranking model that ranks as well as the full one.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sparserank {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Sparse learning-to-rank."""
+
+
+app.command("select", help=select.HELP)(select.select)
+app.command("fit", help=fit.HELP)(fit.fit)
+app.command("predict", help=predict.HELP)(predict.predict)
+app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)
+app.command("inspect", help=inspect.HELP)(inspect.inspect)
+app.command("demo", help=demo.HELP)(demo.demo)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
+    if issubclass(category, ConvergenceWarning | DataWarning):
+        print(f"warning: {message}", file=sys.stderr)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("always", ConvergenceWarning)
+    warnings.simplefilter("always", DataWarning)
+    warnings.showwarning = _show_warning
+    try:
+        app()
+    except SparserankError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        print(f"error: {error.filename or 'input/output'}: {error.strerror or error}.", file=sys.stderr)
+        sys.exit(1)
+    except MemoryError:
+        print("error: out of memory; use fewer threads (--threads 1) or a machine with more memory.", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""`sparserank evaluate`: metrics of models, runs or score files, compared."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.screen import number, slow_start_note, table
+
+HELP = """Evaluate one or several systems on judged documents: means, intervals, paired tests, Holm correction.
+
+A system is a model file (.json), a TREC run (.run) or a file with one score per line in file order. The first is the one that
+the others are tested against.
+
+[bold]Examples[/bold]
+
+  sparserank evaluate test.txt --system run/model.json --metric ndcg@10 --metric map
+
+  sparserank evaluate test.txt --system sparse.json --system dense.json --system bm25.run --convention letor4
+
+  sparserank evaluate test.txt --system run/model.json --format csv
+"""
+
+
+def evaluate(
+    data: Annotated[list[Path], typer.Argument(help="LETOR files with judgments.", show_default=False)],
+    system: Annotated[
+        list[Path], typer.Option("--system", help="Model, TREC run or score file; may be repeated.", show_default=False)
+    ],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Metric; may be repeated. [default: ndcg@10, map]", show_default=False),
+    ] = None,
+    convention: opt.Convention = "default",
+    format: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
+    n_features: opt.NFeatures = None,
+    missing: opt.Missing = None,
+    index_base: opt.IndexBase = 1,
+    unjudged: opt.Unjudged = "error",
+) -> None:
+    from sparserank.data.letor import read_letor
+    from sparserank.evaluation import evaluate as compare
+    from sparserank.metrics import parse_convention, parse_metric
+    from sparserank.model import load_model
+
+    rules = opt.parsed("--convention", parse_convention, convention)
+    metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
+    opt.require(format in WRITERS, "--format", f"must be one of {', '.join(WRITERS)}; got {format!r}.")
+    opt.require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
+    models = {path: load_model(path) for path in system if path.suffix == ".json"}
+    widths = {m.n_features for m in models.values()}
+    width = n_features or (max(widths) if widths else None)
+    with slow_start_note():
+        judged = read_letor(data, width, missing=missing, index_base=index_base, unjudged=unjudged)
+    scores = {
+        str(path): models[path].score_dataset(judged) if path in models else _scores(path, judged) for path in system
+    }
+    WRITERS[format](compare(scores, judged, metrics).rows(), judged)
+
+
+def _scores(path: Path, data: Any) -> Any:
+    """Scores of a TREC run, or of a plain file with one score per line."""
+    import numpy as np
+
+    from sparserank.data.writers import read_run, run_scores
+    from sparserank.errors import DataFormatError
+
+    if path.suffix == ".run":
+        return run_scores(read_run(path), data, path)
+    try:
+        lines = path.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataFormatError(f"{path}: cannot be read ({error}); expected one score per line.") from error
+    if len(lines) != data.n_docs:
+        raise DataFormatError(
+            f"{path}: {len(lines)} scores for {data.n_docs} documents; give one per line, in file order."
+        )
+    for k, text in enumerate(lines, start=1):
+        try:
+            value = float(text)
+        except ValueError:
+            value = np.nan
+        if not np.isfinite(value):
+            raise DataFormatError(f"{path}:{k}: expected a finite score; got {text!r}.")
+    return np.array(lines, dtype=np.float64)[data.row_index]
+
+
+def _as_table(rows: list[dict[str, Any]], data: Any) -> None:
+    table(
+        f"{data.n_queries} queries, {data.n_docs} documents; 95% intervals; differences to the first system, paired t test",
+        ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
+        [
+            [r["system"], r["metric"], number(r["mean"]), f"[{number(r['low'])}, {number(r['high'])}]",
+             number(r.get("difference"), signed=True),
+             f"[{number(r['difference_low'], signed=True)}, {number(r['difference_high'], signed=True)}]" if "difference" in r else "",
+             number(r.get("p_value")), number(r.get("p_holm"))]
+            for r in rows
+        ],
+    )  # fmt: skip
+
+
+def _as_csv(rows: list[dict[str, Any]], data: Any) -> None:
+    fields = list(dict.fromkeys(key for row in rows for key in row))
+    out = csv.DictWriter(sys.stdout, fields, lineterminator="\n")
+    out.writeheader()
+    out.writerows(rows)
+
+
+def _as_json(rows: list[dict[str, Any]], data: Any) -> None:
+    clean = [{k: None if v != v else v for k, v in row.items()} for row in rows]
+    print(json.dumps(clean, indent=1))
+
+
+WRITERS: dict[str, Callable[[list[dict[str, Any]], Any], None]] = {"table": _as_table, "csv": _as_csv, "json": _as_json}

@@ -1,0 +1,94 @@
+"""`sparserank fit`: one model at one strength."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.screen import slow_start_note, table
+
+HELP = """Fit one model at one penalty strength and save it.
+
+[bold]Examples[/bold]
+
+  sparserank fit train.txt --out model.json
+
+  sparserank fit train.txt --penalty mcp --alpha-ratio 0.1 --out model.json
+
+  sparserank fit train.txt --penalty l1 --k 10 --out model.json
+"""
+
+
+def fit(
+    train: Annotated[list[Path], typer.Argument(help="Training files, LETOR text, plain or gzip.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Model file to write (JSON).", show_default=False)],
+    penalty: Annotated[str, typer.Option("--penalty", help="l1, l0.5, log, mcp, scad, elastic_net, ridge.")] = "l1",
+    alpha: Annotated[
+        float | None, typer.Option("--alpha", help="Strength on the mean-loss scale, for scaled features.")
+    ] = None,
+    alpha_ratio: Annotated[
+        float, typer.Option("--alpha-ratio", help="Strength relative to where the penalty's path starts.")
+    ] = 0.05,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="Take the densest point of the path with at most K features.")
+    ] = None,
+    scaling: Annotated[
+        str, typer.Option("--scaling", help="within-query-std, none, min-max, standard, log-standard, query-min-max.")
+    ] = "within-query-std",
+    tol: Annotated[float, typer.Option("--tol", help="KKT violation to reach, relative to alpha_max.")] = 1e-6,
+    n_features: opt.NFeatures = None,
+    missing: opt.Missing = None,
+    index_base: opt.IndexBase = 1,
+    unjudged: opt.Unjudged = "error",
+    feature_names: opt.FeatureNames = None,
+    threads: opt.Threads = None,
+) -> None:
+    from sparserank.data.scaling import SCALINGS
+    from sparserank.penalties import parse_penalty
+
+    chosen = opt.parsed("--penalty", parse_penalty, penalty)
+    opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
+    opt.require(alpha is None or alpha > 0, "--alpha", f"must be positive; got {alpha}.")
+    opt.require(alpha_ratio > 0, "--alpha-ratio", f"must be positive; got {alpha_ratio}.")
+    opt.require(k is None or alpha is None, "--k", "cannot be combined with --alpha.")
+    opt.require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
+    opt.require(index_base in (0, 1), "--index-base", f"must be 0 or 1; got {index_base}.")
+
+    from sparserank.data.letor import read_letor
+    from sparserank.data.scaling import fit_scaling
+    from sparserank.model import RankingModel
+    from sparserank.rankers import SparseRanker
+
+    with slow_start_note():
+        data = read_letor(
+            train, n_features, missing=missing, index_base=index_base, unjudged=unjudged,
+            feature_names=feature_names, n_threads=threads,
+        )  # fmt: skip
+        fitted = fit_scaling(data, scaling)
+        scaled = fitted.apply(data)
+        ranker = SparseRanker(
+            penalty=chosen, alpha=alpha, alpha_ratio=alpha_ratio, n_features_to_select=k, tol=tol, n_threads=threads
+        ).fit(scaled.X, scaled.relevance, qid=scaled.qid)
+    metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
+    parameters = {"penalty": repr(ranker.penalty_)}
+    model = RankingModel(ranker.coef_.astype(float), tuple(data.feature_names or ()), fitted, parameters, metadata)
+    model.save(out)
+    gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
+    table(
+        f"{chosen.label} on {data.n_queries} queries, {data.n_docs} documents, {ranker.n_pairs_} pairs",
+        ["status", "features", "objective", "kkt violation", "gap", "iterations"],
+        [
+            [
+                ranker.status_,
+                str(len(model.support)),
+                f"{ranker.objective_:.9f}",
+                f"{ranker.kkt_violation_:.1e}",
+                gap,
+                str(ranker.n_iter_),
+            ]
+        ],
+    )
+    print(f"wrote {out}")

@@ -1,0 +1,86 @@
+"""`sparserank inspect`: what a data file or a model file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.screen import slow_start_note, table
+
+HELP = """Show what LETOR files or a model file hold.
+
+[bold]Examples[/bold]
+
+  sparserank inspect train.txt
+
+  sparserank inspect run/model.json
+"""
+
+
+def inspect(
+    files: Annotated[
+        list[Path], typer.Argument(help="LETOR files (read as one set), or one model file.", show_default=False)
+    ],
+    n_features: opt.NFeatures = None,
+    missing: opt.Missing = None,
+    index_base: opt.IndexBase = 1,
+    unjudged: opt.Unjudged = "error",
+    feature_names: opt.FeatureNames = None,
+) -> None:
+    if len(files) == 1 and files[0].suffix == ".json":
+        _model(files[0])
+        return
+    import numpy as np
+
+    from sparserank.data.letor import read_letor
+    from sparserank.losses import SquaredHinge
+
+    opt.require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
+    with slow_start_note():
+        data = read_letor(
+            files, n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names
+        )
+    sizes = np.diff(data.query_ptr)
+    pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
+    labels, counts = np.unique(data.relevance, return_counts=True)
+    shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True)) + (
+        " ..." if len(labels) > 10 else ""
+    )
+    constant = np.array(data.feature_names)[data.constant_features()]
+    table(
+        f"{' '.join(str(f) for f in files)}",
+        ["", ""],
+        [
+            ["documents", str(data.n_docs)],
+            ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],
+            ["queries without a preferred pair", str(int((pairs == 0).sum()))],
+            ["preferred pairs", f"{pairs.sum():.0f}"],
+            ["labels", shown],
+            ["features", f"{data.n_features} ({'sparse' if data.is_sparse else 'dense'})"],
+            [
+                "constant within every query",
+                f"{len(constant)}" + (f": {', '.join(constant[:20])}" if len(constant) else ""),
+            ],
+            ["document ids", "yes" if data.docid is not None else "no"],
+        ],
+    )
+
+
+def _model(path: Path) -> None:
+    from sparserank.model import load_model
+
+    model = load_model(path)
+    facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())
+    table(
+        f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
+        ["feature", "index", "weight", "center", "scale", "weight on raw values"],
+        [
+            [model.feature_names[j], str(j + 1), f"{model.coef[j]:.6g}", f"{model.scaling.center[j]:.6g}", f"{model.scaling.scale[j]:.6g}",
+             "-" if model.scaling.logarithmic or model.scaling.per_query else f"{model.coef[j] / model.scaling.scale[j]:.6g}"]
+            for j in sorted(model.support, key=lambda j: -abs(model.coef[j]))
+        ],
+    )  # fmt: skip
+    print(facts)

@@ -1,0 +1,52 @@
+"""`sparserank predict`: scores or a TREC run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.screen import slow_start_note
+
+HELP = """Score documents with a saved model: one score per line in file order, or a TREC run.
+
+[bold]Examples[/bold]
+
+  sparserank predict run/model.json test.txt > scores.txt
+
+  sparserank predict run/model.json test.txt --run test.run
+"""
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file of select or fit.", show_default=False)],
+    data: Annotated[list[Path], typer.Argument(help="LETOR files to score.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--out", help="File for the scores; default standard output.")] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Write a TREC run (qid Q0 docno rank score tag) instead.")
+    ] = None,
+    missing: opt.Missing = None,
+    index_base: opt.IndexBase = 1,
+    unjudged: opt.Unjudged = "zero",
+) -> None:
+    from sparserank.data.letor import read_letor
+    from sparserank.data.writers import write_run
+    from sparserank.files import atomic_write
+    from sparserank.model import load_model
+
+    opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
+    loaded = load_model(model)
+    with slow_start_note():
+        documents = read_letor(data, loaded.n_features, missing=missing, index_base=index_base, unjudged=unjudged)
+    scores = loaded.score_dataset(documents)
+    if run is not None:
+        write_run(documents, scores, run)
+        return
+    lines = "".join(f"{float(s)!r}\n" for s in documents.to_input_order(scores))
+    if out is None:
+        print(lines, end="")
+    else:
+        with atomic_write(out) as stream:
+            stream.write(lines)

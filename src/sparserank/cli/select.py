@@ -1,0 +1,296 @@
+"""`sparserank select`: the main job."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.screen import note, number, progress_bar, slow_start_note, table
+
+HELP = """Select the smallest ranking model that ranks as well as the best.
+
+Reads LETOR files, fits a path of models for every penalty, estimates the quality of every point out of fold, chooses the
+smallest model that is not worse than the best by more than a margin, compares it on test queries with the dense model and
+the best single feature, and writes everything to a directory. Killed runs resume when started again.
+
+[bold]Examples[/bold]
+
+  sparserank select train.txt --valid vali.txt --test test.txt --out run
+
+  sparserank select S1.txt.gz S2.txt.gz S3.txt.gz --valid S4.txt.gz --test S5.txt.gz --penalty l1 --penalty mcp --k 10 --out run
+
+  sparserank select train.txt --scaling log-standard --metric map --margin 0.02 --out run
+
+  sparserank select train.txt --valid vali.txt --protocol holdout --convention letor4 --out run
+"""
+
+MODEL = "Models"
+CHOICE = "Choice"
+DEFAULT_PENALTIES = ["l1", "log", "mcp"]
+
+
+def select(
+    train: Annotated[list[Path], typer.Argument(help="Training files, LETOR text, plain or gzip.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Directory for results.", show_default=False)],
+    valid: Annotated[list[Path] | None, typer.Option("--valid", help="Validation file; may be repeated.")] = None,
+    test: Annotated[
+        list[Path] | None, typer.Option("--test", help="Test file; may be repeated. Used for the comparison only.")
+    ] = None,
+    penalty: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--penalty",
+            help="l1, l0.5, log, mcp, scad, elastic_net, or with parameters: 'mcp(gamma=2.0)'; may be repeated. "
+            "[default: l1, log, mcp]",
+            rich_help_panel=MODEL,
+            show_default=False,
+        ),
+    ] = None,
+    scaling: Annotated[
+        str,
+        typer.Option(
+            "--scaling",
+            help="within-query-std, none, min-max, standard, log-standard (signed log1p first), query-min-max.",
+            rich_help_panel=MODEL,
+        ),
+    ] = "within-query-std",
+    n_alphas: Annotated[
+        int, typer.Option("--n-alphas", min=2, help="Points on each path.", rich_help_panel=MODEL)
+    ] = 50,
+    alpha_min_ratio: Annotated[
+        float,
+        typer.Option("--alpha-min-ratio", help="Last alpha of a path relative to the first.", rich_help_panel=MODEL),
+    ] = 3e-3,
+    tol: Annotated[
+        float, typer.Option("--tol", help="KKT violation to reach, relative to alpha_max.", rich_help_panel=MODEL)
+    ] = 1e-5,
+    pair_weights: Annotated[
+        str, typer.Option("--pair-weights", help="pair (every pair counts the same) or query.", rich_help_panel=MODEL)
+    ] = "pair",
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Refit the chosen features without sparsity penalty.", rich_help_panel=MODEL)
+    ] = False,
+    metric: Annotated[str, typer.Option("--metric", help="Metric of choice.", rich_help_panel=CHOICE)] = "ndcg@10",
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--also",
+            help="Further metrics to report. [default: map, ndcg@5]",
+            rich_help_panel=CHOICE,
+            show_default=False,
+        ),
+    ] = None,
+    convention: opt.Convention = "default",
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            help="cv (out of fold over train and validation) or holdout (validation only).",
+            rich_help_panel=CHOICE,
+        ),
+    ] = "cv",
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Folds of the cv protocol.", rich_help_panel=CHOICE)] = 5,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the folds.", rich_help_panel=CHOICE)] = 0,
+    margin: Annotated[
+        float,
+        typer.Option(
+            "--margin", help="Loss that still counts as equally good, relative to the best.", rich_help_panel=CHOICE
+        ),
+    ] = 0.01,
+    k: Annotated[
+        int | None,
+        typer.Option("--k", min=1, help="Take the best model of at most K features.", rich_help_panel=CHOICE),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", help="Take the best model of at most this total cost.", rich_help_panel=CHOICE),
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            "--costs",
+            help="File with one feature cost per line; costs also weight the penalty.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
+    baseline_feature: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline-feature",
+            help="Feature that holds the score in use today, for the comparison.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
+    n_features: opt.NFeatures = None,
+    missing: opt.Missing = None,
+    index_base: opt.IndexBase = 1,
+    unjudged: opt.Unjudged = "error",
+    feature_names: opt.FeatureNames = None,
+    allow_overlap: Annotated[
+        bool,
+        typer.Option(
+            "--allow-overlap",
+            help="Accept a query id in two of train, validation and test.",
+            rich_help_panel=opt.READING,
+        ),
+    ] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard what --out already holds.")] = False,
+    threads: opt.Threads = None,
+) -> None:
+    from sparserank.data.scaling import SCALINGS
+    from sparserank.metrics import parse_convention, parse_metric
+    from sparserank.penalties import parse_penalty
+
+    chosen_penalties = [opt.parsed("--penalty", parse_penalty, p) for p in penalty or DEFAULT_PENALTIES]
+    opt.require(
+        not any(p.smooth_at_zero for p in chosen_penalties),
+        "--penalty",
+        "ridge selects no features; it is always fitted as the dense reference.",
+    )
+    labels = [p.label for p in chosen_penalties]
+    opt.require(len(set(labels)) == len(labels), "--penalty", "names the same penalty twice.")
+    opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
+    opt.require(protocol in ("cv", "holdout"), "--protocol", f"must be cv or holdout; got {protocol!r}.")
+    opt.require(pair_weights in ("pair", "query"), "--pair-weights", f"must be pair or query; got {pair_weights!r}.")
+    opt.require(0 <= margin < 1, "--margin", f"must lie in [0, 1); got {margin}.")
+    opt.require(0 < alpha_min_ratio < 1, "--alpha-min-ratio", f"must lie in (0, 1); got {alpha_min_ratio}.")
+    opt.require(tol > 0, "--tol", f"must be positive; got {tol}.")
+    opt.require(k is None or budget is None, "--budget", "cannot be combined with --k.")
+    opt.require(budget is None or costs is not None, "--budget", "needs --costs.")
+    opt.require(protocol == "cv" or valid is not None, "--protocol", "holdout needs --valid.")
+    opt.require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
+    opt.require(index_base in (0, 1), "--index-base", f"must be 0 or 1; got {index_base}.")
+    rules = opt.parsed("--convention", parse_convention, convention)
+    metrics = [
+        opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in [metric, *(also or ["map", "ndcg@5"])]
+    ]
+    opt.require(
+        metrics[0].higher_is_better, "--metric", "must be one where higher is better; report others with --also."
+    )
+
+    from dataclasses import replace
+
+    from sparserank import __version__
+    from sparserank.data.letor import read_letor
+    from sparserank.reports.files import write_results
+    from sparserank.selection.inputs import check_overlap, read_costs
+    from sparserank.selection.job import SelectionJob, SelectionPlan
+    from sparserank.selection.store import RunDirectory, fingerprint
+    from sparserank.selection.units import PathSettings
+    from sparserank.warmup import load_kernels
+
+    def read(paths: list[Path] | None, width: int | None) -> object:
+        if not paths:
+            return None
+        return read_letor(
+            paths,
+            width,
+            missing=missing,
+            index_base=index_base,
+            unjudged=unjudged,
+            feature_names=feature_names,
+            n_threads=threads,
+        )
+
+    with slow_start_note():
+        train_data = read(train, n_features)
+        width = train_data.n_features  # type: ignore[union-attr]
+        valid_data, test_data = read(valid, width), read(test, width)
+        load_kernels()
+    if not allow_overlap:
+        check_overlap({"train": train_data, "validation": valid_data, "test": test_data})
+    names = train_data.feature_names  # type: ignore[union-attr]
+    if baseline_feature is not None:
+        opt.require(
+            baseline_feature in names, "--baseline-feature", f"names no feature; there are {names[0]} ... {names[-1]}."
+        )
+    cost_list = None if costs is None else read_costs(costs, names)
+    if cost_list is not None:
+        chosen_penalties = [replace(p, weights=cost_list) for p in chosen_penalties]
+    plan = SelectionPlan(
+        tuple(chosen_penalties), metrics[0], tuple(metrics[1:]),
+        PathSettings(scaling, n_alphas, alpha_min_ratio, tol, pair_weights),
+        protocol, folds, seed, margin, 0.95, k, budget, cost_list, refit, baseline_feature,
+    )  # fmt: skip
+    identity = {
+        "sparserank": __version__,
+        "train": fingerprint(train_data),
+        "valid": None if valid_data is None else fingerprint(valid_data),
+        "penalties": [repr(p) for p in chosen_penalties],
+        "settings": repr(plan.settings),
+        "protocol": [protocol, folds, seed],
+        "metrics": sorted(repr(m) for m in plan.metrics),
+    }
+    run = RunDirectory(out, identity, restart=restart)
+    run.log({"event": "start", "command": "select", "train": [str(p) for p in train]})
+    try:
+        with progress_bar("paths") as progress:
+            job = SelectionJob(plan, train_data, valid_data, test_data, run, n_threads=threads, progress=progress)  # type: ignore[arg-type]
+            result = job.execute()
+    except KeyboardInterrupt:
+        note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")
+        os._exit(130)  # threads inside compiled kernels cannot be interrupted; nothing half-written exists
+    written = write_results(result, run.path)
+    _show(result, written)
+
+
+def _show(result: object, written: list[Path]) -> None:
+    from sparserank.selection.job import SelectionResult
+
+    assert isinstance(result, SelectionResult)
+    plan, metric = result.plan, repr(result.plan.metric)
+    where = "out of fold" if plan.protocol == "cv" else "on validation"
+    rows = []
+    for label, path in result.paths.items():
+        if label == "ridge":
+            continue
+        verdict = result.by_penalty[label]
+        worst = float(max(path.kkt_violations)) / path.l1_alpha_max
+        gaps = [g for g in path.gaps if g == g]
+        status = " / ".join(dict.fromkeys(path.statuses))
+        rows.append([
+            label, "-" if verdict is None else str(verdict.candidate.n_features),
+            "-" if verdict is None else number(verdict.candidate.mean),
+            "-" if verdict is None else number(verdict.bound, signed=True),
+            status, f"{worst:.1e}", f"{max(gaps):.1e}" if gaps else "-", number(path.times_s.sum(), 2),
+        ])  # fmt: skip
+    rows.append(["dense RankSVM", str(result.dense.n_features), number(result.dense.mean), "", " / ".join(dict.fromkeys(result.paths["ridge"].statuses)),
+                 f"{float(max(result.paths['ridge'].kkt_violations)) / result.paths['ridge'].l1_alpha_max:.1e}",
+                 f"{float(max(result.paths['ridge'].gaps)):.1e}", number(result.paths["ridge"].times_s.sum(), 2)])  # fmt: skip
+    table(
+        f"Smallest non-inferior model of each penalty ({metric} {where}, {result.n_queries} queries; margin {plan.margin:.1%} of the best)",
+        ["penalty", "features", metric, "loss bound", "path status", "worst kkt", "worst gap", "path s"],
+        rows,
+    )
+    print(result.chosen.sentence(metric))
+    for text in result.notes:
+        print(f"note: {text}")
+    print()
+    table(
+        f"Selected features, and what dropping each costs {where} (weight set to 0, no refit)",
+        ["feature", "weight", *[f"{m!r} cost" for m in plan.metrics], f"95% interval ({metric})"],
+        [
+            [d["feature"], number(d["coef"]), *[number(d[repr(m)]["cost"], signed=True) for m in plan.metrics],
+             f"[{number(d[metric]['low'], signed=True)}, {number(d[metric]['high'], signed=True)}]"]
+            for d in result.drops
+        ],
+    )  # fmt: skip
+    if result.test is not None:
+        table(
+            "Test queries: means with 95% intervals; differences to the chosen model, paired t test, Holm-corrected p",
+            ["system", "metric", "mean", "interval", "difference", "interval", "p (Holm)"],
+            [
+                [r["system"], r["metric"], number(r["mean"]), f"[{number(r['low'])}, {number(r['high'])}]",
+                 number(r.get("difference"), signed=True),
+                 f"[{number(r['difference_low'], signed=True)}, {number(r['difference_high'], signed=True)}]" if "difference" in r else "",
+                 number(r.get("p_holm"))]
+                for r in result.test.rows(plan.confidence)
+            ],
+        )  # fmt: skip
+    if result.constant_features:
+        print(f"constant within every query, never used: {', '.join(result.constant_features)}")
+    print("wrote " + ", ".join(str(p) for p in written))

@@ -1,0 +1,1 @@
+"""Ranking data: container, readers and writers, folds, scaling, synthetic problems."""

@@ -1,0 +1,341 @@
+"""Byte parser for LETOR / SVMlight ranking text. Inputs are read-only; outputs are the named arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+OK = 0
+BAD_LABEL = 1
+MISSING_QID = 2
+BAD_TOKEN = 3
+BAD_INDEX = 4
+INDEX_BELOW_BASE = 5
+REPEATED_INDEX = 6
+BAD_VALUE = 7
+INDEX_ABOVE_LIMIT = 8
+EMPTY_QID = 9
+
+# Slots of the `info` output.
+STATUS, LINE, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX = range(11)
+N_INFO = 11
+
+HUGE = 1.79e308  # Istella writes DBL_MAX, rounded up, for "no value"; it parses to infinity or to DBL_MAX.
+
+_POWERS = 10.0 ** np.arange(23)  # exact in float64 up to 1e22
+
+
+@njit(cache=True, nogil=True)
+def count_lines_and_colons(buf):
+    lines = 0
+    colons = 0
+    for c in buf:
+        lines += c == 10
+        colons += c == 58
+    return lines, colons
+
+
+@njit(cache=True, nogil=True)
+def _number(buf, start, stop):
+    """Value of buf[start:stop] and 0 exact, 1 needs correct rounding elsewhere, 2 not a number, 3 NaN / NULL.
+
+    Exact means: at most 2**53 as integer mantissa and a power of ten of at most 22 (Clinger's fast path).
+    """
+    i = start
+    negative = False
+    if i < stop and (buf[i] == 45 or buf[i] == 43):
+        negative = buf[i] == 45
+        i += 1
+    mantissa = np.uint64(0)
+    digits = 0
+    significant = 0
+    exponent = 0
+    while i < stop and 48 <= buf[i] <= 57:
+        if significant < 19:
+            mantissa = mantissa * np.uint64(10) + np.uint64(buf[i] - 48)
+            significant += mantissa > 0
+        else:
+            exponent += 1
+            significant += 1
+        digits += 1
+        i += 1
+    if i < stop and buf[i] == 46:
+        i += 1
+        while i < stop and 48 <= buf[i] <= 57:
+            if significant < 19:
+                mantissa = mantissa * np.uint64(10) + np.uint64(buf[i] - 48)
+                significant += mantissa > 0
+                exponent -= 1
+            else:
+                significant += 1
+            digits += 1
+            i += 1
+    if digits == 0:
+        return 0.0, _word(buf, i, stop, start)
+    if i < stop and (buf[i] == 101 or buf[i] == 69):
+        i += 1
+        sign = 1
+        if i < stop and (buf[i] == 45 or buf[i] == 43):
+            sign = -1 if buf[i] == 45 else 1
+            i += 1
+        if i == stop:
+            return 0.0, 2
+        power = 0
+        while i < stop and 48 <= buf[i] <= 57:
+            power = min(power * 10 + (buf[i] - 48), 100000)
+            i += 1
+        exponent += sign * power
+    if i != stop:
+        return 0.0, 2
+    if mantissa == 0 and significant == 0:
+        return (-0.0 if negative else 0.0), 0
+    if significant > 19 or mantissa > np.uint64(9007199254740992) or exponent > 22 or exponent < -22:
+        return 0.0, 1
+    value = float(mantissa)
+    value = value * _POWERS[exponent] if exponent >= 0 else value / _POWERS[-exponent]
+    return (-value if negative else value), 0
+
+
+@njit(cache=True, nogil=True)
+def _word(buf, i, stop, start):
+    """3 for nan and NULL (any case), 1 for inf and infinity (resolved with the slow numbers), else 2."""
+    length = stop - i
+    if length == 3 or length == 4 or length == 8:
+        a = buf[i] | 32
+        b = buf[i + 1] | 32
+        c = buf[i + 2] | 32
+        if a == 110 and b == 97 and c == 110 and length == 3:
+            return 3
+        if a == 110 and b == 117 and c == 108 and length == 4 and (buf[i + 3] | 32) == 108 and i == start:
+            return 3
+        if a == 105 and b == 110 and c == 102 and (length == 3 or length == 8):
+            return 1
+    return 2
+
+
+@njit(cache=True, nogil=True)
+def _sort_row(indices, values, lo, hi, slow, n_slow, first_slow):
+    """Insertion sort of one row by index; returns an index that repeats, or -1. Keeps pending slow positions in step."""
+    for a in range(lo + 1, hi):
+        b = a
+        while b > lo and indices[b - 1] > indices[b]:
+            indices[b - 1], indices[b] = indices[b], indices[b - 1]
+            values[b - 1], values[b] = values[b], values[b - 1]
+            for s in range(first_slow, n_slow):
+                if slow[s, 0] == b:
+                    slow[s, 0] = b - 1
+                elif slow[s, 0] == b - 1:
+                    slow[s, 0] = b
+            b -= 1
+        if b > lo and indices[b - 1] == indices[b]:
+            return indices[b]
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _find_docid(buf, start, stop):
+    """Span of X in `docid = X` (any spacing) inside a comment; an empty span when there is none."""
+    i = start
+    while i + 5 <= stop:
+        if (
+            (buf[i] | 32) == 100
+            and (buf[i + 1] | 32) == 111
+            and (buf[i + 2] | 32) == 99
+            and (buf[i + 3] | 32) == 105
+            and (buf[i + 4] | 32) == 100
+        ):
+            j = i + 5
+            while j < stop and (buf[j] == 32 or buf[j] == 9):
+                j += 1
+            if j < stop and (buf[j] == 61 or buf[j] == 58):
+                j += 1
+                while j < stop and (buf[j] == 32 or buf[j] == 9):
+                    j += 1
+                end = j
+                while end < stop and buf[end] != 32 and buf[end] != 9:
+                    end += 1
+                return j, end
+        i += 1
+    return start, start
+
+
+@njit(cache=True, nogil=True)
+def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, rows_line, runs, comments, slow, info):
+    """Parse whole lines of ranking text; stops at the first bad one.
+
+    Parameters
+        buf          (n_bytes,) uint8, ends at a line end or at the end of the file
+        index_base   number of the first feature, 0 or 1
+        index_limit  largest 0-based index allowed, or -1 for no limit
+    Outputs
+        labels (rows,), row_ptr (rows + 1,), indices (values,), values (values,), rows_line (rows,) line in the block from 0,
+        runs (rows, 3): row where a new query id starts and the byte span of the id,
+        comments (rows, 4): byte spans of comment and of docid, info: see the slots above.
+        slow (values + rows, 3): value position and byte span of numbers that need correct rounding; position -1 - row
+        means a label. NaN and NULL are stored as NaN, their first line in info.
+    """
+    n = len(buf)
+    n_slow = 0
+    row = 0
+    filled = 0
+    n_runs = 0
+    line = 0
+    status = OK
+    bad_start = 0
+    bad_stop = 0
+    first_nan = -1
+    max_index = -1
+    run_start = 0
+    run_stop = 0
+    row_ptr[0] = 0
+    pos = 0
+    while pos < n:
+        # One line: [pos, eol), trailing carriage returns and blanks are separators like any other.
+        i = pos
+        while i < n and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
+            i += 1
+        if i >= n:
+            break
+        if buf[i] == 10:
+            pos = i + 1
+            line += 1
+            continue
+        if buf[i] == 35:
+            while i < n and buf[i] != 10:
+                i += 1
+            pos = i + 1
+            line += 1
+            continue
+        # label
+        start = i
+        while i < n and buf[i] > 32 and buf[i] != 35:
+            i += 1
+        value, kind = _number(buf, start, i)
+        if kind >= 2:
+            status, bad_start, bad_stop = BAD_LABEL, start, i
+            break
+        if kind == 1:
+            slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = -1 - row, start, i
+            n_slow += 1
+        labels[row] = value
+        rows_line[row] = line
+        # qid
+        while i < n and (buf[i] == 32 or buf[i] == 9):
+            i += 1
+        start = i
+        while i < n and buf[i] > 32 and buf[i] != 35:
+            i += 1
+        if not (
+            i - start >= 4
+            and buf[start] == 113
+            and buf[start + 1] == 105
+            and buf[start + 2] == 100
+            and buf[start + 3] == 58
+        ):
+            status, bad_start, bad_stop = MISSING_QID, start, i
+            break
+        start += 4
+        if start == i:
+            status, bad_start, bad_stop = EMPTY_QID, start, i
+            break
+        same = n_runs > 0 and i - start == run_stop - run_start
+        if same:
+            for k in range(i - start):
+                if buf[start + k] != buf[run_start + k]:
+                    same = False
+                    break
+        if not same:
+            run_start, run_stop = start, i
+            runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = row, start, i
+            n_runs += 1
+        # features
+        last = -1
+        in_order = True
+        row_first_slow = n_slow
+        row_begin = filled
+        while i < n:
+            while i < n and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
+                i += 1
+            if i >= n or buf[i] == 10 or buf[i] == 35:
+                break
+            start = i
+            index = 0
+            while i < n and 48 <= buf[i] <= 57:
+                index = min(index * 10 + (buf[i] - 48), 1 << 40)
+                i += 1
+            colon = i
+            while i < n and buf[i] > 32 and buf[i] != 35:
+                i += 1
+            if colon == start or colon >= i or buf[colon] != 58 or colon + 1 == i:
+                status, bad_start, bad_stop = BAD_TOKEN, start, i
+                break
+            index -= index_base
+            if index < 0:
+                status, bad_start, bad_stop = INDEX_BELOW_BASE, start, i
+                break
+            if index > 2147483646:
+                status, bad_start, bad_stop = BAD_INDEX, start, i
+                break
+            if index_limit >= 0 and index > index_limit:
+                status, bad_start, bad_stop = INDEX_ABOVE_LIMIT, start, i
+                break
+            value, kind = _number(buf, colon + 1, i)
+            if kind == 2:
+                status, bad_start, bad_stop = BAD_VALUE, colon + 1, i
+                break
+            if kind == 3:
+                value = np.nan
+                if first_nan < 0:
+                    first_nan = line
+            elif kind == 1:
+                slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = filled, colon + 1, i
+                n_slow += 1
+            in_order = in_order and index > last
+            last = index
+            max_index = max(max_index, index)
+            indices[filled] = index
+            values[filled] = value
+            filled += 1
+        if status != OK:
+            break
+        if not in_order:
+            repeated = _sort_row(indices, values, row_begin, filled, slow, n_slow, row_first_slow)
+            if repeated >= 0:
+                status, bad_start, bad_stop = REPEATED_INDEX, repeated + index_base, 0
+                break
+        # comment
+        comments[row, 0] = comments[row, 1] = comments[row, 2] = comments[row, 3] = 0
+        if i < n and buf[i] == 35:
+            start = i + 1
+            while i < n and buf[i] != 10:
+                i += 1
+            stop = i
+            while start < stop and buf[start] <= 32:
+                start += 1
+            while stop > start and buf[stop - 1] <= 32:
+                stop -= 1
+            comments[row, 0], comments[row, 1] = start, stop
+            comments[row, 2], comments[row, 3] = _find_docid(buf, start, stop)
+        pos = i + 1
+        line += 1
+        row += 1
+        row_ptr[row] = filled
+    info[STATUS] = status
+    info[LINE] = line
+    info[SPAN_START] = bad_start
+    info[SPAN_STOP] = bad_stop
+    info[N_ROWS] = row
+    info[N_VALUES] = filled
+    info[N_RUNS] = n_runs
+    info[N_SLOW] = n_slow
+    info[N_LINES] = line
+    info[FIRST_NAN] = first_nan
+    info[MAX_INDEX] = max_index
+
+
+@njit(cache=True, nogil=True)
+def scatter_rows(row_ptr, indices, values, out):
+    """Write CSR rows into the zeroed dense rows of `out`."""
+    for row in range(len(row_ptr) - 1):
+        for k in range(row_ptr[row], row_ptr[row + 1]):
+            out[row, indices[k]] = values[k]

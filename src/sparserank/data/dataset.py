@@ -1,0 +1,235 @@
+"""The query container: documents grouped by query, immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.grouping import group_rows
+from sparserank.errors import DataError
+
+Features = Any  # a float array (n_docs, n_features) or a CSR matrix of that shape
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@dataclass(frozen=True, eq=False)
+class RankingDataset:
+    """Query-document features with relevance, grouped by query.
+
+    Conventions
+        Rows of query `q` are `query_ptr[q]:query_ptr[q + 1]`. The constructor takes rows in any order: queries
+        keep the order of their first row, documents keep their order within the query. `row_index` holds the
+        input position of each stored row, so `to_input_order` puts results back.
+        Arrays are read-only views; nothing is copied when the rows are already grouped.
+
+    Parameters
+        X               (n_docs, n_features) float32/float64 array, anything array-like, or a SciPy sparse matrix (kept as CSR)
+        relevance       (n_docs,) finite numbers; integer grades or reals
+        qid             (n_docs,) ints or strings, any order; None means one query
+        docid           (n_docs,) strings, optional
+        feature_names   n_features unique strings, optional (default f1, f2, ...)
+    Raises
+        DataError       shapes disagree, relevance not finite, X not numeric or not finite, names repeated
+    """
+
+    X: Features
+    relevance: np.ndarray
+    qid: np.ndarray | None = None
+    docid: np.ndarray | None = None
+    feature_names: Sequence[str] | None = None
+    comment: np.ndarray | None = None
+    query_ptr: np.ndarray = field(init=False)
+    query_ids: np.ndarray = field(init=False)
+    row_index: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        X = _as_features(self.X)
+        n_docs, n_features = X.shape
+        relevance = np.asarray(self.relevance)
+        if relevance.shape != (n_docs,):
+            raise DataError(f"relevance must have one value per row of X ({n_docs}); got shape {relevance.shape}.")
+        if relevance.dtype.kind not in "biuf":
+            raise DataError(f"relevance must be numeric; got dtype {relevance.dtype}.")
+        relevance = relevance.astype(np.float64, copy=False)
+        if not np.isfinite(relevance).all():
+            row = int(np.flatnonzero(~np.isfinite(relevance))[0])
+            raise DataError(f"relevance must be finite; row {row} holds {relevance[row]}. Drop or correct that row.")
+        qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else np.asarray(self.qid)
+        if qid.shape != (n_docs,):
+            raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {qid.shape}.")
+        names = _checked_names(self.feature_names, n_features)
+        order, query_ptr, query_ids = group_rows(qid)
+        columns = {"docid": self.docid, "comment": self.comment}
+        for name, column in columns.items():
+            if column is not None:
+                column = np.asarray(column, dtype=object)
+                if column.shape != (n_docs,):
+                    raise DataError(f"{name} must have one value per row of X ({n_docs}); got shape {column.shape}.")
+                columns[name] = column
+        if order is not None:
+            X, relevance, qid = X[order], relevance[order], qid[order]
+            columns = {name: None if c is None else c[order] for name, c in columns.items()}
+        set_field = object.__setattr__
+        set_field(self, "X", X if sp.issparse(X) else _frozen(X))
+        set_field(self, "relevance", _frozen(relevance))
+        set_field(self, "qid", _frozen(qid))
+        set_field(self, "query_ptr", _frozen(query_ptr))
+        set_field(self, "query_ids", _frozen(query_ids))
+        set_field(self, "row_index", _frozen(np.arange(n_docs) if order is None else order))
+        set_field(self, "feature_names", names)
+        for name, column in columns.items():
+            set_field(self, name, None if column is None else _frozen(column))
+
+    @property
+    def n_docs(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_ptr) - 1
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sp.issparse(self.X))
+
+    def __repr__(self) -> str:
+        kind = "csr" if self.is_sparse else "dense"
+        return (
+            f"RankingDataset({self.n_docs} documents, {self.n_queries} queries, "
+            f"{self.n_features} features, {kind} {self.X.dtype})"
+        )
+
+    def to_input_order(self, values: np.ndarray) -> np.ndarray:
+        """Per-document `values` (n_docs,) in the row order that the constructor was given."""
+        out = np.empty_like(values)
+        out[self.row_index] = values
+        return out
+
+    def replace_features(self, X: Features) -> RankingDataset:
+        """The same documents with other feature values of the same shape."""
+        if X.shape != self.X.shape:
+            raise DataError(f"new features must have shape {self.X.shape}; got {X.shape}.")
+        return RankingDataset(X, self.relevance, self.qid, self.docid, self.feature_names, self.comment)
+
+    def take_queries(self, queries: np.ndarray) -> RankingDataset:
+        """The data set of the given query positions, in that order; rows are copied."""
+        queries = np.asarray(queries)
+        if queries.dtype == bool:
+            queries = np.flatnonzero(queries)
+        rows = (
+            np.concatenate([np.arange(self.query_ptr[q], self.query_ptr[q + 1]) for q in queries])
+            if len(queries)
+            else np.empty(0, dtype=np.int64)
+        )
+        return RankingDataset(
+            self.X[rows],
+            self.relevance[rows],
+            self.qid[rows],  # type: ignore[index]
+            None if self.docid is None else self.docid[rows],
+            self.feature_names,
+            None if self.comment is None else self.comment[rows],
+        )
+
+    def constant_features(self) -> np.ndarray:
+        """(n_features,) bool: features that take one value within every query, so no linear ranker can use them."""
+        if self.is_sparse:
+            varying = np.zeros(self.n_features, dtype=bool)
+            csr = self.X
+            for q in range(self.n_queries):
+                block = csr[self.query_ptr[q] : self.query_ptr[q + 1]]
+                low, high = block.min(axis=0).toarray().ravel(), block.max(axis=0).toarray().ravel()
+                varying |= high > low
+            return ~varying
+        if self.n_docs == 0:
+            return np.ones(self.n_features, dtype=bool)
+        starts = self.query_ptr[:-1]
+        low = np.minimum.reduceat(self.X, starts, axis=0)
+        high = np.maximum.reduceat(self.X, starts, axis=0)
+        return ~(high > low).any(axis=0)
+
+
+def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
+    """Several data sets of equal feature count as one; a query id in two of them becomes one query.
+
+    Raises
+        DataError   feature counts differ
+    """
+    counts = {d.n_features for d in datasets}
+    if len(counts) != 1:
+        raise DataError(f"data sets must have the same number of features; got {sorted(counts)}.")
+    sparse = any(d.is_sparse for d in datasets)
+    blocks = [sp.csr_matrix(d.X) if sparse else d.X for d in datasets]
+    columns = {}
+    for name in ("docid", "comment"):
+        parts = [getattr(d, name) for d in datasets]
+        columns[name] = None if any(p is None for p in parts) else np.concatenate(parts)
+    qids = [d.qid for d in datasets if d.qid is not None]
+    if len({q.dtype.kind in "iu" for q in qids}) > 1:
+        qids = [q.astype(str) for q in qids]
+    return RankingDataset(
+        sp.vstack(blocks, format="csr") if sparse else np.concatenate(blocks),
+        np.concatenate([d.relevance for d in datasets]),
+        np.concatenate(qids),
+        columns["docid"],
+        datasets[0].feature_names,
+        columns["comment"],
+    )
+
+
+def _as_features(X: Features) -> Features:
+    """X as C-ordered float32/float64 array or canonical CSR; refuses what is not numeric or not finite."""
+    if sp.issparse(X):
+        csr = sp.csr_matrix(X)
+        if csr.dtype not in (np.float32, np.float64):
+            csr = csr.astype(np.float64)
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        if not np.isfinite(csr.data).all():
+            raise DataError("X must be finite; it holds NaN or infinity. Read the file with a missing policy.")
+        return csr
+    try:
+        dense = np.asarray(X)
+        if dense.dtype not in (np.float32, np.float64):
+            dense = dense.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X must be numeric: {error}.") from error
+    if dense.ndim != 2:
+        raise DataError(f"X must be two-dimensional (n_docs, n_features); got shape {dense.shape}.")
+    dense = np.ascontiguousarray(dense)
+    # A sum is finite only if every term is; it costs one read and no temporary of X's size.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(dense.sum())
+    if suspicious and not np.isfinite(dense).all():
+        row, column = (int(v) for v in np.argwhere(~np.isfinite(dense))[0])
+        raise DataError(
+            f"X must be finite; row {row}, feature {column + 1} holds {dense[row, column]}. "
+            "Read the file with a missing policy, or impute."
+        )
+    return dense
+
+
+def _checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"f{j + 1}" for j in range(n_features))
+    names = tuple(str(n) for n in names)
+    if len(names) != n_features:
+        raise DataError(f"feature_names must hold {n_features} names; got {len(names)}.")
+    if len(set(names)) != len(names):
+        seen: set[str] = set()
+        repeated = next(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+        raise DataError(f"feature_names must be unique; {repeated!r} appears twice.")
+    return names

@@ -1,0 +1,84 @@
+"""Synthetic ranking problems with a known answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+
+
+@dataclass(frozen=True)
+class SyntheticRanking:
+    """A data set and its truth: `support` are the features that made the grades, `coef` their weights."""
+
+    data: RankingDataset
+    support: np.ndarray
+    coef: np.ndarray
+    redundant: np.ndarray
+
+
+def make_ranking(
+    n_queries: int = 100,
+    docs_per_query: int | tuple[int, int] = (10, 40),
+    n_features: int = 50,
+    n_informative: int = 5,
+    n_redundant: int = 5,
+    n_grades: int = 3,
+    grade_shares: tuple[float, ...] | None = None,
+    noise: float = 0.1,
+    query_spread: float = 1.0,
+    seed: int = 0,
+) -> SyntheticRanking:
+    """Documents whose grades come from a sparse linear score plus noise, cut at quantiles.
+
+    Parameters
+        docs_per_query  one length, or (shortest, longest) for uneven lists
+        n_informative   features with a weight: sizes 1 down to 0.5, signs alternating
+        n_redundant     features that copy an informative one with correlation 0.9
+        n_grades        relevance 0..n_grades - 1; by default higher grades are rarer (shares 2^-1, 2^-2, ...)
+        grade_shares    share of each grade, lowest first, instead
+        noise           standard deviation of the score noise relative to that of the clean score
+        query_spread    standard deviation of a per-query shift of every feature, which no ranker can use
+    Returns
+        SyntheticRanking; feature names tell the role: signal_, copy_, noise_
+    Raises
+        DataError       counts that do not fit together
+    """
+    if n_informative < 1 or n_informative + n_redundant > n_features or n_queries < 1 or n_grades < 2:
+        raise DataError(
+            "make_ranking needs n_informative >= 1, n_informative + n_redundant <= n_features, n_queries >= 1, n_grades >= 2."
+        )
+    shortest, longest = (docs_per_query, docs_per_query) if isinstance(docs_per_query, int) else docs_per_query
+    shares = np.array(
+        grade_shares if grade_shares is not None else [0.5**k for k in range(1, n_grades + 1)], dtype=float
+    )
+    if len(shares) != n_grades or (shares <= 0).any() or not 1 <= shortest <= longest:
+        raise DataError("grade_shares must hold n_grades positive shares and docs_per_query lengths >= 1.")
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(shortest, longest + 1, size=n_queries)
+    query = np.repeat(np.arange(n_queries), sizes)
+    X = rng.standard_normal((len(query), n_features))
+    place = rng.permutation(n_features)
+    support, redundant = place[:n_informative], place[n_informative : n_informative + n_redundant]
+    for k, j in enumerate(redundant):
+        X[:, j] = 0.9 * X[:, support[k % n_informative]] + np.sqrt(1 - 0.81) * X[:, j]
+    coef = np.zeros(n_features)
+    coef[support] = np.linspace(1.0, 0.5, n_informative) * np.where(np.arange(n_informative) % 2, -1.0, 1.0)
+    clean = X @ coef
+    score = clean + noise * clean.std() * rng.standard_normal(len(query))
+    cuts = np.quantile(score, np.cumsum(shares / shares.sum())[:-1])
+    relevance = np.searchsorted(cuts, score, side="right")
+    X += query_spread * rng.standard_normal((n_queries, n_features))[query]
+    role = np.full(n_features, "noise", dtype=object)
+    role[support], role[redundant] = "signal", "copy"
+    data = RankingDataset(
+        X,
+        relevance,
+        query + 1,
+        np.array([f"d{i}" for i in range(len(query))], dtype=object),
+        [f"{role[j]}_{j + 1}" for j in range(n_features)],
+    )
+    return SyntheticRanking(data, np.sort(support), coef, np.sort(redundant))

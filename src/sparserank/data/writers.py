@@ -1,0 +1,115 @@
+"""Write LETOR text, TREC runs and qrels; read TREC runs and qrels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataFormatError
+from sparserank.files import atomic_write
+
+
+def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: int = 1) -> None:
+    """Write `label qid:ID index:value ... # comment`; values by shortest exact representation, zeros left out if sparse.
+
+    `read_letor` gives the same data back.
+    """
+    with atomic_write(path) as out:
+        for i in range(data.n_docs):
+            label = data.relevance[i]
+            text = str(int(label)) if label == int(label) else repr(float(label))
+            out.write(f"{text} qid:{data.qid[i]}")  # type: ignore[index]
+            for j, value in _row(data, i):
+                out.write(f" {j + index_base}:{float(value)!r}")
+            comment = data.comment[i] if data.comment is not None else ""
+            if not comment and data.docid is not None and data.docid[i]:
+                comment = f"docid = {data.docid[i]}"
+            out.write(f" #{comment}\n" if comment else "\n")
+
+
+def _row(data: RankingDataset, i: int) -> Iterator[tuple[int, float]]:
+    if sp.issparse(data.X):
+        lo, hi = data.X.indptr[i], data.X.indptr[i + 1]
+        return zip(data.X.indices[lo:hi].tolist(), data.X.data[lo:hi].tolist(), strict=True)
+    return enumerate(data.X[i].tolist())
+
+
+def document_ids(data: RankingDataset) -> np.ndarray:
+    """(n_docs,) the documents' own ids, or 'd' + row number from 1 where they have none."""
+    given = data.docid if data.docid is not None else np.full(data.n_docs, "", dtype=object)
+    return np.array([d or f"d{i + 1}" for d, i in zip(given, data.row_index, strict=True)], dtype=object)
+
+
+def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
+    """TREC run, `qid Q0 docno rank score tag`, ranked by descending score (row order among equals)."""
+    ids = document_ids(data)
+    with atomic_write(path) as out:
+        for q in range(data.n_queries):
+            lo, hi = data.query_ptr[q], data.query_ptr[q + 1]
+            for rank, i in enumerate(lo + np.argsort(-scores[lo:hi], kind="stable"), start=1):
+                out.write(f"{data.query_ids[q]} Q0 {ids[i]} {rank} {float(scores[i])!r} {tag}\n")
+
+
+def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
+    """TREC judgments, `qid 0 docno rel`."""
+    ids = document_ids(data)
+    with atomic_write(path) as out:
+        for i in range(data.n_docs):
+            label = data.relevance[i]
+            out.write(f"{data.qid[i]} 0 {ids[i]} {int(label) if label == int(label) else float(label)!r}\n")  # type: ignore[index]
+
+
+def read_run(path: str | os.PathLike) -> dict[tuple[str, str], float]:
+    """{(qid, docno): score} of a TREC run."""
+    return {(f[0], f[2]): _number(path, line, f[4]) for line, f in _fields(path, 6, "qid Q0 docno rank score tag")}
+
+
+def read_qrels(path: str | os.PathLike) -> dict[tuple[str, str], float]:
+    """{(qid, docno): relevance} of TREC judgments."""
+    return {(f[0], f[2]): _number(path, line, f[3]) for line, f in _fields(path, 4, "qid 0 docno rel")}
+
+
+def run_scores(run: dict[tuple[str, str], float], data: RankingDataset, path: str | os.PathLike = "run") -> np.ndarray:
+    """(n_docs,) scores of a run for the documents of `data`, matched by query and document id.
+
+    Raises
+        DataFormatError   a document of `data` is not in the run
+    """
+    ids = document_ids(data)
+    scores = np.empty(data.n_docs)
+    for i in range(data.n_docs):
+        key = (str(data.qid[i]), str(ids[i]))  # type: ignore[index]
+        if key not in run:
+            raise DataFormatError(
+                f"{path}: document {key[1]} of query {key[0]} is missing; a run must score every document."
+            )
+        scores[i] = run[key]
+    return scores
+
+
+def _fields(path: str | os.PathLike, count: int, layout: str) -> Iterator[tuple[int, list[str]]]:
+    try:
+        with open(path, encoding="utf-8") as lines:
+            for number, text in enumerate(lines, start=1):
+                fields = text.split()
+                if not fields:
+                    continue
+                if len(fields) != count:
+                    raise DataFormatError(f"{path}:{number}: expected '{layout}'; got {text.strip()[:60]!r}.")
+                yield number, fields
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataFormatError(f"{path}: cannot be read ({error}); expected lines '{layout}'.") from error
+
+
+def _number(path: str | os.PathLike, line: int, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise DataFormatError(f"{path}:{line}: expected a finite number; got {text!r}.")
+    return value

@@ -1,0 +1,29 @@
+"""Errors and warnings that users meet; every message says where, what was expected, what was found, what to do."""
+
+
+class SparserankError(Exception):
+    """Base of every error that the command line turns into one sentence."""
+
+
+class DataFormatError(SparserankError, ValueError):
+    """A file that cannot be read; the message names file and line."""
+
+
+class DataError(SparserankError, ValueError):
+    """Data that were read but cannot be used for what was asked."""
+
+
+class ModelFormatError(SparserankError, ValueError):
+    """A model file that cannot be loaded."""
+
+
+class RunDirectoryError(SparserankError, ValueError):
+    """A run directory that cannot be written or resumed."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before its tolerance; the message gives the figures."""
+
+
+class DataWarning(UserWarning):
+    """Data that were accepted but deserve a look."""

@@ -1,0 +1,114 @@
+"""Evaluate one ranking, or compare several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.metrics import Convention, Metric, parse_metrics
+from sparserank.metrics.ranking import RankedLists, rank_lists
+from sparserank.statistics import holm, mean_interval, paired_comparison
+
+DEFAULT_METRICS = ("ndcg@10", "map")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Per-query values of several systems; `rows` is the tidy table.
+
+    values    {system: {metric: (n_queries,)}}
+    baseline  the system that the others are tested against
+    """
+
+    values: dict[str, dict[str, np.ndarray]]
+    baseline: str
+
+    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
+        """One row per metric and system: mean, interval, difference to the baseline with interval, p, Holm-corrected p."""
+        table = []
+        for metric in next(iter(self.values.values())):
+            base = self.values[self.baseline][metric]
+            others = [s for s in self.values if s != self.baseline]
+            paired = {s: paired_comparison(self.values[s][metric], base, confidence) for s in others}
+            corrected = dict(zip(others, holm(np.array([paired[s].p_value for s in others])), strict=True))
+            for system, values in self.values.items():
+                mean, low, high = mean_interval(values[metric], confidence)
+                row: dict[str, Any] = {"metric": metric, "system": system, "mean": mean, "low": low, "high": high}
+                if system in paired:
+                    p = paired[system]
+                    row |= {"difference": p.difference, "difference_low": p.low, "difference_high": p.high}
+                    row |= {"p_value": p.p_value, "p_holm": float(corrected[system])}
+                table.append(row)
+        return table
+
+
+def evaluate(
+    scores: Any,
+    data: RankingDataset,
+    metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
+    *,
+    convention: str | Convention = "default",
+    per_query: bool = False,
+    baseline: str | None = None,
+) -> Any:
+    """Ranking metrics of scores.
+
+    Parameters
+        scores      (n_docs,) in the row order of `data`, or an object with `predict`; or a mapping of names to these
+        metrics     names or Metric objects
+        convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; a prefix in a name wins
+        per_query   return arrays (n_queries,) instead of means
+        baseline    for several systems: the one to test against (default the first)
+    Returns
+        {metric name: mean}, or {metric name: array} with per_query; for a mapping a Comparison: means, intervals,
+        paired tests against the baseline, Holm correction. Means leave out queries that a convention skips.
+        Names are as asked for: with convention='letor4', 'ndcg@10' stays 'ndcg@10'
+    Raises
+        DataError   unknown metric, scores of the wrong length or not finite
+    """
+    parsed = parse_metrics(metrics, convention)
+    names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    labels = [str(n) for n in names]
+    if isinstance(scores, Mapping):
+        if not scores:
+            raise DataError("evaluate needs at least one system.")
+        values = {
+            str(s): dict(zip(labels, per_query_values(_scores_of(v, data), data, parsed), strict=True))
+            for s, v in scores.items()
+        }
+        chosen = baseline if baseline is not None else next(iter(values))
+        if chosen not in values:
+            raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
+        return Comparison(values, chosen)
+    arrays = dict(zip(labels, per_query_values(_scores_of(scores, data), data, parsed), strict=True))
+    if per_query:
+        return arrays
+    return {name: mean_of(values) for name, values in arrays.items()}
+
+
+def mean_of(values: np.ndarray) -> float:
+    """Mean over the queries that have a value."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")
+
+
+def per_query_values(scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
+    """(n_queries,) values for each metric; lists are ranked once per convention."""
+    ranked: dict[Convention, RankedLists] = {}
+    out = []
+    for metric in metrics:
+        if metric.convention not in ranked:
+            ranked[metric.convention] = rank_lists(
+                scores, data.relevance, data.query_ptr, metric.convention, data.docid
+            )
+        out.append(metric.compute(ranked[metric.convention]))
+    return out
+
+
+def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
+    return np.asarray(system.predict(data.X) if hasattr(system, "predict") else system, dtype=np.float64)

@@ -1,0 +1,46 @@
+"""Run one function over all blocks, serially or in threads, and hand the results back in block order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+
+
+@lru_cache(maxsize=8)
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="sparserank")
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS must not start threads of its own inside ours, and its sums must not depend on the machine."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+class BlockExecutor:
+    """Maps a function over blocks; results come in block order, so sums do not depend on the number of threads.
+
+    The function must release the GIL in its heavy part and must not call the executor itself.
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = n_threads or os.cpu_count() or 1
+
+    def map(self, function: Callable[[int], T], n_blocks: int) -> list[T]:
+        if self.n_threads == 1 or n_blocks == 1:
+            return [function(b) for b in range(n_blocks)]
+        return list(_pool(self.n_threads).map(function, range(n_blocks)))

@@ -1,0 +1,128 @@
+"""Pairwise squared hinge of one sorted query with few grades: running sums per grade, no pair is stored.
+
+Conventions
+    scores (m,) float64 and levels (m,) int32 of one query; levels are relevance ranks from 0.
+    order (m,) int32 holds documents by descending score; it comes in as a guess (the last permutation) and is
+    corrected in place. table (K, K) holds the weight of a pair of levels, table[upper, lower].
+    Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw floats,
+    in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay exactly 0.
+    Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sparserank.losses._sorting_kernels import sort_descending
+
+
+@njit(cache=True, nogil=True)
+def sweep(scores, levels, n_levels, table, order, gradient):
+    """Loss of one query; its gradient with respect to the scores is written to `gradient` (m,).
+
+    With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - origin) / 2:
+    linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
+    """
+    m = len(scores)
+    for i in range(m):
+        gradient[i] = 0.0
+    sort_descending(scores, order)
+    origin = scores[order[m // 2]]
+    count = np.zeros(n_levels)
+    total = np.zeros(n_levels)
+    loss = 0.0
+    p = 0
+    for a in range(m):
+        i = order[a]
+        level = levels[i]
+        if level == 0:
+            continue
+        while p < m and scores[i] - scores[order[p]] < 1.0:
+            j = order[p]
+            count[levels[j]] += 1.0
+            total[levels[j]] += scores[j] - origin
+            p += 1
+        c = 0.0
+        t = 0.0
+        for lower in range(level):
+            c += table[level, lower] * count[lower]
+            t += table[level, lower] * total[lower]
+        r = c * (1.0 - (scores[i] - origin)) + t
+        gradient[i] -= 2.0 * r
+        loss += r
+    for level in range(n_levels):
+        count[level] = 0.0
+        total[level] = 0.0
+    p = m - 1
+    for a in range(m - 1, -1, -1):
+        j = order[a]
+        level = levels[j]
+        if level == n_levels - 1:
+            continue
+        while p >= 0 and scores[order[p]] - scores[j] < 1.0:
+            i = order[p]
+            count[levels[i]] += 1.0
+            total[levels[i]] += scores[i] - origin
+            p -= 1
+        c = 0.0
+        t = 0.0
+        for upper in range(level + 1, n_levels):
+            c += table[upper, level] * count[upper]
+            t += table[upper, level] * total[upper]
+        gradient[j] += 2.0 * (c * (1.0 + (scores[j] - origin)) - t)
+    half = 0.0
+    for i in range(m):
+        half += gradient[i] * (scores[i] - origin)
+    return loss + 0.5 * half
+
+
+@njit(cache=True, nogil=True)
+def hessian_sweep(scores, levels, n_levels, table, order, Z, out):
+    """out = W Z for one query: W is the generalised Hessian of the loss in score space, Z and out are (m, k).
+
+    W Z = 2 (count * Z - lower sums - upper sums), count and sums over the active partners of each document.
+    """
+    m, k = Z.shape
+    for i in range(m):
+        for f in range(k):
+            out[i, f] = 0.0
+    sort_descending(scores, order)
+    count = np.zeros(n_levels)
+    sums = np.zeros((n_levels, k))
+    p = 0
+    for a in range(m):
+        i = order[a]
+        level = levels[i]
+        if level == 0:
+            continue
+        while p < m and scores[i] - scores[order[p]] < 1.0:
+            j = order[p]
+            count[levels[j]] += 1.0
+            for f in range(k):
+                sums[levels[j], f] += Z[j, f]
+            p += 1
+        for lower in range(level):
+            weight = 2.0 * table[level, lower]
+            for f in range(k):
+                out[i, f] += weight * (count[lower] * Z[i, f] - sums[lower, f])
+    for level in range(n_levels):
+        count[level] = 0.0
+        for f in range(k):
+            sums[level, f] = 0.0
+    p = m - 1
+    for a in range(m - 1, -1, -1):
+        j = order[a]
+        level = levels[j]
+        if level == n_levels - 1:
+            continue
+        while p >= 0 and scores[order[p]] - scores[j] < 1.0:
+            i = order[p]
+            count[levels[i]] += 1.0
+            for f in range(k):
+                sums[levels[i], f] += Z[i, f]
+            p -= 1
+        for upper in range(level + 1, n_levels):
+            weight = 2.0 * table[upper, level]
+            for f in range(k):
+                out[j, f] += weight * (count[upper] * Z[j, f] - sums[upper, f])

@@ -1,0 +1,63 @@
+"""Sort one query by score, starting from the permutation of the last pass."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def sort_descending(scores, order):
+    """Sort `order` by descending score, ties as they were; linear when the permutation is nearly right."""
+    m = len(order)
+    budget = 12 * m
+    for a in range(1, m):
+        d = order[a]
+        s = scores[d]
+        b = a
+        while b > 0 and scores[order[b - 1]] < s:
+            order[b] = order[b - 1]
+            b -= 1
+        order[b] = d
+        budget -= a - b
+        if budget < 0:
+            _merge_sort(scores, order)
+            return
+
+
+@njit(cache=True, nogil=True)
+def _merge_sort(scores, order):
+    """Stable bottom-up merge sort by descending score, between `order` and a buffer in turn."""
+    m = len(order)
+    buffer = np.empty(m, dtype=np.int32)
+    width = 1
+    in_order = True
+    while width < m:
+        if in_order:
+            _merge_runs(scores, order, buffer, width)
+        else:
+            _merge_runs(scores, buffer, order, width)
+        in_order = not in_order
+        width *= 2
+    if not in_order:
+        for k in range(m):
+            order[k] = buffer[k]
+
+
+@njit(cache=True, nogil=True)
+def _merge_runs(scores, source, target, width):
+    m = len(source)
+    lo = 0
+    while lo < m:
+        mid = min(lo + width, m)
+        hi = min(lo + 2 * width, m)
+        a = lo
+        b = mid
+        for k in range(lo, hi):
+            if a < mid and (b >= hi or scores[source[a]] >= scores[source[b]]):
+                target[k] = source[a]
+                a += 1
+            else:
+                target[k] = source[b]
+                b += 1
+        lo = hi

@@ -1,0 +1,145 @@
+"""Pairwise squared hinge of one sorted query with many or real-valued grades: a Fenwick tree over relevance ranks.
+
+Conventions
+    scores (m,) float64 and levels (m,) int32 of one query; levels are relevance ranks from 0.
+    order (m,) int32 holds documents by descending score; it comes in as a guess (the last permutation) and is
+    corrected in place. `table` is not used: pair weights are 1.
+    Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw floats,
+    in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay exactly 0.
+    Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sparserank.losses._sorting_kernels import sort_descending
+
+
+@njit(cache=True, nogil=True)
+def _add(tree, at, value):
+    i = at + 1
+    while i < len(tree):
+        tree[i] += value
+        i += i & -i
+
+
+@njit(cache=True, nogil=True)
+def _sum_below(tree, at):
+    """Sum over positions 0..at - 1."""
+    total = 0.0
+    i = at
+    while i > 0:
+        total += tree[i]
+        i -= i & -i
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sweep(scores, levels, n_levels, table, order, gradient):
+    """Loss of one query; its gradient with respect to the scores is written to `gradient` (m,).
+
+    With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - origin) / 2:
+    linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
+    """
+    m = len(scores)
+    for i in range(m):
+        gradient[i] = 0.0
+    sort_descending(scores, order)
+    origin = scores[order[m // 2]]
+    count = np.zeros(n_levels + 1)
+    total = np.zeros(n_levels + 1)
+    loss = 0.0
+    p = 0
+    for a in range(m):
+        i = order[a]
+        if levels[i] == 0:
+            continue
+        while p < m and scores[i] - scores[order[p]] < 1.0:
+            j = order[p]
+            _add(count, levels[j], 1.0)
+            _add(total, levels[j], scores[j] - origin)
+            p += 1
+        r = _sum_below(count, levels[i]) * (1.0 - (scores[i] - origin)) + _sum_below(total, levels[i])
+        gradient[i] -= 2.0 * r
+        loss += r
+    for level in range(n_levels + 1):
+        count[level] = 0.0
+        total[level] = 0.0
+    p = m - 1
+    for a in range(m - 1, -1, -1):  # levels reversed, so that a prefix sum is a sum over higher levels
+        j = order[a]
+        above = n_levels - 1 - levels[j]
+        if above == 0:
+            continue
+        while p >= 0 and scores[order[p]] - scores[j] < 1.0:
+            i = order[p]
+            _add(count, n_levels - 1 - levels[i], 1.0)
+            _add(total, n_levels - 1 - levels[i], scores[i] - origin)
+            p -= 1
+        gradient[j] += 2.0 * (_sum_below(count, above) * (1.0 + (scores[j] - origin)) - _sum_below(total, above))
+    half = 0.0
+    for i in range(m):
+        half += gradient[i] * (scores[i] - origin)
+    return loss + 0.5 * half
+
+
+@njit(cache=True, nogil=True)
+def _add_row(count, sums, at, row):
+    i = at + 1
+    while i < len(count):
+        count[i] += 1.0
+        for f in range(len(row)):
+            sums[i, f] += row[f]
+        i += i & -i
+
+
+@njit(cache=True, nogil=True)
+def _add_partners(count, sums, at, row, out):
+    """out += 2 (count * row - sums) over positions 0..at - 1."""
+    i = at
+    while i > 0:
+        for f in range(len(row)):
+            out[f] += 2.0 * (count[i] * row[f] - sums[i, f])
+        i -= i & -i
+
+
+@njit(cache=True, nogil=True)
+def hessian_sweep(scores, levels, n_levels, table, order, Z, out):
+    """out = W Z for one query: W is the generalised Hessian of the loss in score space, Z and out are (m, k).
+
+    W Z = 2 (count * Z - lower sums - upper sums), count and sums over the active partners of each document.
+    """
+    m, k = Z.shape
+    for i in range(m):
+        for f in range(k):
+            out[i, f] = 0.0
+    sort_descending(scores, order)
+    count = np.zeros(n_levels + 1)
+    sums = np.zeros((n_levels + 1, k))
+    p = 0
+    for a in range(m):
+        i = order[a]
+        if levels[i] == 0:
+            continue
+        while p < m and scores[i] - scores[order[p]] < 1.0:
+            j = order[p]
+            _add_row(count, sums, levels[j], Z[j])
+            p += 1
+        _add_partners(count, sums, levels[i], Z[i], out[i])
+    for level in range(n_levels + 1):
+        count[level] = 0.0
+        for f in range(k):
+            sums[level, f] = 0.0
+    p = m - 1
+    for a in range(m - 1, -1, -1):
+        j = order[a]
+        above = n_levels - 1 - levels[j]
+        if above == 0:
+            continue
+        while p >= 0 and scores[order[p]] - scores[j] < 1.0:
+            i = order[p]
+            _add_row(count, sums, n_levels - 1 - levels[i], Z[i])
+            p -= 1
+        _add_partners(count, sums, above, Z[j], out[j])

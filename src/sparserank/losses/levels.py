@@ -1,0 +1,76 @@
+"""Relevance as ranks from 0, the form in which pair sweeps take it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.errors import DataError
+
+MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
+
+
+@dataclass(frozen=True)
+class RelevanceLevels:
+    """levels (n_docs,) int32, n_levels (n_queries,) int64, table (K, K) pair weights or (0, 0) for the tree."""
+
+    levels: np.ndarray
+    n_levels: np.ndarray
+    table: np.ndarray
+
+
+def relevance_levels(
+    relevance: np.ndarray, query_ptr: np.ndarray, grade_pair_weights: np.ndarray | None = None
+) -> RelevanceLevels:
+    """Rank the grades: within each query, or over all grades 0..K-1 when a K x K weight table is given.
+
+    Parameters
+        grade_pair_weights  (K, K), entry [a, b] >= 0 weighs a pair of grades a > b; relevance must then be integers in 0..K-1
+    Raises
+        DataError           relevance outside the table, table not square, not finite or negative
+    """
+    n_queries = len(query_ptr) - 1
+    if grade_pair_weights is not None:
+        table = np.ascontiguousarray(grade_pair_weights, dtype=np.float64)
+        if table.ndim != 2 or table.shape[0] != table.shape[1] or not np.isfinite(table).all() or (table < 0).any():
+            raise DataError("grade_pair_weights must be a square table of finite weights >= 0.")
+        levels = relevance.astype(np.int32)
+        if (levels != relevance).any() or (len(levels) and (levels.min() < 0 or levels.max() >= len(table))):
+            raise DataError(f"with grade_pair_weights, relevance must be integers in 0..{len(table) - 1}.")
+        return RelevanceLevels(levels, np.full(n_queries, len(table), dtype=np.int64), table)
+    # One pass over all queries: sort by (query, relevance), count the steps within each query.
+    sizes = np.diff(query_ptr)
+    query = np.repeat(np.arange(n_queries), sizes)
+    by_grade = np.lexsort((relevance, query))
+    graded = relevance[by_grade]
+    step = np.zeros(len(relevance), dtype=np.int64)
+    step[1:] = graded[1:] > graded[:-1]
+    step[query_ptr[:-1]] = 0
+    climbed = np.cumsum(step)
+    ranks = climbed - np.repeat(climbed[query_ptr[:-1]], sizes)
+    levels = np.empty(len(relevance), dtype=np.int32)
+    levels[by_grade] = ranks
+    n_levels = np.zeros(n_queries, dtype=np.int64) if len(levels) == 0 else ranks[query_ptr[1:] - 1] + 1
+    most = int(n_levels.max(initial=1))
+    table = np.ones((most, most)) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
+    return RelevanceLevels(levels, n_levels, table)
+
+
+def pair_totals(lv: RelevanceLevels, query_ptr: np.ndarray) -> np.ndarray:
+    """(n_queries,) total pair weight of each query."""
+    n_queries = len(query_ptr) - 1
+    query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
+    width = int(lv.n_levels.max(initial=1))
+    if len(lv.table) == 0 and width > MAX_TABLE_LEVELS:
+        return np.array(
+            [_pairs_of(np.bincount(lv.levels[lo:hi]).astype(float)) for lo, hi in itertools.pairwise(query_ptr)]
+        )
+    counts = np.bincount(query * width + lv.levels, minlength=n_queries * width).reshape(n_queries, width).astype(float)
+    below = np.tril(lv.table[:width, :width], -1)
+    return np.einsum("qa,ab,qb->q", counts, below, counts)
+
+
+def _pairs_of(counts: np.ndarray) -> float:
+    return float((counts[1:] * np.cumsum(counts)[:-1]).sum())

@@ -1,0 +1,63 @@
+"""A metric: one declaration (name, cutoff, convention) and one pure function of ranked lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.metrics.conventions import CONVENTIONS, Convention
+from sparserank.metrics.ranking import RankedLists, rank_lists
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A ranking metric; calling it gives one value per query.
+
+    `metric(scores, relevance, query_ptr)` -> (n_queries,), NaN where the convention skips a query.
+    `repr` is the canonical name ('letor4:ndcg@10') and `parse_metric(repr(m)) == m`.
+    """
+
+    cutoff: int | None = None
+    convention: Convention = CONVENTIONS["default"]
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    source: ClassVar[str]
+    higher_is_better: ClassVar[bool] = True
+    takes_cutoff: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.cutoff is not None and (not isinstance(self.cutoff, int) or self.cutoff < 1):
+            raise DataError(
+                f"{self.name}: cutoff must be an integer >= 1 or None; got {self.cutoff}. Use None for no cutoff."
+            )
+        if self.cutoff is not None and not self.takes_cutoff:
+            raise DataError(f"{self.name} takes no cutoff; got @{self.cutoff}.")
+
+    def __call__(
+        self, scores: np.ndarray, relevance: np.ndarray, query_ptr: np.ndarray, docid: np.ndarray | None = None
+    ) -> np.ndarray:
+        return self.compute(rank_lists(scores, relevance, query_ptr, self.convention, docid))
+
+    def compute(self, lists: RankedLists) -> np.ndarray:
+        """(n_queries,) values of lists already ranked by this metric's convention."""
+        values = self._per_query(lists)
+        if self.convention.empty == "skip":
+            relevant = lists.sum_per_query(self.convention.relevant(lists.relevance).astype(float))
+            values = np.where(relevant > 0, values, np.nan)
+        return values
+
+    def _per_query(self, lists: RankedLists) -> np.ndarray:
+        raise NotImplementedError
+
+    def within_cutoff(self, lists: RankedLists) -> Any:
+        return True if self.cutoff is None else lists.rank <= self.cutoff
+
+    def __repr__(self) -> str:
+        prefix = "" if self.convention.name == "default" else f"{self.convention.name}:"
+        return f"{prefix}{self.name}" + (f"@{self.cutoff}" if self.cutoff is not None else "")
+
+    __str__ = __repr__

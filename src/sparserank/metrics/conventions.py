@@ -1,0 +1,76 @@
+"""What published tools mean by the same metric name: gain, discount, ties, queries without relevant documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.errors import DataError
+
+TIES = ("pessimistic", "file", "docid")
+EMPTY = ("zero", "one", "skip")
+
+
+@dataclass(frozen=True)
+class Convention:
+    """One tool's rules.
+
+    gain        'exp2' (2^rel - 1), 'linear' (rel) or 'letor' (2^rel - 1 for the grades 0..4, any other label 0)
+    discount    'log2' (1 / log2(rank + 1)) or 'letor' (1, 1, 1 / log2(rank) from rank 3)
+    ties        order of equal scores: 'pessimistic' (least relevant first: independent of row order),
+                'file' (row order) or 'docid' (document id descending)
+    empty       value of a query without relevant documents: 'zero', 'one', 'skip' (left out of the mean).
+                It applies to NDCG; the other metrics give 0 there, except 'skip', which applies to all.
+    short_lists 'full' (a cutoff beyond the list uses the whole list), 'zero_ndcg' (NDCG@n is 0 for n > length, P@n is
+                padded) or 'zero' (both are 0): the LETOR scripts 4.0 and 3.0
+    mean_ndcg   whether the tool reports MeanNDCG
+    """
+
+    name: str
+    gain: str = "exp2"
+    discount: str = "log2"
+    ties: str = "pessimistic"
+    empty: str = "zero"
+    short_lists: str = "full"
+    mean_ndcg: bool = True
+
+    def gains(self, relevance: np.ndarray) -> np.ndarray:
+        if self.gain == "linear":
+            return np.maximum(relevance, 0.0)
+        if self.gain == "letor":
+            known = (relevance >= 0) & (relevance <= 4) & (relevance == np.round(relevance))
+            return np.where(known, np.exp2(np.where(known, relevance, 0.0)) - 1.0, 0.0)
+        return np.maximum(np.exp2(relevance) - 1.0, 0.0)
+
+    def relevant(self, relevance: np.ndarray) -> np.ndarray:
+        return (relevance >= 1) & ((relevance <= 4) if self.gain == "letor" else True)
+
+    def discounts(self, longest: int) -> np.ndarray:
+        """(longest,) discount of ranks 1..longest."""
+        rank = np.arange(1, longest + 1, dtype=np.float64)
+        if self.discount == "letor":
+            return 1.0 / np.log2(np.maximum(rank, 2.0))
+        return 1.0 / np.log2(rank + 1.0)
+
+
+CONVENTIONS = {
+    c.name: c
+    for c in (
+        Convention("default"),
+        Convention("letor3", "letor", "letor", "file", "zero", "zero", mean_ndcg=False),
+        Convention("letor4", "letor", "letor", "file", "zero", "zero_ndcg"),
+        Convention("trec", "linear", "log2", "docid", "zero"),
+        Convention("xgboost", "exp2", "log2", "file", "one"),
+        Convention("lightgbm", "exp2", "log2", "file", "one"),
+    )
+}
+
+
+def parse_convention(convention: str | Convention) -> Convention:
+    """A preset by name, or a convention of the caller's own."""
+    if isinstance(convention, Convention):
+        return convention
+    if convention not in CONVENTIONS:
+        raise DataError(f"unknown metric convention {convention!r}; known: {', '.join(CONVENTIONS)}.")
+    return CONVENTIONS[convention]

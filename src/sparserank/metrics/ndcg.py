@@ -1,0 +1,77 @@
+"""Normalised discounted cumulative gain, and LETOR 4.0's mean of it over all cutoffs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.metrics.base import Metric
+from sparserank.metrics.ranking import RankedLists
+
+
+def _ideal_gains(gains: np.ndarray, lists: RankedLists) -> np.ndarray:
+    query = np.repeat(np.arange(len(lists.lengths)), lists.lengths)
+    return gains[np.lexsort((-gains, query))]
+
+
+@dataclass(frozen=True, repr=False)
+class Ndcg(Metric):
+    """Definition: sum of gain * discount over the top `cutoff`, divided by its value for the ideal order.
+
+    Source    Jarvelin and Kekalainen (2002); gain 2^rel - 1 after Burges et al. (2005).
+    """
+
+    name: ClassVar[str] = "ndcg"
+    description: ClassVar[str] = "normalised discounted cumulative gain"
+    source: ClassVar[str] = "Jarvelin and Kekalainen (2002), doi:10.1145/582415.582418"
+
+    def _per_query(self, lists: RankedLists) -> np.ndarray:
+        gains = self.convention.gains(lists.relevance)
+        discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
+        discounts = np.where(self.within_cutoff(lists), discounts, 0.0)
+        dcg = lists.sum_per_query(gains * discounts)
+        ideal = lists.sum_per_query(_ideal_gains(gains, lists) * discounts)
+        without = 1.0 if self.convention.empty == "one" else 0.0
+        values = np.divide(dcg, ideal, out=np.full(len(dcg), without), where=ideal > 0)
+        if self.cutoff is not None and self.convention.short_lists != "full":
+            values = np.where(lists.lengths >= self.cutoff, values, 0.0)
+        return values
+
+
+@dataclass(frozen=True, repr=False)
+class MeanNdcg(Metric):
+    """Definition: (1 / length) * sum over n = 1..length of NDCG@n, per query.
+
+    Source    the LETOR 4.0 evaluation script.
+    """
+
+    name: ClassVar[str] = "mean_ndcg"
+    description: ClassVar[str] = "mean of NDCG@n over all n up to the length of the list"
+    source: ClassVar[str] = "LETOR 4.0 evaluation script"
+    takes_cutoff: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.convention.mean_ndcg:
+            raise DataError(f"{self.convention.name} has no mean_ndcg; use letor4:mean_ndcg.")
+
+    def _per_query(self, lists: RankedLists) -> np.ndarray:
+        gains = self.convention.gains(lists.relevance)
+        discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
+        dcg = _cumulative(gains * discounts, lists)
+        ideal = _cumulative(_ideal_gains(gains, lists) * discounts, lists)
+        without = 1.0 if self.convention.empty == "one" else 0.0
+        return (
+            lists.sum_per_query(np.divide(dcg, ideal, out=np.full(len(dcg), without), where=ideal > 0)) / lists.lengths
+        )
+
+
+def _cumulative(values: np.ndarray, lists: RankedLists) -> np.ndarray:
+    """Running sums that restart at every query."""
+    out = np.empty_like(values)
+    for lo, hi in zip(lists.query_ptr[:-1], lists.query_ptr[1:], strict=True):
+        np.cumsum(values[lo:hi], out=out[lo:hi])
+    return out

@@ -1,0 +1,46 @@
+"""The pairwise error: the share of preferred pairs in the wrong order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sparserank.metrics.base import Metric
+from sparserank.metrics.ranking import RankedLists
+
+
+@dataclass(frozen=True, repr=False)
+class PairwiseError(Metric):
+    """Definition: (pairs in the wrong order + tied pairs / 2) / pairs, per query; 0 for a query without pairs.
+
+    The tie rule of the convention plays no part: tied scores always count 1/2.
+    Source    Pahikkala et al. (2010), equation (1), normalised per query.
+    """
+
+    name: ClassVar[str] = "pairwise_error"
+    description: ClassVar[str] = "share of preferred pairs in the wrong order, ties 1/2"
+    source: ClassVar[str] = "Pahikkala et al. (2010), equation (1)"
+    higher_is_better: ClassVar[bool] = False
+    takes_cutoff: ClassVar[bool] = False
+
+    def _per_query(self, lists: RankedLists) -> np.ndarray:
+        values = np.zeros(len(lists.lengths))
+        for q, (lo, hi) in enumerate(zip(lists.query_ptr[:-1], lists.query_ptr[1:], strict=True)):
+            values[q] = _share_of_discordant(lists.scores[lo:hi], lists.relevance[lo:hi])
+        return values
+
+
+def _share_of_discordant(scores: np.ndarray, relevance: np.ndarray) -> float:
+    """One list: for each grade, documents of lower relevance counted by binary search in their sorted scores."""
+    total = 0.0
+    wrong = 0.0
+    for grade in np.unique(relevance)[1:]:
+        below = np.sort(scores[relevance < grade])
+        upper = scores[relevance == grade]
+        not_above = len(below) - np.searchsorted(below, upper, side="left")  # lower documents scored at least as high
+        above = len(below) - np.searchsorted(below, upper, side="right")
+        wrong += 0.5 * float((not_above + above).sum())
+        total += len(below) * len(upper)
+    return wrong / total if total else 0.0

@@ -1,0 +1,52 @@
+"""Precision at a cutoff and average precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.metrics.base import Metric
+from sparserank.metrics.ranking import RankedLists
+
+
+@dataclass(frozen=True, repr=False)
+class Precision(Metric):
+    """Definition: relevant documents (rel >= 1) among the top `cutoff`, divided by `cutoff`; short lists are padded."""
+
+    name: ClassVar[str] = "p"
+    description: ClassVar[str] = "precision at a cutoff"
+    source: ClassVar[str] = "trec_eval P_k; LETOR evaluation scripts"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cutoff is None:
+            raise DataError("p needs a cutoff; write p@10.")
+
+    def _per_query(self, lists: RankedLists) -> np.ndarray:
+        assert self.cutoff is not None
+        hits = self.convention.relevant(lists.relevance) & self.within_cutoff(lists)
+        values = lists.sum_per_query(hits.astype(float)) / self.cutoff
+        return np.where(lists.lengths >= self.cutoff, values, 0.0) if self.convention.short_lists == "zero" else values
+
+
+@dataclass(frozen=True, repr=False)
+class AveragePrecision(Metric):
+    """Definition: mean over the relevant documents of the list of the precision at their rank; 0 without any.
+
+    With a cutoff, documents below it add 0 and the divisor stays the number of relevant documents.
+    """
+
+    name: ClassVar[str] = "map"
+    description: ClassVar[str] = "average precision (MAP is its mean)"
+    source: ClassVar[str] = "LETOR evaluation scripts; trec_eval map"
+
+    def _per_query(self, lists: RankedLists) -> np.ndarray:
+        relevant = self.convention.relevant(lists.relevance).astype(float)
+        running = np.cumsum(relevant)
+        before = np.repeat(running[lists.query_ptr[:-1]] - relevant[lists.query_ptr[:-1]], lists.lengths)
+        precision = np.where(self.within_cutoff(lists), (running - before) / lists.rank, 0.0)
+        total = lists.sum_per_query(relevant)
+        return np.divide(lists.sum_per_query(precision * relevant), total, out=np.zeros(len(total)), where=total > 0)

@@ -1,0 +1,74 @@
+"""The one place where documents are put in order, and the one tie rule per convention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.metrics.conventions import Convention
+
+
+@dataclass(frozen=True)
+class RankedLists:
+    """Relevance of every document in ranked order, list after list.
+
+    relevance (n_docs,) in ranked order; query_ptr (n_queries + 1,); rank (n_docs,) from 1; lengths (n_queries,);
+    scores (n_docs,) in ranked order.
+    """
+
+    relevance: np.ndarray
+    query_ptr: np.ndarray
+    rank: np.ndarray
+    lengths: np.ndarray
+    scores: np.ndarray
+
+    def sum_per_query(self, values: np.ndarray) -> np.ndarray:
+        """(n_queries,) sums of per-document values; every query has at least one document."""
+        return np.add.reduceat(values, self.query_ptr[:-1]) if len(values) else np.zeros(len(self.lengths))
+
+
+def rank_documents(
+    scores: np.ndarray, relevance: np.ndarray, query_ptr: np.ndarray, ties: str, docid: np.ndarray | None = None
+) -> np.ndarray:
+    """(n_docs,) row numbers, query after query, by descending score.
+
+    Ties: 'pessimistic' puts the less relevant first, so the result does not depend on row order; 'file' keeps row order;
+    'docid' puts the larger document id first (trec_eval), row order where no ids are known.
+    """
+    query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
+    if ties == "pessimistic":
+        return np.lexsort((relevance, -scores, query))
+    if ties == "docid" and docid is not None:
+        _, rank_of_id = np.unique(docid.astype(str), return_inverse=True)
+        return np.lexsort((-rank_of_id.ravel(), -scores, query))
+    return np.lexsort((-scores, query))
+
+
+def rank_lists(
+    scores: np.ndarray,
+    relevance: np.ndarray,
+    query_ptr: np.ndarray,
+    convention: Convention,
+    docid: np.ndarray | None = None,
+) -> RankedLists:
+    """Sort each query once; all metrics of a convention share the result.
+
+    Raises
+        DataError   shapes disagree, or a score is not finite
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    relevance = np.asarray(relevance, dtype=np.float64)
+    query_ptr = np.asarray(query_ptr)
+    if scores.shape != relevance.shape or scores.ndim != 1 or query_ptr[-1] != len(scores):
+        raise DataError(
+            f"scores, relevance and query_ptr must describe the same documents; got {scores.shape}, {relevance.shape} "
+            f"and {query_ptr[-1]} documents in query_ptr."
+        )
+    if not np.isfinite(scores).all():
+        raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has none.")
+    order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
+    lengths = np.diff(query_ptr)
+    rank = np.arange(len(scores)) - np.repeat(query_ptr[:-1], lengths) + 1
+    return RankedLists(relevance[order], query_ptr, rank, lengths, scores[order])

@@ -1,0 +1,246 @@
+"""The only file that multiplies by X: scores = X w, gradient = X^T g, Hessian = X_A^T (W X_A)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank import _pass_kernels as kernels
+from sparserank.errors import DataError
+from sparserank.execution import BlockExecutor, split_queries
+from sparserank.losses import SquaredHinge
+from sparserank.losses.levels import pair_totals
+
+HESSIAN_BLOCK_BYTES = 2 << 20  # two blocks of gathered columns (X_A and W X_A) stay in a second-level cache
+PAIR_WEIGHTS = ("pair", "query")
+
+
+class PairwiseObjective:
+    """Weighted mean of a pairwise loss over all preferred pairs, as a function of the coefficients.
+
+    Conventions
+        f(w) = sum over pairs of v_p h_p(w)^2, sum of v_p = 1. `pair_weights="pair"` gives v_p = 1/P;
+        "query" gives every query with pairs the same total; both are multiplied by `query_weight` and by the loss's
+        grade-pair weights, then normalised. Features that are constant within every query have gradient exactly 0.
+        Solvers see this object only, never X.
+
+    Parameters
+        X             (n_docs, n_features) float32/float64 C-ordered array or CSR, rows grouped by query
+        relevance     (n_docs,) finite
+        query_ptr     (n_queries + 1,) int64
+        query_weight  (n_queries,) finite >= 0, e.g. 0/1 for a fold or counts for a bootstrap sample; default 1
+        n_threads     threads of the pass; None for all cores. The results do not depend on it
+    Raises
+        DataError     no preferred pair has positive weight
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        relevance: np.ndarray,
+        query_ptr: np.ndarray,
+        *,
+        loss: SquaredHinge | None = None,
+        query_weight: np.ndarray | None = None,
+        pair_weights: str = "pair",
+        n_threads: int | None = None,
+    ) -> None:
+        if pair_weights not in PAIR_WEIGHTS:
+            raise DataError(f"pair_weights must be one of {PAIR_WEIGHTS}; got {pair_weights!r}.")
+        self.loss = loss or SquaredHinge()
+        self.is_sparse = bool(sp.issparse(X))
+        self.X = X if self.is_sparse else _read_only(X)
+        self.n_docs, self.n_features = X.shape
+        self.query_ptr = _read_only(query_ptr.astype(np.int64, copy=False))
+        lv = self.loss.levels(relevance, query_ptr)
+        self._levels, self._n_levels = _read_only(lv.levels), _read_only(lv.n_levels)
+        self._table = _read_only(lv.table)
+        self._sweep, self._hessian_sweep = self.loss.sweeps(lv)
+        pairs = pair_totals(lv, self.query_ptr)
+        weight = np.ones(len(pairs)) if query_weight is None else np.asarray(query_weight, dtype=np.float64)
+        if weight.shape != pairs.shape or not np.isfinite(weight).all() or (weight < 0).any():
+            raise DataError(f"query_weight must hold {len(pairs)} finite weights >= 0, one per query.")
+        if pair_weights == "query":
+            weight = np.divide(weight, pairs, out=np.zeros_like(pairs), where=pairs > 0)
+        total = float(weight @ pairs)
+        if total <= 0:
+            raise DataError(
+                f"no preferred pair (n_samples={self.n_docs}): within every query all documents have the same relevance "
+                "(or the query has weight 0); learning to rank needs at least one query with two different grades."
+            )
+        self._scale = _read_only(weight / total)
+        self._pair_share = self._scale * pairs
+        self.pair_weights = pair_weights
+        self.n_pairs = round(float(pairs[weight > 0].sum()))
+        row_bytes = self.X.data.nbytes / max(self.n_docs, 1) * (1.5 if self.is_sparse else 1.0)
+        if not self.is_sparse:
+            row_bytes = self.X.itemsize * self.n_features
+        self._blocks = split_queries(self.query_ptr, row_bytes, minimum_bytes=16.0 * 8 * self.n_features)
+        self._executor = BlockExecutor(n_threads)
+        self._order = np.concatenate(
+            [np.arange(n, dtype=np.int32) for n in np.diff(self.query_ptr)] or [np.empty(0, dtype=np.int32)]
+        )
+        self._scores = np.zeros(self.n_docs)
+        self._scores_of: np.ndarray | None = None
+        self.n_passes = 0
+
+    def value_and_gradient(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """f(w) and its gradient (n_features,), in one pass over X."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        values, gradients = zip(
+            *self._executor.map(lambda b: self._block_pass(b, w), len(self._blocks) - 1), strict=True
+        )
+        gradient = np.sum(gradients, axis=0)
+        gradient[~self.varying] = 0.0
+        self._scores_of = w.copy()
+        self.n_passes += 1
+        return float(sum(values)), gradient
+
+    def _block_pass(self, b: int, w: np.ndarray) -> tuple[float, np.ndarray]:
+        gradient = np.zeros(self.n_features)
+        tail = (
+            w,
+            self.query_ptr,
+            self._blocks[b],
+            self._blocks[b + 1],
+            self._scale,
+            self._levels,
+            self._n_levels,
+            self._table,
+            self._order,
+            self._scores,
+            gradient,
+        )
+        if self.is_sparse:
+            run = kernels.make_sparse_pass(self._sweep)
+            return run(self.X.data, self.X.indices, self.X.indptr, *tail), gradient
+        return kernels.make_dense_pass(self._sweep)(self.X, *tail), gradient
+
+    def _scores_at(self, w: np.ndarray) -> np.ndarray:
+        """X w (n_docs,) of the queries with pairs; taken from the last pass when it was at the same w."""
+        if self._scores_of is None or not np.array_equal(w, self._scores_of):
+            self.value_and_gradient(w)
+        return self._scores
+
+    def hessian(self, w: np.ndarray, columns: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:
+        """Generalised Hessian at w on the given columns (k, k); from a sample of queries when `queries` is given.
+
+        A sample is scaled up by its share of the total pair weight.
+        """
+        scores = self._scores_at(w)
+        columns = np.asarray(columns, dtype=np.int64)
+        chosen = self._useful if queries is None else queries
+        k = len(columns)
+        if k == 0:
+            return np.zeros((0, 0))
+        lengths = np.diff(self.query_ptr)[chosen]
+        per_block = max(int(HESSIAN_BLOCK_BYTES // (8 * k)), 1)
+        block_of = np.cumsum(lengths) // per_block
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(chosen)]])
+        product = kernels.make_weighted_columns(self._hessian_sweep)
+
+        def block(b: int) -> np.ndarray:
+            members = chosen[starts[b] : starts[b + 1]]
+            Z = _read_only(self._gather(members, columns))
+            out = np.empty(Z.shape)
+            product(
+                Z,
+                self.query_ptr,
+                members,
+                self._scale,
+                scores,
+                self._levels,
+                self._n_levels,
+                self._table,
+                self._order,
+                out,
+            )
+            return Z.T @ out
+
+        H: np.ndarray = sum(self._executor.map(block, len(starts) - 1), start=np.zeros((k, k)))
+        if queries is not None:
+            H *= 1.0 / max(float(self._pair_share[queries].sum()), 1e-300)
+        return 0.5 * (H + H.T)
+
+    def hessian_matvec(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Generalised Hessian at w times v (n_features,), without forming the Hessian."""
+        scores = self._scores_at(w)
+        z = _read_only((self.X @ v).reshape(-1, 1).astype(np.float64, copy=False))
+        out = np.empty(z.shape)
+        queries = np.arange(len(self._scale))
+        kernels.make_weighted_columns(self._hessian_sweep)(
+            z, self.query_ptr, queries, self._scale, scores, self._levels, self._n_levels, self._table, self._order, out
+        )
+        return np.where(self.varying, self.X.T @ out[:, 0], 0.0)
+
+    def sample_queries(self, n_docs: int) -> np.ndarray:
+        """Queries spread evenly over the data that together hold about `n_docs` documents and have pairs."""
+        total = int(np.diff(self.query_ptr)[self._useful].sum())
+        step = max(1, total // max(n_docs, 1))
+        return self._useful[::step]
+
+    @cached_property
+    def _useful(self) -> np.ndarray:
+        """Queries that have pairs of positive weight."""
+        return np.flatnonzero((self._scale > 0) & (self._n_levels > 1))
+
+    @cached_property
+    def pair_norms(self) -> np.ndarray:
+        """(n_features,) sum over pairs of v_p (x_ij - x_jj)^2, pair-free; exactly 0 for a feature constant within queries.
+
+        2 * pair_norms is the largest curvature of f along each coordinate.
+        """
+        tail = (self._scale, self._levels, self._n_levels, self._table)
+        if self.is_sparse:
+            out = np.zeros(self.n_features)
+            for q in range(len(self._scale)):
+                lo, hi = self.query_ptr[q], self.query_ptr[q + 1]
+                columns = np.unique(self.X.indices[self.X.indptr[lo] : self.X.indptr[hi]])
+                local = np.zeros(len(columns))
+                rows = _read_only(np.ascontiguousarray(self.X[lo:hi][:, columns].toarray()))
+                kernels.dense_pair_norms(
+                    rows, np.array([0, hi - lo]), 0, 1, self._scale[q : q + 1], self._levels[lo:hi],
+                    self._n_levels[q : q + 1], self._table, local,
+                )  # fmt: skip
+                out[columns] += local
+        else:
+
+            def block(b: int) -> np.ndarray:
+                part = np.zeros(self.n_features)
+                kernels.dense_pair_norms(self.X, self.query_ptr, self._blocks[b], self._blocks[b + 1], *tail, part)
+                return part
+
+            out = np.sum(self._executor.map(block, len(self._blocks) - 1), axis=0)
+        return np.maximum(out, 0.0)
+
+    @cached_property
+    def varying(self) -> np.ndarray:
+        """(n_features,) bool: features that differ within some preferred pair; the others cannot be used."""
+        return self.pair_norms > 0.0
+
+    @cached_property
+    def gradient_at_zero(self) -> np.ndarray:
+        return self.value_and_gradient(np.zeros(self.n_features))[1]
+
+    def _gather(self, queries: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """X of the given queries and columns as a float64 block."""
+        first, lengths = self.query_ptr[queries], self.query_ptr[queries + 1] - self.query_ptr[queries]
+        rows = np.arange(int(lengths.sum())) + np.repeat(first - (np.cumsum(lengths) - lengths), lengths)
+        if self.is_sparse:
+            return np.ascontiguousarray(self.X[rows][:, columns].toarray(), dtype=np.float64)
+        if rows[-1] - rows[0] + 1 == len(rows):
+            block = self.X[rows[0] : rows[-1] + 1]
+            if len(columns) == self.n_features:
+                return np.ascontiguousarray(block, dtype=np.float64)
+            return np.take(block, columns, axis=1).astype(np.float64, copy=False)
+        return self.X[np.ix_(rows, columns)].astype(np.float64, copy=False)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A read-only C-ordered view: one type for the compiled kernels, and no kernel can write to the user's data."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,42 @@
+"""Which scalar prox a compiled loop calls: one number per penalty, so that one compiled loop serves them all."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from sparserank.penalties._scalar_prox import prox_elastic, prox_log, prox_lp, prox_mcp, prox_scad
+
+ELASTIC, MCP, SCAD, LOG, LP = range(5)
+
+
+@njit(cache=True, nogil=True)
+def prox_one(kind, z, h, alpha, sign, first, second):
+    """argmin over x of h/2 (x - z)^2 + penalty(|x|), with x >= 0 (sign 1), x <= 0 (sign -1) or free (0).
+
+    alpha = 0 leaves only the elastic net's quadratic; alpha = inf gives 0.
+    """
+    if sign * z < 0.0 or alpha == float("inf"):
+        return 0.0
+    if alpha == 0.0 and kind != ELASTIC:
+        return z
+    size = abs(z)
+    if size == 0.0:
+        return 0.0
+    if kind == ELASTIC:
+        x = prox_elastic(size, h, alpha, first, second)
+    elif kind == MCP:
+        x = prox_mcp(size, h, alpha, first, second)
+    elif kind == SCAD:
+        x = prox_scad(size, h, alpha, first, second)
+    elif kind == LOG:
+        x = prox_log(size, h, alpha, first, second)
+    else:
+        x = prox_lp(size, h, alpha, first, second)
+    return x if z > 0.0 else -x
+
+
+@njit(cache=True, nogil=True)
+def prox_all(kind, z, h, alphas, signs, first, second, out):
+    """prox_one for every coordinate; h is one curvature per coordinate."""
+    for j in range(len(z)):
+        out[j] = prox_one(kind, z[j], h[j], alphas[j], signs[j], first, second)

@@ -1,0 +1,98 @@
+"""Scalar proximal operators: argmin over x >= 0 of h/2 (x - z)^2 + p(x), for z > 0, h > 0, alpha > 0.
+
+One compiled function per penalty, arguments (z, h, alpha, a, b) with the two shape parameters of the penalty.
+They stand together because one compiled coordinate descent serves all of them: a compile per penalty cost 1.1 s each,
+the switch costs nothing that can be measured. Each is checked against brute force in the convex and concave regime.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def prox_elastic(z, h, alpha, alpha2, unused):
+    """alpha x + alpha2 x^2 / 2: soft threshold with extra curvature."""
+    return max(h * z - alpha, 0.0) / (h + alpha2)
+
+
+@njit(cache=True, nogil=True)
+def prox_mcp(z, h, alpha, gamma, unused):
+    """alpha x - x^2 / (2 gamma) up to x = gamma alpha, then constant (Zhang 2010)."""
+    if h * gamma > 1.0:
+        if h * z <= alpha:
+            return 0.0
+        return min((h * z - alpha) / (h - 1.0 / gamma), z) if z <= gamma * alpha else z
+    return 0.0 if z <= alpha * math.sqrt(gamma / h) else z
+
+
+@njit(cache=True, nogil=True)
+def _scad_value(x, alpha, a, scale):
+    first = scale * alpha
+    last = a * scale * alpha
+    if x <= first:
+        return alpha * x
+    if x <= last:
+        return alpha * first + (0.5 * (last - first) ** 2 - 0.5 * (last - x) ** 2) / ((a - 1.0) * scale)
+    return alpha * first + 0.5 * (last - first) ** 2 / ((a - 1.0) * scale)
+
+
+@njit(cache=True, nogil=True)
+def prox_scad(z, h, alpha, a, scale):
+    """Slope alpha up to scale alpha, falling to 0 at a scale alpha (Fan and Li 2001): the best of the pieces' candidates."""
+    first = scale * alpha
+    last = a * scale * alpha
+    best = 0.0
+    best_value = 0.5 * h * z * z
+    for piece in range(4):
+        if piece == 0:
+            x = min(max(z - alpha / h, 0.0), first)
+        elif piece == 1:
+            x = max(z, last)
+        else:
+            x = first if piece == 2 else last
+            curved = h * (a - 1.0) * scale - 1.0
+            if curved > 0.0 and piece == 2:
+                x = min(max((h * (a - 1.0) * scale * z - last) / curved, first), last)
+        value = 0.5 * h * (x - z) ** 2 + _scad_value(x, alpha, a, scale)
+        if value < best_value:
+            best, best_value = x, value
+    return best
+
+
+@njit(cache=True, nogil=True)
+def prox_log(z, h, alpha, eps, unused):
+    """alpha log(1 + x / eps): the larger root of the stationarity equation, compared with 0."""
+    inside = (z + eps) ** 2 - 4.0 * alpha / h
+    if inside < 0.0:
+        return 0.0
+    x = 0.5 * ((z - eps) + math.sqrt(inside))
+    if x <= 0.0:
+        return 0.0
+    at_x = 0.5 * h * (x - z) ** 2 + alpha * math.log1p(x / eps)
+    return x if at_x < 0.5 * h * z * z else 0.0
+
+
+@njit(cache=True, nogil=True)
+def prox_lp(z, h, alpha, p, unused):
+    """alpha x^p, 0 < p < 1. Below the threshold 0; above it closed form for p = 1/2, Newton from z otherwise."""
+    mu = alpha / h
+    if p == 0.5:
+        if z <= 1.5 * mu ** (2.0 / 3.0):
+            return 0.0
+        angle = math.acos(min((mu / 4.0) * (z / 3.0) ** -1.5, 1.0))
+        return (2.0 / 3.0) * z * (1.0 + math.cos((2.0 * math.pi - 2.0 * angle) / 3.0))
+    knee = (2.0 * (1.0 - p) * mu) ** (1.0 / (2.0 - p))
+    if z <= knee * (2.0 - p) / (2.0 * (1.0 - p)):
+        return 0.0
+    x = z
+    for _ in range(60):  # convex and increasing derivative to the right of the knee: Newton from z is monotone
+        slope = x - z + mu * p * x ** (p - 1.0)
+        curvature = 1.0 + mu * p * (p - 1.0) * x ** (p - 2.0)
+        change = slope / curvature
+        x = max(x - change, knee)
+        if abs(change) <= 1e-15 * x:
+            break
+    return x

@@ -1,0 +1,263 @@
+"""What every penalty shares: strength, per-feature weights, signs, always-keep and never-use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties._dispatch import prox_all, prox_one
+
+FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """A separable penalty sum_j p(|w_j|; alpha * weights_j), alpha included.
+
+    Conventions
+        `alpha` is on the mean-loss scale. Feature costs `weights` multiply alpha; 0 means always keep, inf never use;
+        `always_keep` and `never_use` name features (0-based) and set those. `signs` holds 1 (w_j >= 0), -1 (w_j <= 0)
+        or 0 (free) per feature. Instances are immutable values: `parse_penalty(repr(p)) == p`.
+        Subclasses give `_value`, `_slope`, `_bend` and a scalar prox (`_scalar_prox.py`); nothing else.
+
+    Raises
+        DataError   a parameter outside its range
+    """
+
+    alpha: float = 1.0
+    weights: tuple[float, ...] | None = None
+    signs: tuple[int, ...] | None = None
+    always_keep: tuple[int, ...] = ()
+    never_use: tuple[int, ...] = ()
+
+    name: ClassVar[str]
+    kind: ClassVar[int]
+    is_convex: ClassVar[bool] = False
+    smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
+    kkt_is_vacuous_at_zero: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "signs", "always_keep", "never_use"):
+            values = getattr(self, name)
+            if values is not None and not isinstance(values, tuple):
+                object.__setattr__(self, name, tuple(np.asarray(values).tolist()))
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise DataError(f"{type(self).__name__}: alpha must be a finite number >= 0; got {self.alpha}.")
+        if self.weights is not None and not all(b >= 0 for b in self.weights):
+            raise DataError(f"{type(self).__name__}: weights must be >= 0 (0 always keep, inf never use).")
+        if self.signs is not None and not all(s in (FREE, NONNEGATIVE, NONPOSITIVE) for s in self.signs):
+            raise DataError(f"{type(self).__name__}: signs must be -1, 0 or 1.")
+        self._check()
+
+    def _check(self) -> None:
+        """Raise DataError for parameters of the subclass outside their range."""
+
+    # -- what a subclass gives ----------------------------------------------------------------------------------
+
+    def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        """Penalty of magnitudes t >= 0 at strengths alphas."""
+        raise NotImplementedError
+
+    def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        """Derivative with respect to t, right limit at 0."""
+        raise NotImplementedError
+
+    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        """Second derivative with respect to t at t > 0; negative where the penalty is concave."""
+        raise NotImplementedError
+
+    def shape(self) -> tuple[float, float]:
+        """The two shape parameters that the compiled scalar prox of this kind takes."""
+        return 0.0, 0.0
+
+    # -- per-feature rules --------------------------------------------------------------------------------------
+
+    def feature_weights(self, n_features: int) -> np.ndarray:
+        """(n_features,) weights with always-keep as 0 and never-use as inf."""
+        for name, values in (("weights", self.weights), ("signs", self.signs)):
+            if values is not None and len(values) != n_features:
+                raise DataError(f"{type(self).__name__}: {name} must hold {n_features} values; got {len(values)}.")
+        beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
+        for name, features, value in (("always_keep", self.always_keep, 0.0), ("never_use", self.never_use, np.inf)):
+            for j in features:
+                if not 0 <= j < n_features:
+                    raise DataError(
+                        f"{type(self).__name__}: {name} names feature {j}; indices run 0..{n_features - 1}."
+                    )
+                beta[j] = value
+        return beta
+
+    def feature_alphas(self, n_features: int) -> np.ndarray:
+        """(n_features,) alpha * weights; inf for never-use at any alpha."""
+        beta = self.feature_weights(n_features)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isinf(beta), np.inf, self.alpha * beta)
+
+    def feature_signs(self, n_features: int) -> np.ndarray:
+        return np.zeros(n_features, dtype=np.int64) if self.signs is None else np.array(self.signs, dtype=np.int64)
+
+    # -- the contract -------------------------------------------------------------------------------------------
+
+    def with_alpha(self, alpha: float) -> Self:
+        return replace(self, alpha=float(alpha))
+
+    def value(self, w: np.ndarray) -> float:
+        """Penalty of w; inf where a sign is wrong or a never-use feature is used."""
+        alphas, signs = self.feature_alphas(len(w)), self.feature_signs(len(w))
+        if (w * signs < 0).any() or (np.isinf(alphas) & (w != 0)).any():
+            return float("inf")
+        used = w != 0
+        return float(self._value(np.abs(w[used]), alphas[used]).sum())
+
+    def derivative(self, w: np.ndarray) -> np.ndarray:
+        """(n_features,) slope of the penalty at |w_j|, right limit at 0."""
+        alphas = self.feature_alphas(len(w))
+        out = np.full(len(w), np.inf)
+        finite = np.isfinite(alphas)
+        out[finite] = self._slope(np.abs(w[finite]), alphas[finite])
+        return out
+
+    def subdiff_distance(self, w: np.ndarray, grad: np.ndarray) -> np.ndarray:
+        """(n_features,) distance of -grad_j to the subdifferential of the penalty (sign constraint included) at w_j."""
+        slope = self.derivative(w)
+        signs = self.feature_signs(len(w))
+        with np.errstate(invalid="ignore"):
+            # w_j != 0: the subdifferential is the single point sign(w_j) * slope
+            at_nonzero = np.abs(grad + np.sign(w) * slope)
+            # w_j = 0: the interval [-slope, slope], open to -inf for w_j >= 0 and to +inf for w_j <= 0
+            above = np.where(signs == NONNEGATIVE, 0.0, np.maximum(grad - slope, 0.0))
+            below = np.where(signs == NONPOSITIVE, 0.0, np.maximum(-grad - slope, 0.0))
+        at_zero = np.maximum(above, below)
+        distance = np.where(w != 0, at_nonzero, at_zero)
+        return np.where(np.isinf(slope) & (w == 0), 0.0, distance)
+
+    def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        """argmin over u of step * value(u) + 0.5 ||u - v||^2; `step` is one number or one per coordinate."""
+        steps = np.broadcast_to(np.asarray(step, dtype=np.float64), v.shape)
+        out = np.empty(len(v))
+        first, second = self.shape()
+        prox_all(
+            self.kind, np.asarray(v, dtype=np.float64), 1.0 / steps, self.feature_alphas(len(v)),
+            self.feature_signs(len(v)), first, second, out,
+        )  # fmt: skip
+        return out
+
+    def prox_1d(self, v_j: float, step: float, j: int = 0) -> float:
+        """The same for coordinate j alone (weights and signs must then reach j)."""
+        n = max(j + 1, len(self.weights or self.signs or ()))
+        first, second = self.shape()
+        return float(
+            prox_one(
+                self.kind,
+                float(v_j),
+                1.0 / step,
+                float(self.feature_alphas(n)[j]),
+                int(self.feature_signs(n)[j]),
+                first,
+                second,
+            )
+        )
+
+    def alpha_max(self, grad_at_zero: np.ndarray) -> float:
+        """Smallest strength from which w = 0 is stationary (always-keep features apart)."""
+        unit = self.with_alpha(1.0)
+        beta = unit.feature_weights(len(grad_at_zero))
+        signs = unit.feature_signs(len(grad_at_zero))
+        pull = np.where(
+            signs == NONNEGATIVE, -grad_at_zero, np.where(signs == NONPOSITIVE, grad_at_zero, np.abs(grad_at_zero))
+        )
+        limited = (beta > 0) & np.isfinite(beta)
+        slope = self._unit_slope_at_zero()
+        if slope == 0 or not limited.any():
+            return float("inf") if slope == 0 else 0.0
+        return float(max(np.max(pull[limited] / beta[limited]), 0.0) / slope)
+
+    def _unit_slope_at_zero(self) -> float:
+        return float(self._slope(np.zeros(1), np.ones(1))[0])
+
+    def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:
+        """Smallest strength at which no coordinate step from w = 0 leaves 0: where a path starts.
+
+        A concave penalty jumps: w = 0 can be stationary and still worse than a far point, so this is at least `alpha_max`.
+        `curvature` (n_features,) is the largest curvature of the loss along each coordinate.
+        """
+        usable = curvature > 0
+        beta = self.feature_weights(len(curvature))
+        usable &= (beta > 0) & np.isfinite(beta)
+        if not usable.any():
+            return 0.0
+        v = np.where(usable, -grad_at_zero / np.where(usable, curvature, 1.0), 0.0)
+        steps = np.where(usable, 1.0 / np.where(usable, curvature, 1.0), 1.0)
+
+        def all_zero(alpha: float) -> bool:
+            return not np.any(self.with_alpha(alpha).prox(v, steps)[usable])
+
+        high = max(float(np.max(np.abs(grad_at_zero))), 1e-12)
+        while not all_zero(high):
+            high *= 2.0
+        low = 0.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if all_zero(middle) else (middle, high)
+        return high
+
+    def resolve(self, curvature: np.ndarray, n_pairs: int) -> Self:
+        """The penalty with every parameter on the mean-loss scale; only concave penalties with a declared scale change."""
+        return self
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if getattr(self, f.name) != f.default or f.name == "alpha"
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @property
+    def label(self) -> str:
+        """Short name with the shape parameters that differ from their defaults, e.g. 'mcp(gamma=2.0)'."""
+        own = [f for f in fields(self) if f.name not in Penalty.__dataclass_fields__ and f.default is not MISSING]
+        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in own if getattr(self, f.name) != f.default]
+        return self.name + (f"({', '.join(shown)})" if shown else "")
+
+
+GAMMA_SCALES = ("curvature", "mean", "sum")
+
+
+def scale_factor(scale: str, curvature: np.ndarray, n_pairs: int) -> float:
+    """Units of a concavity parameter on the mean-loss scale.
+
+    'mean': 1. 'sum' (Laporte et al.): n_pairs, because their penalty is added to a sum over pairs. 'curvature': 1 / h_ref,
+    h_ref the median over usable features of the largest curvature of the loss: the concavity then means the same for any data.
+    """
+    if scale == "mean":
+        return 1.0
+    if scale == "sum":
+        return float(n_pairs)
+    return 1.0 / float(np.median(curvature[curvature > 0]))
+
+
+def parse_call(text: str) -> tuple[str, dict[str, Any]]:
+    """'mcp(gamma=2.0)' -> ('mcp', {'gamma': 2.0}); values are Python literals (and inf)."""
+    call = ast.parse(text.strip(), mode="eval").body
+    if isinstance(call, ast.Name):
+        return call.id, {}
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        raise ValueError(text)
+    return call.func.id, {k.arg or "": _literal(k.value) for k in call.keywords}
+
+
+def _literal(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name) and node.id == "inf":
+        return float("inf")
+    if isinstance(node, ast.Tuple):
+        return tuple(_literal(n) for n in node.elts)
+    return ast.literal_eval(node)
+
+
+Prox = Callable[[float, float, float, float, float], float]

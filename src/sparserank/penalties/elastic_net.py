@@ -1,0 +1,85 @@
+"""Ridge and elastic net: one quadratic, with or without an l1 part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties._dispatch import ELASTIC
+from sparserank.penalties.base import Penalty
+
+
+@dataclass(frozen=True, repr=False)
+class ElasticNet(Penalty):
+    """alpha * sum_j (l1_ratio weights_j |w_j| + (1 - l1_ratio) w_j^2 / 2).
+
+    The quadratic part is alpha2 = alpha (1 - l1_ratio) for every feature; weights act on the l1 part alone.
+    """
+
+    l1_ratio: float = 0.5
+
+    name: ClassVar[str] = "elastic_net"
+    kind: ClassVar[int] = ELASTIC
+    is_convex: ClassVar[bool] = True
+
+    def _check(self) -> None:
+        if not 0 < self.l1_ratio <= 1:
+            raise DataError(f"ElasticNet: l1_ratio must lie in (0, 1]; got {self.l1_ratio}. Use Ridge for 0.")
+
+    @property
+    def alpha2(self) -> float:
+        return self.alpha * (1.0 - self.l1_ratio)
+
+    def feature_alphas(self, n_features: int) -> np.ndarray:
+        return super().feature_alphas(n_features) * self.l1_ratio
+
+    def shape(self) -> tuple[float, float]:
+        return self.alpha2, 0.0
+
+    def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas * t + 0.5 * self.alpha2 * t * t
+
+    def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas + self.alpha2 * t
+
+    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return np.full_like(t, self.alpha2)
+
+    def _unit_slope_at_zero(self) -> float:
+        return self.l1_ratio
+
+
+@dataclass(frozen=True, repr=False)
+class Ridge(Penalty):
+    """alpha * sum_j w_j^2 / 2: the penalty of RankSVM. Weights other than inf (never use) are ignored."""
+
+    name: ClassVar[str] = "ridge"
+    kind: ClassVar[int] = ELASTIC
+    is_convex: ClassVar[bool] = True
+    smooth_at_zero: ClassVar[bool] = True
+
+    @property
+    def alpha2(self) -> float:
+        return self.alpha
+
+    def feature_alphas(self, n_features: int) -> np.ndarray:
+        return np.where(np.isinf(self.feature_weights(n_features)), np.inf, 0.0)
+
+    def shape(self) -> tuple[float, float]:
+        return self.alpha, 0.0
+
+    def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return 0.5 * self.alpha * t * t
+
+    def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return self.alpha * t
+
+    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return np.full_like(t, self.alpha)
+
+    def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:
+        """No strength gives w = 0; from 100 times the largest curvature on, the solution is -gradient / alpha to 1%."""
+        return 100.0 * float(np.max(curvature))

@@ -1,0 +1,41 @@
+"""The log penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties._dispatch import LOG
+from sparserank.penalties.base import Penalty
+
+
+@dataclass(frozen=True, repr=False)
+class Log(Penalty):
+    """alpha * sum_j weights_j log(1 + |w_j| / eps).
+
+    Source    Laporte et al. (2014), Table II; eps = 0.1 there.
+    """
+
+    eps: float = 0.1
+
+    name: ClassVar[str] = "log"
+    kind: ClassVar[int] = LOG
+
+    def _check(self) -> None:
+        if not self.eps > 0:
+            raise DataError(f"Log: eps must be positive; got {self.eps}.")
+
+    def shape(self) -> tuple[float, float]:
+        return self.eps, 0.0
+
+    def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas * np.log1p(t / self.eps)
+
+    def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas / (self.eps + t)
+
+    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return -alphas / (self.eps + t) ** 2

@@ -1,0 +1,82 @@
+"""lp, 0 < p < 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties._dispatch import LP
+from sparserank.penalties.base import Penalty
+
+
+@dataclass(frozen=True, repr=False)
+class Lp(Penalty):
+    """alpha * sum_j weights_j |w_j|^p.
+
+    w = 0 is stationary at every alpha, so the certificate is the fixed point of the coordinate prox. The slope at 0 is
+    infinite; reweighting (Algorithm 2) therefore uses the smoothed penalty alpha ((t + eps)^p - eps^p), see `smoothed`.
+
+    Source    Laporte et al. (2014), Table II; p = 0.5 there.
+    """
+
+    p: float = 0.5
+    eps: float = 1e-3  # of the smoothed penalty only
+
+    name: ClassVar[str] = "lp"
+    kind: ClassVar[int] = LP
+    kkt_is_vacuous_at_zero: ClassVar[bool] = True
+
+    def _check(self) -> None:
+        if not 0 < self.p < 1:
+            raise DataError(f"Lp: p must lie in (0, 1); got {self.p}. Use L1 for p = 1.")
+        if not self.eps > 0:
+            raise DataError(f"Lp: eps must be positive; got {self.eps}.")
+
+    def shape(self) -> tuple[float, float]:
+        return self.p, 0.0
+
+    def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas * t**self.p
+
+    def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        slope = np.where(alphas > 0, np.inf, 0.0)
+        positive = t > 0
+        slope[positive] = alphas[positive] * self.p * t[positive] ** (self.p - 1.0)
+        return slope
+
+    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas * self.p * (self.p - 1.0) * t ** (self.p - 2.0)
+
+    def alpha_max(self, grad_at_zero: np.ndarray) -> float:
+        """0: w = 0 is stationary at any strength. Paths start at `path_alpha_max`."""
+        return 0.0
+
+    def smoothed(self) -> SmoothedLp:
+        """The penalty that reweighting minimises."""
+        return SmoothedLp(
+            self.alpha, self.weights, self.signs, self.always_keep, self.never_use, p=self.p, eps=self.eps
+        )
+
+    @property
+    def label(self) -> str:
+        return f"l{self.p:g}"
+
+
+@dataclass(frozen=True, repr=False)
+class SmoothedLp(Lp):
+    """alpha * sum_j weights_j ((|w_j| + eps)^p - eps^p): value and slope for reweighting; it has no closed-form prox."""
+
+    name: ClassVar[str] = "smoothed_lp"
+    kkt_is_vacuous_at_zero: ClassVar[bool] = False
+
+    def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas * ((t + self.eps) ** self.p - self.eps**self.p)
+
+    def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas * self.p * (t + self.eps) ** (self.p - 1.0)
+
+    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return alphas * self.p * (self.p - 1.0) * (t + self.eps) ** (self.p - 2.0)

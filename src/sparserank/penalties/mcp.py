@@ -1,0 +1,52 @@
+"""The minimax concave penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties._dispatch import MCP
+from sparserank.penalties.base import GAMMA_SCALES, Penalty, scale_factor
+
+
+@dataclass(frozen=True, repr=False)
+class Mcp(Penalty):
+    """sum_j alpha_j |w_j| - w_j^2 / (2 gamma) up to |w_j| = gamma alpha_j, then gamma alpha_j^2 / 2; alpha_j = alpha weights_j.
+
+    `gamma` is in units declared by `gamma_scale`: 'curvature' (default: of the inverse median curvature of the loss),
+    'mean' (the formula as it stands on the mean loss) or 'sum' (Laporte et al. 2014, whose loss is a sum over pairs:
+    their gamma = 2 is 2 * n_pairs here, practically l1). `resolve` turns any of them into 'mean'.
+
+    Source    Zhang (2010); Laporte et al. (2014), Table II, gamma = 2 in sum scale.
+    """
+
+    gamma: float = 3.0
+    gamma_scale: str = "curvature"
+
+    name: ClassVar[str] = "mcp"
+    kind: ClassVar[int] = MCP
+
+    def _check(self) -> None:
+        if not self.gamma > 0:
+            raise DataError(f"Mcp: gamma must be positive; got {self.gamma}.")
+        if self.gamma_scale not in GAMMA_SCALES:
+            raise DataError(f"Mcp: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
+
+    def resolve(self, curvature: np.ndarray, n_pairs: int) -> Self:
+        return replace(self, gamma=self.gamma * scale_factor(self.gamma_scale, curvature, n_pairs), gamma_scale="mean")
+
+    def shape(self) -> tuple[float, float]:
+        return self.gamma, 0.0
+
+    def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        inner = alphas * t - t * t / (2.0 * self.gamma)
+        return np.where(t <= self.gamma * alphas, inner, 0.5 * self.gamma * alphas**2)
+
+    def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return np.maximum(alphas - t / self.gamma, 0.0)
+
+    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+        return np.where(t < self.gamma * alphas, -1.0 / self.gamma, 0.0)

@@ -1,0 +1,133 @@
+"""What every linear ranker shares: scikit-learn manners, query ids, prediction, the model file."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.grouping import qid_from_sizes
+from sparserank.data.scaling import FeatureScaling
+from sparserank.errors import DataError, DataWarning
+from sparserank.evaluation import evaluate
+from sparserank.model import RankingModel
+
+MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
+
+
+class LinearRanker(SelectorMixin, BaseEstimator):
+    """Base of the rankers: `coef_` ranks documents by X @ coef_, larger first.
+
+    `qid` names the query of each row, ints or strings in any order; None puts all rows into one query. `group` gives
+    consecutive block sizes instead. Features whose coefficient is not 0 are the selected ones (SelectorMixin).
+    """
+
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012 (scikit-learn reads it from the class)
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    coef_: np.ndarray
+
+    def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any) -> RankingDataset:
+        """Validate training data, set n_features_in_ and feature_names_in_, group rows by query."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
+        data = RankingDataset(X, y, _query_ids(qid, group, X.shape[0]), None, None)
+        if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
+            warnings.warn(
+                f"{type(self).__name__}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=.",
+                DataWarning,
+                stacklevel=4,
+            )
+        self.n_queries_in_ = data.n_queries
+        return data
+
+    def _weight_per_query(self, data: RankingDataset, query_weight: Any) -> np.ndarray | None:
+        if query_weight is None:
+            return None
+        weight = np.asarray(query_weight, dtype=np.float64)
+        if weight.shape != (data.n_queries,):
+            raise DataError(
+                f"query_weight must hold one weight per query in order of first appearance ({data.n_queries}); "
+                f"got shape {weight.shape}."
+            )
+        return weight
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Scores (n_docs,), row by row; never needs qid."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return np.asarray(X @ self.coef_).ravel()
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
+        """Mean of `metric` (default NDCG@10) over queries; `sample_weight` is accepted for pipelines and not used."""
+        check_is_fitted(self)
+        scores = self.predict(X)
+        if qid is None and self.n_queries_in_ > 1:
+            warnings.warn(
+                f"{type(self).__name__}.score: no qid given, so all rows are scored as one query; pass qid=.",
+                DataWarning,
+                stacklevel=2,
+            )
+        data = RankingDataset(scores.reshape(-1, 1), y, _query_ids(qid, None, len(scores)))
+        metric = getattr(self, "metric", "ndcg@10")
+        (value,) = evaluate(np.asarray(data.X[:, 0]), data, [metric]).values()
+        return float(value)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """(n_features,) absolute coefficients."""
+        check_is_fitted(self)
+        return np.abs(self.coef_)
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Selected features, 0-based, ascending."""
+        check_is_fitted(self)
+        return np.flatnonzero(self.coef_)
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self)
+        return self.coef_ != 0
+
+    def to_model(self) -> RankingModel:
+        """The fitted ranker as a model file's content (no scaling)."""
+        check_is_fitted(self)
+        d = self.n_features_in_
+        names = tuple(str(n) for n in getattr(self, "feature_names_in_", [f"f{j + 1}" for j in range(d)]))
+        scaling = FeatureScaling("none", np.zeros(d), np.ones(d))
+        parameters = {
+            k: v if isinstance(v, int | float | str | bool | None) else repr(v) for k, v in self.get_params().items()
+        }
+        return RankingModel(
+            self.coef_.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__}
+        )
+
+    def save(self, path: str | os.PathLike) -> Self:
+        """Write the model file (JSON); `sparserank.load_model` reads it."""
+        self.to_model().save(path)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _query_ids(qid: Any, group: Any, n_docs: int) -> np.ndarray | None:
+    if qid is not None and group is not None:
+        raise DataError("pass qid or group, not both.")
+    if group is not None:
+        return qid_from_sizes(np.asarray(group), n_docs)
+    if qid is None:
+        return None
+    ids = np.asarray(qid)
+    if ids.shape != (n_docs,):
+        raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {ids.shape}.")
+    return ids

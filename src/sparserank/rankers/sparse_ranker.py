@@ -1,0 +1,198 @@
+"""SparseRanker: one penalty, one strength (or one number of features)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.losses import LOSSES
+from sparserank.objective import PairwiseObjective
+from sparserank.path import fit_path_on, path_start
+from sparserank.penalties import L1, Penalty, parse_penalty
+from sparserank.rankers.base import LinearRanker
+from sparserank.solvers import ProxNewton, Solution, Stop, solve
+from sparserank.solvers.solution import Iterate
+
+
+class SparseRanker(LinearRanker):
+    """Linear ranker with a sparsity penalty on the mean pairwise loss.
+
+    Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w). No scaling happens inside.
+
+    Parameters
+        loss                  'squared_hinge'
+        penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', a call such as 'mcp(gamma=2.0)',
+                              or a Penalty (whose weights, signs, always_keep and never_use are honoured)
+        alpha                 strength on the mean-loss scale, > 0; None means alpha_ratio times where the path starts
+                              (for l1: alpha_max, the smallest strength whose solution is 0)
+        alpha_ratio           used when alpha is None, > 0
+        n_features_to_select  take the densest point of a path with at most this many features; excludes alpha
+        pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
+        tol                   kkt_violation to reach, relative to the alpha_max of l1
+        max_iter              iterations of the solver at one strength
+        n_alphas              points of the path when n_features_to_select is given
+        metric                metric of `score`
+        n_threads             threads; None for all cores. Results do not depend on it
+    Attributes
+        coef_ (n_features,), support_, objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
+        nonconvex), n_iter_, status_ ('optimal', 'stationary', 'not converged'), alpha_, alpha_max_ (of l1), n_pairs_,
+        penalty_ (resolved)
+    Raises
+        DataError             no preferred pair, data not finite, parameters out of range
+    Source
+        Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in alpha.
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared_hinge",
+        penalty: str | Penalty = "l1",
+        alpha: float | None = None,
+        alpha_ratio: float = 0.05,
+        n_features_to_select: int | None = None,
+        pair_weights: str = "pair",
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        n_alphas: int = 100,
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.alpha_ratio = alpha_ratio
+        self.n_features_to_select = n_features_to_select
+        self.pair_weights = pair_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_alphas = n_alphas
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        query_weight: Any = None,
+    ) -> Self:
+        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+        self._check_parameters()
+        data = self._fit_dataset(X, y, qid, group)
+        return self._fit_objective(data, query_weight)
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        if self.loss not in LOSSES:
+            raise DataError(f"{name}: loss must be one of {', '.join(LOSSES)}; got {self.loss!r}.")
+        if self.alpha is not None and not (np.isfinite(self.alpha) and self.alpha > 0):
+            raise DataError(f"{name}: alpha must be a finite number > 0 or None; got {self.alpha}.")
+        if not self.alpha_ratio > 0:
+            raise DataError(f"{name}: alpha_ratio must be positive; got {self.alpha_ratio}.")
+        if not (self.tol > 0 and self.max_iter >= 1):
+            raise DataError(f"{name}: tol must be positive and max_iter >= 1; got {self.tol} and {self.max_iter}.")
+        if self.n_features_to_select is not None:
+            if self.n_features_to_select < 1:
+                raise DataError(f"{name}: n_features_to_select must be >= 1 or None; got {self.n_features_to_select}.")
+            if self.alpha is not None:
+                raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
+
+    def _fit_objective(self, data: RankingDataset, query_weight: Any) -> Self:
+        objective = PairwiseObjective(
+            data.X,
+            data.relevance,
+            data.query_ptr,
+            loss=LOSSES[self.loss](),
+            query_weight=self._weight_per_query(data, query_weight),
+            pair_weights=self.pair_weights,
+            n_threads=self.n_threads,
+        )
+        penalty = parse_penalty(self.penalty).resolve(2.0 * objective.pair_norms, objective.n_pairs)
+        self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
+        if self.n_features_to_select is not None:
+            self._fit_size(objective, penalty, self.n_features_to_select)
+        else:
+            alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
+            penalty = penalty.with_alpha(alpha)
+            self._keep(objective, penalty, self._solve(objective, penalty))
+        self.coef_ = self.coef_.astype(data.X.dtype, copy=False)
+        return self
+
+    def _solve(self, objective: PairwiseObjective, penalty: Penalty) -> Solution:
+        """One strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's first round)."""
+        stop = Stop(tol=self.tol, max_iter=self.max_iter, scale=max(self.alpha_max_, 1e-300))
+        start = None
+        if not penalty.is_convex:
+            l1 = L1(penalty.alpha, penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use)
+            first = solve(ProxNewton(), objective, l1, stop=stop, warn=False)
+            start = Iterate(first.w, first.loss, first.gradient, first.value)
+        return solve(ProxNewton(), objective, penalty, stop=stop, start=start)
+
+    def _fit_size(self, objective: PairwiseObjective, penalty: Penalty, k: int) -> None:
+        if penalty.smooth_at_zero:
+            raise DataError(
+                f"{penalty.name} selects no features; n_features_to_select needs a sparse penalty such as 'l1'."
+            )
+        path = fit_path_on(
+            objective, penalty, n_alphas=self.n_alphas, tol=self.tol, max_iter=self.max_iter, max_features=k
+        )
+        within = np.flatnonzero((path.nnz <= k) & (path.nnz > 0))
+        if len(within) == 0:
+            raise DataError(f"no point of the path has between 1 and {k} features; use more alphas (n_alphas).")
+        best = int(within[np.argmin(path.losses[within])])
+        self.coef_ = path.coefs[best]
+        self.alpha_ = float(path.alphas[best])
+        self.penalty_ = path.penalty.with_alpha(self.alpha_)
+        self.loss_, self.objective_ = float(path.losses[best]), float(path.objectives[best])
+        self.kkt_violation_ = float(path.kkt_violations[best])
+        self.duality_gap_ = None if np.isnan(path.gaps[best]) else float(path.gaps[best])
+        self.n_iter_, self.status_, self.n_pairs_ = int(path.n_iters[best]), path.statuses[best], path.n_pairs
+
+    def _keep(self, objective: PairwiseObjective, penalty: Penalty, solution: Solution) -> None:
+        self.coef_ = solution.w
+        self.alpha_, self.penalty_ = penalty.alpha, penalty
+        self.loss_, self.objective_ = solution.loss, solution.value
+        self.kkt_violation_, self.duality_gap_ = solution.kkt_violation, solution.gap
+        self.n_iter_, self.status_, self.n_pairs_ = solution.n_iter, solution.status.value, objective.n_pairs
+
+
+class RankSVM(SparseRanker):
+    """RankSVM in the primal: squared hinge over preferred pairs + ridge, by exact Newton steps.
+
+    Parameters
+        alpha        strength of alpha ||w||^2 / 2 on the mean-loss scale, > 0; 1 / C of the usual mean-scaled RankSVM
+        pair_weights, tol, max_iter, metric, n_threads   as in SparseRanker
+    Source
+        Chapelle and Keerthi (2010), 'Efficient algorithms for ranking with SVMs' (RankSVM-Primal), without pairs.
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        pair_weights: str = "pair",
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.pair_weights = pair_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.metric = metric
+        self.n_threads = n_threads
+
+    # What SparseRanker would take as arguments is fixed here.
+    loss = "squared_hinge"
+    penalty = "ridge"
+    alpha_ratio = 1.0
+    n_features_to_select = None
+    n_alphas = 100

@@ -1,0 +1,1 @@
+"""What a run leaves behind: files for programs, a page for people."""

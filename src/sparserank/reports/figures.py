@@ -1,0 +1,102 @@
+"""Figures of a selection as SVG text."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from sparserank.selection.job import SelectionResult
+from sparserank.statistics import mean_interval
+
+INK, SOFT, ACCENT, BAND = "#1c2330", "#8a93a3", "#c2410c", "#dbe4f3"
+SERIES = ["#1d4ed8", "#0f766e", "#9333ea", "#b45309", "#be185d", "#4d7c0f"]
+LABELLED = 12  # coefficient curves named at the side; more would overprint each other
+
+
+def _svg(figure: Figure, title: str) -> str:
+    out = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "sparserank"}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Title": title, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _axes(x_label: str, y_label: str) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(6.0, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=INK, labelsize=10)
+    axes.grid(axis="y", color="#e5e8ee", linewidth=0.8)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def quality_against_size(result: SelectionResult) -> str:
+    """Best quality of each number of features with its 95% interval of the loss against the best, and the chosen point."""
+    metric = repr(result.plan.metric)
+    figure, axes = _axes("number of features", f"mean {metric}")
+    best = result.best
+    sizes, means, low, high = [], [], [], []
+    for c in result.by_size:
+        _loss, loss_low, loss_high = mean_interval(best.values - c.values, result.plan.confidence)
+        sizes.append(c.n_features)
+        means.append(c.mean)
+        low.append(best.mean - loss_high)
+        high.append(best.mean - loss_low)
+    axes.fill_between(sizes, low, high, color=BAND, linewidth=0, label="95% interval of the difference to the best")
+    axes.plot(sizes, means, color=SERIES[0], marker="o", markersize=4, linewidth=1.6, label="best model of each size")
+    floor = best.mean - result.plan.margin * abs(best.mean)
+    axes.axhline(
+        floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"margin: {result.plan.margin:.1%} below the best"
+    )
+    axes.plot(
+        [result.dense.n_features], [result.dense.mean], marker="s", color=INK, linestyle="none", label="dense RankSVM"
+    )
+    chosen = result.chosen.candidate
+    axes.plot(
+        [chosen.n_features], [chosen.mean], marker="o", markersize=11, markerfacecolor="none", markeredgewidth=2.2,
+        color=ACCENT, linestyle="none", label=f"chosen: {chosen.n_features} features",
+    )  # fmt: skip
+    lowest = min([floor, *means])
+    span = max(best.mean, *means) - lowest
+    axes.set_ylim(lowest - max(0.6 * span, 1e-3), max(best.mean, *means) + max(0.6 * span, 1e-3))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    return _svg(figure, "Quality against number of features")
+
+
+def coefficient_path(result: SelectionResult) -> str:
+    """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
+    chosen = result.chosen.candidate
+    path = result.paths[chosen.penalty]
+    figure, axes = _axes("alpha / alpha at the start of the path", "weight (scaled features)")
+    fraction = path.alphas / path.alpha_max
+    selected = path.support(chosen.index)
+    strongest = selected[np.argsort(-np.abs(path.coefs[chosen.index, selected]), kind="stable")]
+    for j in np.flatnonzero(path.coefs.any(axis=0)):
+        if j not in selected:
+            axes.plot(fraction, path.coefs[:, j], color="#cfd4dd", linewidth=0.9, zorder=1)
+    for rank, j in enumerate(strongest):
+        label = path.feature_names[j] if rank < LABELLED else None
+        style = "-" if rank < len(SERIES) else "--"
+        axes.plot(
+            fraction,
+            path.coefs[:, j],
+            color=SERIES[rank % len(SERIES)],
+            linestyle=style,
+            linewidth=1.5,
+            label=label,
+            zorder=2,
+        )
+    axes.axvline(fraction[chosen.index], color=ACCENT, linewidth=1.4, zorder=3)
+    axes.set_xscale("log")
+    axes.invert_xaxis()
+    axes.axhline(0, color=SOFT, linewidth=0.8)
+    axes.legend(frameon=False, fontsize=9, loc="upper left", ncols=2)
+    return _svg(figure, "Coefficient path")

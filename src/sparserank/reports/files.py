@@ -1,0 +1,64 @@
+"""The files of a finished run: model, path, per-query values, report."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sparserank.files import atomic_write
+from sparserank.selection.job import SelectionResult
+
+
+def write_results(result: SelectionResult, folder: Path) -> list[Path]:
+    """Write model.json, path.parquet, per_query.parquet and report.html; each appears whole or not at all."""
+    model = folder / "model.json"
+    result.model.save(model)
+    written = [model, _parquet(path_table(result), folder / "path.parquet")]
+    written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
+    if importlib.util.find_spec("matplotlib") and importlib.util.find_spec("jinja2"):
+        from sparserank.reports.page import render_page
+
+        report = folder / "report.html"
+        with atomic_write(report) as out:
+            out.write(render_page(result))
+        written.append(report)
+    else:
+        result.notes.append("report.html was not written; install it with: pip install 'sparserank[report]'")
+    return written
+
+
+def path_table(result: SelectionResult) -> pa.Table:
+    """All paths below each other, with the mean quality of every point that has features."""
+    metric = repr(result.plan.metric)
+    quality = {(c.penalty, c.index): c.mean for c in result.candidates}
+    parts = []
+    for label, path in result.paths.items():
+        table = path.to_table()
+        means = [quality.get((label, i), np.nan) for i in range(len(path.alphas))]
+        parts.append(table.append_column(metric, pa.array(means, type=pa.float64())))
+    return pa.concat_tables(parts)
+
+
+def per_query_table(result: SelectionResult) -> pa.Table:
+    """One row per candidate and query: the metric of choice on queries that the model has not seen."""
+    n = result.n_queries
+    chosen = [*result.candidates, result.dense]
+    return pa.table(
+        {
+            "penalty": pa.array(np.repeat([c.penalty for c in chosen], n)).dictionary_encode(),
+            "index": np.repeat([c.index for c in chosen], n),
+            "n_features": np.repeat([c.n_features for c in chosen], n),
+            "query": np.tile(np.arange(n), len(chosen)),
+            repr(result.plan.metric): np.concatenate([c.values for c in chosen]),
+        }
+    )
+
+
+def _parquet(table: pa.Table, path: Path) -> Path:
+    with atomic_write(path, "wb") as out:
+        pq.write_table(table, out, compression="zstd")
+    return path

@@ -1,0 +1,59 @@
+"""The self-contained HTML report of a selection."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import jinja2
+
+from sparserank import __version__
+from sparserank.reports.figures import coefficient_path, quality_against_size
+from sparserank.selection.job import SelectionResult
+
+
+def render_page(result: SelectionResult) -> str:
+    """One HTML document: no script, no network, pictures inline."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["figure"] = lambda value, digits=4: (
+        "-" if value is None or value != value else f"{value:.{digits}f}"
+    )
+    environment.filters["signed"] = lambda value, digits=4: (
+        "-" if value is None or value != value else f"{value:+.{digits}f}"
+    )
+    template = environment.from_string(files("sparserank.reports").joinpath("page.html.j2").read_text(encoding="utf-8"))
+    plan = result.plan
+    sizes = [
+        {
+            "candidate": c,
+            "loss": result.best.mean - c.mean,
+            "is_chosen": c.n_features == result.chosen.candidate.n_features,
+        }
+        for c in result.by_size
+    ]
+    return template.render(
+        result=result,
+        plan=plan,
+        metric=repr(plan.metric),
+        metrics=[repr(m) for m in plan.metrics],
+        where="out of fold, over all training and validation queries"
+        if plan.protocol == "cv"
+        else "on the validation queries",
+        quality_figure=quality_against_size(result),
+        path_figure=coefficient_path(result),
+        sizes=sizes,
+        penalties=[
+            {
+                "label": label,
+                "verdict": result.by_penalty.get(label),
+                "status": " / ".join(dict.fromkeys(path.statuses)),
+                "kkt": float(max(path.kkt_violations)) / path.l1_alpha_max,
+                "gap": max((g for g in path.gaps if g == g), default=None),
+                "seconds": float(path.times_s.sum()),
+            }
+            for label, path in result.paths.items()
+        ],
+        test_rows=result.test.rows(plan.confidence) if result.test else [],
+        version=__version__,
+    )

@@ -1,0 +1,1 @@
+"""Choosing a model: paths over folds, non-inferiority, the main job."""

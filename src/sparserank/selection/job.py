@@ -1,0 +1,372 @@
+"""The main job: paths of every penalty, out-of-fold quality of every point, the choice, the comparison on test."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset, concatenate
+from sparserank.data.folds import query_folds
+from sparserank.data.scaling import FeatureScaling
+from sparserank.errors import DataError
+from sparserank.evaluation import Comparison, mean_of, per_query_values
+from sparserank.execution.threads import one_blas_thread
+from sparserank.metrics import Metric
+from sparserank.model import RankingModel
+from sparserank.path import PathResult, refit_on_support
+from sparserank.penalties import Penalty, Ridge
+from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
+from sparserank.selection.store import RunDirectory, fingerprint
+from sparserank.selection.units import (
+    PathSettings,
+    fit_scaled_path,
+    pack,
+    score_path,
+    scores_without_each,
+    unpack,
+)  # fmt: skip
+from sparserank.statistics import mean_interval
+
+PROTOCOLS = ("cv", "holdout")
+FINAL = -1  # the fold number of the path that is delivered
+DENSE = Ridge()
+
+
+@dataclass(frozen=True)
+class SelectionPlan:
+    """What to do; every field is part of the identity of a run.
+
+    protocol  'cv': quality out of fold over all queries of train and validation, final path on all of them;
+              'holdout': paths on train, choice on validation alone (the papers' protocol)
+    margin    largest loss that still counts as equally good, relative to the best
+    k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
+    """
+
+    penalties: tuple[Penalty, ...]
+    metric: Metric
+    report_metrics: tuple[Metric, ...] = ()
+    settings: PathSettings = field(default_factory=PathSettings)
+    protocol: str = "cv"
+    n_folds: int = 5
+    seed: int = 0
+    margin: float = 0.01
+    confidence: float = 0.95
+    k: int | None = None
+    budget: float | None = None
+    costs: tuple[float, ...] | None = None
+    refit: bool = False
+    baseline_feature: str | None = None
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metric of choice first, then the others that are reported."""
+        return list(dict.fromkeys([self.metric, *self.report_metrics]))
+
+
+@dataclass(frozen=True)
+class SelectionResult:
+    """Everything the screen, the report and the files show.
+
+    paths       {penalty label: final path}; scalings likewise
+    candidates  every point of every path, with its per-query quality; dense ones apart
+    by_penalty  the smallest non-inferior candidate of each penalty, or None
+    drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
+    test        values of the chosen model and its rivals on the test queries, or None
+    """
+
+    plan: SelectionPlan
+    model: RankingModel
+    chosen: Verdict
+    best: Candidate
+    dense: Candidate
+    candidates: list[Candidate]
+    by_penalty: dict[str, Verdict | None]
+    by_size: list[Candidate]
+    paths: dict[str, PathResult]
+    scalings: dict[str, FeatureScaling]
+    drops: list[dict[str, Any]]
+    test: Comparison | None
+    constant_features: tuple[str, ...]
+    n_queries: int
+    notes: list[str]
+
+
+Progress = Callable[[int, int, str], None]
+
+
+class SelectionJob:
+    """Runs a plan on data, resuming what the run directory already holds."""
+
+    def __init__(
+        self,
+        plan: SelectionPlan,
+        train: RankingDataset,
+        valid: RankingDataset | None,
+        test: RankingDataset | None,
+        run: RunDirectory | None = None,
+        *,
+        n_threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if plan.protocol not in PROTOCOLS:
+            raise DataError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {plan.protocol!r}.")
+        if plan.protocol == "holdout" and valid is None:
+            raise DataError("the holdout protocol needs validation data; pass --valid, or use the default protocol.")
+        if not 0 <= plan.margin < 1:
+            raise DataError(f"margin must lie in [0, 1), relative to the best; got {plan.margin}.")
+        self.plan, self.train, self.valid, self.test, self.run_dir = plan, train, valid, test, run
+        self.n_threads = n_threads or os.cpu_count() or 1
+        self.progress = progress or (lambda done, total, what: None)
+        self.everything = train if valid is None or plan.protocol == "holdout" else concatenate([train, valid])
+        self.names = tuple(self.everything.feature_names or ())
+        if plan.protocol == "cv":
+            if self.everything.n_queries < 2:
+                raise DataError(
+                    "one query cannot be split into training and validation; "
+                    "fit a single model with 'sparserank fit' instead."
+                )
+            n_folds = min(plan.n_folds, self.everything.n_queries)
+            self.fold = query_folds(self.everything.n_queries, n_folds, plan.seed)
+            self.folds = list(range(n_folds))
+        else:
+            self.folds = []
+
+    # -- pieces of work -----------------------------------------------------------------------------------------
+
+    def _unit_name(self, penalty: Penalty, fold: int) -> str:
+        return f"{'final' if fold == FINAL else f'fold{fold}'}-{fingerprint(repr(penalty), self.plan.settings)}"
+
+    def _training(self, fold: int) -> RankingDataset:
+        return self.everything if fold == FINAL else self.everything.take_queries(self.fold != fold)
+
+    def _held_out(self, fold: int) -> RankingDataset | None:
+        if self.plan.protocol == "holdout":
+            return self.valid
+        return None if fold == FINAL else self.everything.take_queries(self.fold == fold)
+
+    def _compute(self, penalty: Penalty, fold: int) -> dict[str, np.ndarray]:
+        path, scaling = fit_scaled_path(self._training(fold), penalty, self.plan.settings, n_threads=1)
+        arrays = pack(path, scaling)
+        held_out = self._held_out(fold)
+        if held_out is not None:
+            arrays["values"] = score_path(path.coefs, scaling, held_out, self.plan.metrics)
+        return arrays
+
+    def _all_units(self) -> dict[tuple[str, int], dict[str, np.ndarray]]:
+        """Every piece of work, from the run directory or computed, in threads; the order of finishing plays no part."""
+        penalties = [*self.plan.penalties, DENSE]
+        todo = [(p, f) for f in [FINAL, *self.folds] for p in penalties]
+        done: dict[tuple[str, int], dict[str, np.ndarray]] = {}
+        for penalty, fold in todo:
+            stored = self.run_dir.load(self._unit_name(penalty, fold)) if self.run_dir else None
+            if stored is not None:
+                done[penalty.label, fold] = stored
+        self.progress(len(done), len(todo), "resumed" if done else "start")
+        waiting = [(p, f) for p, f in todo if (p.label, f) not in done]
+        with one_blas_thread(), ThreadPoolExecutor(self.n_threads) as pool:
+            futures = {pool.submit(self._compute, p, f): (p, f) for p, f in waiting}
+            try:
+                for future in as_completed(futures):
+                    penalty, fold = futures[future]
+                    arrays = future.result()
+                    done[penalty.label, fold] = arrays
+                    what = f"{penalty.label} {'final path' if fold == FINAL else f'fold {fold + 1}'}"
+                    if self.run_dir is not None:
+                        self.run_dir.save(self._unit_name(penalty, fold), arrays)
+                        self.run_dir.log({"event": "unit", "what": what, "seconds": float(arrays["times_s"].sum())})
+                    self.progress(len(done), len(todo), what)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return done
+
+    # -- the job ------------------------------------------------------------------------------------------------
+
+    def execute(self) -> SelectionResult:
+        began = time.perf_counter()
+        units = self._all_units()
+        paths, scalings = {}, {}
+        for penalty in [*self.plan.penalties, DENSE]:
+            paths[penalty.label], scalings[penalty.label] = unpack(
+                units[penalty.label, FINAL], penalty, self.plan.settings, self.names
+            )
+        sparse = [c for p in self.plan.penalties for c in self._candidates(p, paths[p.label], units)]
+        dense = best_candidate(self._candidates(DENSE, paths[DENSE.label], units))
+        best = best_candidate([*sparse, dense])
+        margin = self.plan.margin * abs(best.mean)
+        notes: list[str] = []
+        by_penalty = {
+            p.label: smallest_non_inferior(
+                [c for c in sparse if c.penalty == p.label], best, margin, self.plan.confidence
+            )
+            for p in self.plan.penalties
+        }
+        chosen = self._choose(sparse, best, margin, notes)
+        model = self._model(chosen.candidate, paths, scalings)
+        result = SelectionResult(
+            plan=self.plan,
+            model=model,
+            chosen=chosen,
+            best=best,
+            dense=dense,
+            candidates=sparse,
+            by_penalty=by_penalty,
+            by_size=_frontier(sparse),
+            paths=paths,
+            scalings=scalings,
+            drops=self._drops(chosen.candidate, model, units),
+            test=self._compare_on_test(model, dense, paths, scalings),
+            constant_features=tuple(np.array(self.names)[self.everything.constant_features()]),
+            n_queries=len(chosen.candidate.values),
+            notes=notes,
+        )
+        if self.run_dir is not None:
+            self.run_dir.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
+        return result
+
+    def _candidates(self, penalty: Penalty, path: PathResult, units: dict) -> list[Candidate]:
+        """Points of the final path; their quality comes from the same point of every fold's path, on held-out queries."""
+        costs = np.ones(len(self.names)) if self.plan.costs is None else np.array(self.plan.costs)
+        out = []
+        for i in range(len(path.alphas)):
+            used = path.coefs[i] != 0
+            if not used.any():
+                continue
+            out.append(
+                Candidate(
+                    penalty.label, i, int(used.sum()), float(costs[used].sum()), self._values(units, penalty.label, i)
+                )
+            )
+        return out
+
+    def _values(self, units: dict, label: str, index: int, metric: int = 0) -> np.ndarray:
+        if self.plan.protocol == "holdout":
+            return units[label, FINAL]["values"][metric, index]
+        values = np.empty(self.everything.n_queries)
+        for f in self.folds:
+            values[self.fold == f] = units[label, f]["values"][metric, index]
+        return values
+
+    def _choose(self, sparse: Sequence[Candidate], best: Candidate, margin: float, notes: list[str]) -> Verdict:
+        plan = self.plan
+        if plan.k is not None or plan.budget is not None:
+            return judge(best_within(sparse, plan.k, plan.budget), best, margin, plan.confidence)
+        verdict = smallest_non_inferior(sparse, best, margin, plan.confidence)
+        if verdict is None:
+            notes.append(
+                "no sparse model could be shown to be as good as the dense one within the margin; "
+                "the best sparse model was taken. More queries or a larger --margin would help."
+            )
+            return judge(best_candidate(sparse), best, margin, plan.confidence)
+        return verdict
+
+    def _model(self, chosen: Candidate, paths: dict, scalings: dict) -> RankingModel:
+        path, scaling = paths[chosen.penalty], scalings[chosen.penalty]
+        coef = path.coefs[chosen.index].copy()
+        penalty = next(p for p in self.plan.penalties if p.label == chosen.penalty)
+        parameters = {
+            "penalty": repr(penalty.with_alpha(path.alphas[chosen.index])),
+            "alpha_fraction": float(path.alphas[chosen.index] / path.alpha_max),
+            "refit": self.plan.refit,
+        }
+        if self.plan.refit:
+            from sparserank.objective import PairwiseObjective
+
+            scaled = scaling.apply(self.everything)
+            objective = PairwiseObjective(scaled.X, scaled.relevance, scaled.query_ptr, n_threads=self.n_threads)
+            coef = refit_on_support(objective, np.flatnonzero(coef)).w
+        metadata = {
+            "metric": repr(self.plan.metric),
+            "status": path.statuses[chosen.index],
+            "kkt_violation": float(path.kkt_violations[chosen.index]),
+            "n_pairs": path.n_pairs,
+            "quality": float(chosen.mean),
+            "quality_from": "out of fold" if self.plan.protocol == "cv" else "validation queries",
+        }
+        return RankingModel(coef, self.names, scaling, parameters, metadata)
+
+    def _drops(self, chosen: Candidate, model: RankingModel, units: dict) -> list[dict[str, Any]]:
+        """For each selected feature and metric: what setting its weight to 0 costs, on queries the model has not seen."""
+        features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
+        metrics = self.plan.metrics
+        n = len(chosen.values)
+        full, without = np.empty((len(metrics), n)), np.empty((len(metrics), len(features), n))
+        for f in self.folds or [FINAL]:
+            arrays = units[chosen.penalty, f]
+            scaling = FeatureScaling(self.plan.settings.scaling, arrays["center"], arrays["scale"])
+            held_out = self._held_out(f)
+            assert held_out is not None
+            where = self.fold == f if self.plan.protocol == "cv" else np.ones(n, dtype=bool)
+            full[:, where] = arrays["values"][:, chosen.index]
+            without[:, :, where] = scores_without_each(
+                arrays["coefs"][chosen.index], scaling, held_out, metrics, features
+            )
+        rows = []
+        for k, j in enumerate(features):
+            row: dict[str, Any] = {"feature": self.names[j], "coef": float(model.coef[j])}
+            for m, metric in enumerate(metrics):
+                mean, low, high = mean_interval(full[m] - without[m, k], self.plan.confidence)
+                row[repr(metric)] = {"cost": mean, "low": low, "high": high}
+            rows.append(row)
+        return rows
+
+    def _compare_on_test(self, model: RankingModel, dense: Candidate, paths: dict, scalings: dict) -> Comparison | None:
+        """Chosen model against the dense one, the best single feature and the named score column."""
+        if self.test is None:
+            return None
+        test, metrics = self.test, self.plan.metrics
+        feature, sign = self._best_single_feature()
+        systems = {f"chosen ({len(model.support)} features)": model.score_dataset(test)}
+        dense_path = paths[DENSE.label]
+        systems[f"dense RankSVM ({dense.n_features} features)"] = RankingModel(
+            dense_path.coefs[dense.index], self.names, scalings[DENSE.label]
+        ).score_dataset(test)
+        systems[f"best single feature ({self.names[feature]}{' ascending' if sign < 0 else ''})"] = sign * _column(
+            test, feature
+        )
+        if self.plan.baseline_feature is not None:
+            systems[f"current score ({self.plan.baseline_feature})"] = _column(
+                test, self.names.index(self.plan.baseline_feature)
+            )
+        values = {
+            name: dict(zip(map(repr, metrics), per_query_values(scores, test, metrics), strict=True))
+            for name, scores in systems.items()
+        }
+        return Comparison(values, next(iter(values)))
+
+    def _best_single_feature(self) -> tuple[int, float]:
+        """Feature and direction with the highest mean metric on the training queries."""
+        varying = np.flatnonzero(~self.everything.constant_features())
+        ranked = [
+            (
+                mean_of(per_query_values(sign * _column(self.everything, j), self.everything, [self.plan.metric])[0]),
+                -j,
+                sign,
+            )
+            for j in varying[:MOST_SINGLE_FEATURES]
+            for sign in (1.0, -1.0)
+        ]
+        _, negative, sign = max(ranked)
+        return -negative, sign
+
+
+MOST_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
+
+
+def _column(data: RankingDataset, j: int) -> np.ndarray:
+    return data.X[:, [j]].toarray().ravel() if data.is_sparse else np.asarray(data.X[:, j], dtype=np.float64)
+
+
+def _frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best candidate of each size, smallest first."""
+    best: dict[int, Candidate] = {}
+    for c in candidates:
+        if c.n_features not in best or c.mean > best[c.n_features].mean:
+            best[c.n_features] = c
+    return [best[k] for k in sorted(best)]

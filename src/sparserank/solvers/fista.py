@@ -1,0 +1,95 @@
+"""Accelerated forward-backward splitting: Algorithm 1 of Laporte et al. (2014)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties.base import Penalty
+from sparserank.solvers.loop import evaluate_at
+from sparserank.solvers.solution import Iterate, Stop
+
+STEPS = ("tight", "published", "backtracking")
+POWER_ITERATIONS = 100
+GROWTH = 2.0
+
+
+def published_lipschitz(objective: PairwiseObjective) -> float:
+    """Sum over pairs of v_p 2 ||x_i - x_j||^2: the constant of Proposition 1, with the factor 2 that its proof drops."""
+    return 2.0 * float(objective.pair_norms.sum())
+
+
+def tight_lipschitz(objective: PairwiseObjective) -> float:
+    """Largest eigenvalue of 2 K^T V K by power iteration: the Hessian at w = 0, where every pair is active; 1% slack."""
+    zero = np.zeros(objective.n_features)
+    v = np.sqrt(objective.pair_norms)
+    value = 0.0
+    for _ in range(POWER_ITERATIONS):
+        size = float(np.linalg.norm(v))
+        if size == 0:
+            return 1.0
+        v = objective.hessian_matvec(zero, v / size)
+        previous, value = value, float(np.linalg.norm(v))
+        if abs(value - previous) <= 1e-6 * value:
+            break
+    return 1.01 * value
+
+
+class Fista:
+    """Algorithm 1: w_{k+1} = prox(z_k - grad f(z_k) / L), then momentum on z.
+
+    Parameters
+        step         'tight' (1 / largest eigenvalue), 'published' (1 / sum of squared norms, three times smaller on
+                     MQ2008) or 'backtracking' (the smallest sufficient L, never shrinking)
+        check_every  steps between certificates, each of which costs one pass at the iterate itself: the gradient at the
+                     extrapolated point certifies nothing about it
+    Source
+        Laporte et al. (2014), Algorithm 1 (Beck and Teboulle 2009); the factor 2 of the gradient of a squared hinge is kept.
+    """
+
+    def __init__(self, step: str = "tight", check_every: int = 10) -> None:
+        if step not in STEPS:
+            raise DataError(f"Fista: step must be one of {', '.join(STEPS)}; got {step!r}.")
+        self.step_rule, self.check_every = step, check_every
+        self.n_iter = 0
+        self.lipschitz = 0.0
+
+    def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
+        self._objective, self._penalty, self._stop = objective, penalty, stop
+        if self.step_rule == "published":
+            self.lipschitz = published_lipschitz(objective)
+        elif self.step_rule == "tight":
+            self.lipschitz = tight_lipschitz(objective)
+        else:
+            self.lipschitz = tight_lipschitz(objective) / 64.0
+        n = objective.n_features
+        self._usable = objective.varying & np.isfinite(penalty.feature_weights(n))
+        self._momentum = 1.0
+        self._z: np.ndarray | None = None
+        self.n_iter = 0
+
+    def step(self, iterate: Iterate, violation: float) -> Iterate:
+        w = iterate.w
+        z = w if self._z is None else self._z
+        for _ in range(min(self.check_every, self._stop.max_iter - self.n_iter)):
+            previous, w = w, self._forward_backward(z)
+            following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self._momentum**2))
+            z = w + (self._momentum - 1.0) / following * (w - previous)
+            self._momentum = following
+            self.n_iter += 1
+        self._z = z
+        return evaluate_at(self._objective, self._penalty, w)
+
+    def _forward_backward(self, z: np.ndarray) -> np.ndarray:
+        loss, gradient = self._objective.value_and_gradient(z)
+        while True:
+            w = self._penalty.prox(z - gradient / self.lipschitz, 1.0 / self.lipschitz)
+            w[~self._usable] = 0.0
+            if self.step_rule != "backtracking":
+                return w
+            change = w - z
+            bound = loss + float(gradient @ change) + 0.5 * self.lipschitz * float(change @ change)
+            if self._objective.value_and_gradient(w)[0] <= bound + 1e-14 * (1.0 + loss):
+                return w
+            self.lipschitz *= GROWTH

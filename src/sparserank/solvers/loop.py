@@ -1,0 +1,95 @@
+"""The loop that every solver shares: certificate, clock, history, status."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Protocol
+
+import numpy as np
+
+from sparserank.errors import ConvergenceWarning
+from sparserank.execution.threads import one_blas_thread
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties.base import Penalty
+from sparserank.solvers.certificates import duality_gap, kkt_violation
+from sparserank.solvers.solution import Iterate, Solution, Status, Stop
+
+
+class Solver(Protocol):
+    """A solver is its step. `begin` prepares for one problem; `step` returns None when no further progress is possible."""
+
+    def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None: ...
+
+    def step(self, iterate: Iterate, violation: float) -> Iterate | None: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+
+def evaluate_at(objective: PairwiseObjective, penalty: Penalty, w: np.ndarray) -> Iterate:
+    loss, gradient = objective.value_and_gradient(w)
+    return Iterate(w, loss, gradient, loss + penalty.value(w))
+
+
+def solve(
+    solver: Solver,
+    objective: PairwiseObjective,
+    penalty: Penalty,
+    w0: np.ndarray | None = None,
+    stop: Stop | None = None,
+    *,
+    start: Iterate | None = None,
+    warn: bool = True,
+) -> Solution:
+    """Minimise objective + penalty.
+
+    Parameters
+        penalty  resolved: every parameter on the mean-loss scale
+        w0       start, default 0; features that may not be used, or have the wrong sign, are set to 0
+        start    an iterate at which the loss and its gradient are known already; saves a pass
+    Warns
+        ConvergenceWarning   the tolerance was not reached (unless warn=False; `status` says so in any case)
+    """
+    stop = stop or Stop(scale=float(np.abs(objective.gradient_at_zero).max()))
+    with one_blas_thread():
+        began = time.perf_counter()
+        solver.begin(objective, penalty, stop)
+        if start is not None and _admissible(objective, penalty, start.w).all():
+            iterate = Iterate(start.w, start.loss, start.gradient, start.loss + penalty.value(start.w))
+        else:
+            w = np.zeros(objective.n_features) if w0 is None else np.asarray(w0, dtype=np.float64)
+            iterate = evaluate_at(objective, penalty, np.where(_admissible(objective, penalty, w), w, 0.0))
+        history = []
+        converged = False
+        while True:
+            violation = kkt_violation(objective, penalty, iterate.w, iterate.gradient)
+            history.append((time.perf_counter() - began, iterate.value, violation))
+            if violation <= stop.threshold:
+                converged = True
+                break
+            if solver.n_iter >= stop.max_iter:
+                break
+            following = solver.step(iterate, violation)
+            if following is None:
+                break
+            iterate = following
+    gap = duality_gap(iterate.loss, iterate.gradient, iterate.w, penalty) if penalty.is_convex else None
+    status = (Status.OPTIMAL if penalty.is_convex else Status.STATIONARY) if converged else Status.NOT_CONVERGED
+    if warn and not converged:
+        warnings.warn(
+            f"did not converge: kkt_violation {violation:.3g} > {stop.threshold:.3g} "
+            f"after {solver.n_iter} iterations; raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return Solution(
+        iterate.w, iterate.value, iterate.loss, iterate.gradient, violation, gap, max(solver.n_iter, 1), status, history
+    )
+
+
+def _admissible(objective: PairwiseObjective, penalty: Penalty, w: np.ndarray) -> np.ndarray:
+    n = len(w)
+    return (w == 0) | (
+        objective.varying & np.isfinite(penalty.feature_weights(n)) & (w * penalty.feature_signs(n) >= 0)
+    )

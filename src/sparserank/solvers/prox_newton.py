@@ -1,0 +1,141 @@
+"""Proximal Newton on a working set with the exact pair-free Hessian: the default solver."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties.base import Penalty
+from sparserank.solvers.certificates import gap_safe_screen, kkt_violation
+from sparserank.solvers.loop import evaluate_at
+from sparserank.solvers.quadratic import minimise_model
+from sparserank.solvers.solution import Iterate, Stop
+
+EXACT_HESSIAN_WORK = 3e8  # documents * columns^2 up to which the Hessian of all queries costs under a tenth of a second
+NEARLY_ACTIVE = 0.8  # zero coordinates whose gradient is this close to the bound join the working set beforehand
+MOST_NEW = 200  # coordinates that may join the working set at once
+SUFFICIENT = 0.01  # share of the predicted decrease that a step must achieve
+NOISE = 4e-15  # relative rounding of an objective value (float64 sums)
+MAX_TRIALS = 30
+INNER_ACCURACY = 0.02  # model problem solved to this share of the present violation
+STALE_HESSIAN = 0.3  # a reused sampled Hessian is renewed when a step keeps more than this share of the violation
+
+
+class ProxNewton:
+    """Each step: working set, quadratic model there, coordinate descent on the model, line search on the objective.
+
+    The Hessian is exact while documents * columns^2 is moderate; beyond, it comes from a sample of whole queries and is
+    reused over neighbouring problems (certificates always come from all the data). Convex problems shorten a step that
+    falls short; concave penalties are not convex along a segment, so there the model gets extra curvature instead.
+
+    One instance may solve a sequence of problems on the same objective; it then carries the sampled Hessian along.
+    """
+
+    def __init__(self) -> None:
+        self.n_iter = 0
+        self._columns = np.empty(0, dtype=np.int64)
+        self._H = np.zeros((0, 0))
+        self._renew = True
+        self._damping = 0.0
+        self._objective: PairwiseObjective | None = None
+
+    def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
+        if objective is not self._objective:
+            self._columns = np.empty(0, dtype=np.int64)
+        self._objective, self._penalty, self._stop = objective, penalty, stop
+        n = objective.n_features
+        self._alphas, self._signs = penalty.feature_alphas(n), penalty.feature_signs(n)
+        self._usable = objective.varying & np.isfinite(self._alphas)
+        self._last_violation = np.inf
+        self._damping = 0.0
+        self.n_iter = 0
+
+    def step(self, iterate: Iterate, violation: float) -> Iterate | None:
+        assert self._objective is not None
+        self.n_iter += 1
+        if violation > STALE_HESSIAN * self._last_violation:
+            self._renew = True
+        self._last_violation = violation
+        ws = self._working_set(iterate)
+        H = self._hessian(iterate.w, ws)
+        tol = max(INNER_ACCURACY * violation, 0.1 * self._stop.threshold)
+        if violation < 1e3 * self._stop.threshold:
+            tol = 0.1 * self._stop.threshold
+        return self._descend(iterate, ws, H, violation, tol)
+
+    def _working_set(self, iterate: Iterate) -> np.ndarray:
+        """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound."""
+        assert self._objective is not None
+        pull = np.abs(iterate.gradient)
+        slope = self._penalty.derivative(np.zeros(len(pull)))
+        if self._penalty.kkt_is_vacuous_at_zero:
+            h = np.where(self._usable, 2.0 * self._objective.pair_norms, 1.0)
+            moved = self._penalty.prox(iterate.w - iterate.gradient / h, 1.0 / h) != 0
+            candidate = self._usable & moved
+        else:
+            candidate = self._usable & (pull >= NEARLY_ACTIVE * slope)
+            candidate &= ~gap_safe_screen(self._objective, self._penalty, iterate.w, iterate.loss, iterate.gradient)
+        needed = self._usable & ((iterate.w != 0) | (self._alphas == 0))
+        joining = np.flatnonzero(candidate & ~needed)
+        most = max(MOST_NEW, int(needed.sum()))
+        if len(joining) > most:
+            with np.errstate(invalid="ignore"):
+                excess = pull[joining] - np.where(np.isfinite(slope[joining]), slope[joining], 0.0)
+            joining = joining[np.argsort(-excess, kind="stable")[:most]]
+        needed[joining] = True
+        return np.flatnonzero(needed)
+
+    def _hessian(self, w: np.ndarray, ws: np.ndarray) -> np.ndarray:
+        objective = self._objective
+        assert objective is not None
+        if self._renew or not np.isin(ws, self._columns).all():
+            exact = objective.n_docs * len(ws) ** 2 <= EXACT_HESSIAN_WORK
+            sample = None if exact else objective.sample_queries(int(EXACT_HESSIAN_WORK / len(ws) ** 2))
+            self._H, self._columns = objective.hessian(w, ws, sample), ws
+            self._renew = False
+        at = np.searchsorted(self._columns, ws)
+        return self._H[np.ix_(at, at)]
+
+    def _descend(self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, violation: float, tol: float) -> Iterate | None:
+        """The step on the working set that passes the decrease test, or None at the noise floor."""
+        penalty, objective = self._penalty, self._objective
+        assert objective is not None
+        noise = NOISE * (abs(iterate.value) + abs(float(iterate.gradient @ iterate.w)) + iterate.loss)
+        H = H + np.diag(np.full(len(ws), 1e-13 * max(float(np.trace(H)), 1e-300) / max(len(ws), 1)))
+        largest = float(H.diagonal().max(initial=1e-300))
+        length = 1.0
+        target = None
+        for _ in range(MAX_TRIALS):
+            if target is None:
+                model = H + self._damping * np.eye(len(ws)) if self._damping else H
+                u = minimise_model(
+                    model, iterate.gradient[ws], iterate.w[ws], penalty, self._alphas[ws], self._signs[ws], tol
+                )
+                delta = u - iterate.w[ws]
+                target = iterate.w.copy()
+                target[ws] = u
+                linear = float(iterate.gradient[ws] @ delta)
+                predicted = linear + penalty.value(target) - penalty.value(iterate.w)
+                if not penalty.is_convex:
+                    predicted += 0.5 * float(delta @ model @ delta)
+                if not delta.any():
+                    return None
+            w = target if length == 1.0 else iterate.w + length * (target - iterate.w)
+            trial = evaluate_at(objective, penalty, w)
+            change = trial.value - iterate.value
+            if change <= SUFFICIENT * length * predicted:
+                self._damping = 0.0 if self._damping < 1e-3 * largest else 0.25 * self._damping
+                return trial
+            if change <= noise and kkt_violation(objective, penalty, w, trial.gradient) < violation:
+                return trial  # below the rounding of the value the certificate itself is the better judge
+            self._renew = True
+            if abs(length * predicted) <= noise:
+                return None
+            if penalty.is_convex:
+                curvature = change - length * predicted
+                best = -0.5 * length * length * predicted / curvature if curvature > 0 else 0.5 * length
+                length = min(max(best, 0.1 * length), 0.5 * length)
+            else:
+                self._damping = max(4.0 * self._damping, 0.05 * largest)
+                target = None
+        return None

@@ -1,0 +1,68 @@
+"""What every solver returns, and when it may stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+
+class Status(Enum):
+    """How a solve ended; the value is the word shown to people."""
+
+    OPTIMAL = "optimal"
+    STATIONARY = "stationary"
+    NOT_CONVERGED = "not converged"
+
+    @property
+    def sentence(self) -> str:
+        return {
+            Status.OPTIMAL: "global optimum of a convex problem, to the tolerance",
+            Status.STATIONARY: "stationary point of a nonconvex problem, to the tolerance; a lower objective may exist",
+            Status.NOT_CONVERGED: "stopped before the tolerance was reached; raise max_iter or tol",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Stop when kkt_violation <= tol * scale, or after max_iter iterations. `scale` is alpha_max of the l1 problem."""
+
+    tol: float = 1e-6
+    max_iter: int = 500
+    scale: float = 1.0
+
+    @property
+    def threshold(self) -> float:
+        return self.tol * self.scale
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A point with its loss, the gradient of the loss there, and loss + penalty."""
+
+    w: np.ndarray
+    loss: float
+    gradient: np.ndarray
+    value: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A point and its certificate.
+
+    kkt_violation  largest distance of -gradient to the subdifferential over coordinates, in units of the gradient
+                   (for lp: largest coordinate prox residual times curvature)
+    gap            value minus a dual bound, >= 0 up to rounding; None when the problem is not convex
+    history        one (seconds, value, kkt_violation) per iteration
+    """
+
+    w: np.ndarray
+    value: float
+    loss: float
+    gradient: np.ndarray
+    kkt_violation: float
+    gap: float | None
+    n_iter: int
+    status: Status
+    history: list[tuple[float, float, float]] = field(default_factory=list, repr=False)

@@ -1,0 +1,50 @@
+"""Shared fixtures: real data by environment variable, small random problems."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.letor import read_letor
+
+
+def _data_folder() -> Path:
+    folder = os.environ.get("SPARSERANK_DATA")
+    if folder and Path(folder).is_dir():
+        return Path(folder)
+    reason = "real data: set SPARSERANK_DATA to the data folder (CONTRIBUTING.md says what it holds)"
+    if os.environ.get("SPARSERANK_REQUIRE_DATA") == "1":
+        pytest.fail(f"{reason}; SPARSERANK_REQUIRE_DATA=1 forbids skipping")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    return _data_folder()
+
+
+@pytest.fixture(scope="session")
+def mq2008(data_folder: Path) -> list[RankingDataset]:
+    """The five parts S1..S5 of MQ2008."""
+    return [read_letor(data_folder / f"mq2008/S{i}.txt.gz", n_features=46) for i in range(1, 6)]
+
+
+@pytest.fixture(scope="session")
+def mq2008_train(data_folder: Path) -> RankingDataset:
+    """MQ2008 fold 1, training queries: S1, S2, S3."""
+    return read_letor([data_folder / f"mq2008/S{i}.txt.gz" for i in (1, 2, 3)], n_features=46)
+
+
+@pytest.fixture(scope="session")
+def ohsumed_train(data_folder: Path) -> RankingDataset:
+    """OHSUMED fold 1, training queries, per-query normalised."""
+    return read_letor([data_folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in (1, 2, 3)])
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20240607)

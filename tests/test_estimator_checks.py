@@ -1,0 +1,25 @@
+"""scikit-learn's own estimator checks, for every public estimator and penalty; none is expected to fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sparserank import RankSVM, SparseRanker, SparseRankerCV
+
+ESTIMATORS = [
+    *(SparseRanker(penalty=p) for p in ("l1", "elastic_net", "log", "l0.5", "mcp", "scad", "ridge")),
+    SparseRanker(n_features_to_select=2, n_alphas=20),
+    SparseRanker(pair_weights="query"),
+    SparseRankerCV(n_alphas=8, cv=2),
+    SparseRankerCV(penalty="mcp", n_alphas=8, cv=2),
+    RankSVM(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")  # the checks pass no qid
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator_check_passes(estimator: Any, check: Any) -> None:
+    check(estimator)
