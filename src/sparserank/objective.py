@@ -52,7 +52,7 @@ class PairwiseObjective:
             raise DataError(f"pair_weights must be one of {PAIR_WEIGHTS}; got {pair_weights!r}.")
         self.loss = loss or SquaredHinge()
         self.is_sparse = bool(sp.issparse(X))
-        self.X = X if self.is_sparse else _read_only(X)
+        self.X: Any = X if self.is_sparse else _read_only(X)
         self.n_docs, self.n_features = X.shape
         self.query_ptr = _read_only(query_ptr.astype(np.int64, copy=False))
         lv = self.loss.levels(relevance, query_ptr)

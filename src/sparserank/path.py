@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TOL = 1e-6
 ALPHA_MIN_RATIO = 1e-3
+ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
 
 
@@ -266,25 +267,27 @@ class _PathFollower:
 
     def __init__(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
         self.objective, self.penalty, self.stop = objective, penalty, stop
-        self.solver, self.l1_solver = ProxNewton(), ProxNewton()
+        self.solver, self.l1_solver, self.rough_solver = ProxNewton(), ProxNewton(), ProxNewton()
         self.last: Iterate | None = None
         self.last_l1: Iterate | None = None
         p = penalty
         self.l1 = L1(1.0, p.weights, p.signs, p.always_keep, p.never_use)
 
     def at(self, alpha: float) -> Solution:
-        best = self._solve(self.solver, self.penalty.with_alpha(alpha), self.last)
-        if not self.penalty.is_convex:
-            convex = self._solve(self.l1_solver, self.l1.with_alpha(alpha), self.last_l1)
-            self.last_l1 = _iterate(convex)
-            other = self._solve(self.solver, self.penalty.with_alpha(alpha), self.last_l1)
+        penalty = self.penalty.with_alpha(alpha)
+        best = self._solve(self.solver, penalty, self.last, self.stop)
+        if not penalty.is_convex:
+            rough = replace(self.stop, tol=max(self.stop.tol, min(ROUGH_TOL, 0.1 * alpha / self.stop.scale)))
+            self.last_l1 = _iterate(self._solve(self.l1_solver, self.l1.with_alpha(alpha), self.last_l1, rough))
+            other = self._solve(self.rough_solver, penalty, self.last_l1, rough)
             if other.value < best.value:
-                best = other
+                other = self._solve(self.rough_solver, penalty, _iterate(other), self.stop)
+                best = other if other.value < best.value else best
         self.last = _iterate(best)
         return best
 
-    def _solve(self, solver: ProxNewton, penalty: Penalty, start: Iterate | None) -> Solution:
-        return solve(solver, self.objective, penalty, stop=self.stop, start=start, warn=False)
+    def _solve(self, solver: ProxNewton, penalty: Penalty, start: Iterate | None, stop: Stop) -> Solution:
+        return solve(solver, self.objective, penalty, stop=stop, start=start, warn=False)
 
 
 def _iterate(solution: Solution) -> Iterate:

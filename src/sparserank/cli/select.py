@@ -175,6 +175,7 @@ def select(
     from dataclasses import replace
 
     from sparserank import __version__
+    from sparserank.data.dataset import RankingDataset
     from sparserank.data.letor import read_letor
     from sparserank.reports.files import write_results
     from sparserank.selection.inputs import check_overlap, read_costs
@@ -183,9 +184,7 @@ def select(
     from sparserank.selection.units import PathSettings
     from sparserank.warmup import load_kernels
 
-    def read(paths: list[Path] | None, width: int | None) -> object:
-        if not paths:
-            return None
+    def read(paths: list[Path], width: int | None) -> RankingDataset:
         return read_letor(
             paths,
             width,
@@ -198,12 +197,13 @@ def select(
 
     with slow_start_note():
         train_data = read(train, n_features)
-        width = train_data.n_features  # type: ignore[union-attr]
-        valid_data, test_data = read(valid, width), read(test, width)
+        width = train_data.n_features
+        valid_data = read(valid, width) if valid else None
+        test_data = read(test, width) if test else None
         load_kernels()
     if not allow_overlap:
         check_overlap({"train": train_data, "validation": valid_data, "test": test_data})
-    names = train_data.feature_names  # type: ignore[union-attr]
+    names = tuple(train_data.feature_names or ())
     if baseline_feature is not None:
         opt.require(
             baseline_feature in names, "--baseline-feature", f"names no feature; there are {names[0]} ... {names[-1]}."
@@ -229,7 +229,7 @@ def select(
     run.log({"event": "start", "command": "select", "train": [str(p) for p in train]})
     try:
         with progress_bar("paths") as progress:
-            job = SelectionJob(plan, train_data, valid_data, test_data, run, n_threads=threads, progress=progress)  # type: ignore[arg-type]
+            job = SelectionJob(plan, train_data, valid_data, test_data, run, n_threads=threads, progress=progress)
             result = job.execute()
     except KeyboardInterrupt:
         note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")

@@ -158,7 +158,7 @@ class RankingDataset:
         starts = self.query_ptr[:-1]
         low = np.minimum.reduceat(self.X, starts, axis=0)
         high = np.maximum.reduceat(self.X, starts, axis=0)
-        return ~(high > low).any(axis=0)
+        return np.asarray(~(high > low).any(axis=0))
 
 
 def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
 from sparserank.solvers.certificates import gap_safe_screen, kkt_violation
 from sparserank.solvers.loop import evaluate_at
-from sparserank.solvers.quadratic import minimise_model
+from sparserank.solvers.quadratic import minimise_model, newton_on_support
 from sparserank.solvers.solution import Iterate, Stop
 
 EXACT_HESSIAN_WORK = 3e8  # documents * columns^2 up to which the Hessian of all queries costs under a tenth of a second
@@ -26,7 +28,8 @@ class ProxNewton:
 
     The Hessian is exact while documents * columns^2 is moderate; beyond, it comes from a sample of whole queries and is
     reused over neighbouring problems (certificates always come from all the data). Convex problems shorten a step that
-    falls short; concave penalties are not convex along a segment, so there the model gets extra curvature instead.
+    falls short. Concave penalties are not convex along a segment; there a coordinate may also jump to 0 where the model,
+    good nearby only, underrates the loss. A Newton step on the present support is tried next, then extra curvature.
 
     One instance may solve a sequence of problems on the same objective; it then carries the sampled Hessian along.
     """
@@ -105,37 +108,38 @@ class ProxNewton:
         largest = float(H.diagonal().max(initial=1e-300))
         length = 1.0
         target = None
-        for _ in range(MAX_TRIALS):
+        local = False
+        for trial_number in range(MAX_TRIALS):
             if target is None:
                 model = H + self._damping * np.eye(len(ws)) if self._damping else H
-                u = minimise_model(
-                    model, iterate.gradient[ws], iterate.w[ws], penalty, self._alphas[ws], self._signs[ws], tol
-                )
+                find = newton_on_support if local else partial(minimise_model, tol=tol)
+                u = find(model, iterate.gradient[ws], iterate.w[ws], penalty, self._alphas[ws], self._signs[ws])
                 delta = u - iterate.w[ws]
                 target = iterate.w.copy()
                 target[ws] = u
-                linear = float(iterate.gradient[ws] @ delta)
-                predicted = linear + penalty.value(target) - penalty.value(iterate.w)
+                predicted = float(iterate.gradient[ws] @ delta) + penalty.value(target) - penalty.value(iterate.w)
                 if not penalty.is_convex:
                     predicted += 0.5 * float(delta @ model @ delta)
-                if not delta.any():
+                if not delta.any() and not local:
                     return None
             w = target if length == 1.0 else iterate.w + length * (target - iterate.w)
             trial = evaluate_at(objective, penalty, w)
             change = trial.value - iterate.value
-            if change <= SUFFICIENT * length * predicted:
+            if change <= SUFFICIENT * length * predicted and change < 0.0:
                 self._damping = 0.0 if self._damping < 1e-3 * largest else 0.25 * self._damping
                 return trial
             if change <= noise and kkt_violation(objective, penalty, w, trial.gradient) < violation:
                 return trial  # below the rounding of the value the certificate itself is the better judge
             self._renew = True
-            if abs(length * predicted) <= noise:
+            if abs(length * predicted) <= noise and not local:
                 return None
             if penalty.is_convex:
                 curvature = change - length * predicted
                 best = -0.5 * length * length * predicted / curvature if curvature > 0 else 0.5 * length
                 length = min(max(best, 0.1 * length), 0.5 * length)
-            else:
+                continue
+            target = None
+            local = trial_number == 0
+            if not local:
                 self._damping = max(4.0 * self._damping, 0.05 * largest)
-                target = None
         return None

@@ -37,6 +37,15 @@ def minimise_model(
     return u
 
 
+def newton_on_support(
+    H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty, alphas: np.ndarray, signs: np.ndarray
+) -> np.ndarray:
+    """One Newton step of the model on the non-zero coordinates alone; none of them jumps to 0 except by changing sign."""
+    u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)
+    _direct_step(H, residual, u, penalty, alphas, signs)
+    return u
+
+
 def _direct_step(
     H: np.ndarray, residual: np.ndarray, u: np.ndarray, penalty: Penalty, alphas: np.ndarray, signs: np.ndarray
 ) -> None:
