@@ -28,6 +28,16 @@ REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature 
 
 
 @dataclass(frozen=True)
+class PathCertificate:
+    """How well a path is solved: statuses met, largest kkt_violation relative to alpha_max of l1, largest gap, seconds."""
+
+    status: str
+    kkt_violation: float
+    gap: float | None
+    time_s: float
+
+
+@dataclass(frozen=True)
 class PathResult:
     """Solutions for decreasing `alphas`, each with its certificate.
 
@@ -59,6 +69,16 @@ class PathResult:
     def support(self, index: int) -> np.ndarray:
         """Selected features of one point, 0-based."""
         return np.flatnonzero(self.coefs[index])
+
+    def certificate(self) -> PathCertificate:
+        """The worst figures over the whole path."""
+        gaps = self.gaps[np.isfinite(self.gaps)]
+        return PathCertificate(
+            status=" / ".join(dict.fromkeys(self.statuses)),
+            kkt_violation=float(self.kkt_violations.max()) / self.l1_alpha_max,
+            gap=float(gaps.max()) if len(gaps) else None,
+            time_s=float(self.times_s.sum()),
+        )
 
     def truncate(self, k: int) -> PathResult:
         """Every point cut to its k largest |coefficients|, without refit; certificates no longer apply (NaN)."""

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import note, number, progress_bar, slow_start_note, table
+from sparserank.cli.screen import note, progress_bar, slow_start_note
 
 HELP = """Select the smallest ranking model that ranks as well as the best.
 
@@ -64,10 +64,15 @@ def select(
     alpha_min_ratio: Annotated[
         float,
         typer.Option("--alpha-min-ratio", help="Last alpha of a path relative to the first.", rich_help_panel=MODEL),
-    ] = 3e-3,
+    ] = 1e-2,
     tol: Annotated[
-        float, typer.Option("--tol", help="KKT violation to reach, relative to alpha_max.", rich_help_panel=MODEL)
-    ] = 1e-5,
+        float,
+        typer.Option(
+            "--tol",
+            help="KKT violation that the final paths reach, relative to alpha_max; folds stop at 1e-4.",
+            rich_help_panel=MODEL,
+        ),
+    ] = 1e-6,
     pair_weights: Annotated[
         str, typer.Option("--pair-weights", help="pair (every pair counts the same) or query.", rich_help_panel=MODEL)
     ] = "pair",
@@ -175,6 +180,7 @@ def select(
     from dataclasses import replace
 
     from sparserank import __version__
+    from sparserank.cli.selection_tables import show_selection
     from sparserank.data.dataset import RankingDataset
     from sparserank.data.letor import read_letor
     from sparserank.reports.files import write_results
@@ -235,62 +241,5 @@ def select(
         note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")
         os._exit(130)  # threads inside compiled kernels cannot be interrupted; nothing half-written exists
     written = write_results(result, run.path)
-    _show(result, written)
-
-
-def _show(result: object, written: list[Path]) -> None:
-    from sparserank.selection.job import SelectionResult
-
-    assert isinstance(result, SelectionResult)
-    plan, metric = result.plan, repr(result.plan.metric)
-    where = "out of fold" if plan.protocol == "cv" else "on validation"
-    rows = []
-    for label, path in result.paths.items():
-        if label == "ridge":
-            continue
-        verdict = result.by_penalty[label]
-        worst = float(max(path.kkt_violations)) / path.l1_alpha_max
-        gaps = [g for g in path.gaps if g == g]
-        status = " / ".join(dict.fromkeys(path.statuses))
-        rows.append([
-            label, "-" if verdict is None else str(verdict.candidate.n_features),
-            "-" if verdict is None else number(verdict.candidate.mean),
-            "-" if verdict is None else number(verdict.bound, signed=True),
-            status, f"{worst:.1e}", f"{max(gaps):.1e}" if gaps else "-", number(path.times_s.sum(), 2),
-        ])  # fmt: skip
-    rows.append(["dense RankSVM", str(result.dense.n_features), number(result.dense.mean), "", " / ".join(dict.fromkeys(result.paths["ridge"].statuses)),
-                 f"{float(max(result.paths['ridge'].kkt_violations)) / result.paths['ridge'].l1_alpha_max:.1e}",
-                 f"{float(max(result.paths['ridge'].gaps)):.1e}", number(result.paths["ridge"].times_s.sum(), 2)])  # fmt: skip
-    table(
-        f"Smallest non-inferior model of each penalty ({metric} {where}, {result.n_queries} queries; margin {plan.margin:.1%} of the best)",
-        ["penalty", "features", metric, "loss bound", "path status", "worst kkt", "worst gap", "path s"],
-        rows,
-    )
-    print(result.chosen.sentence(metric))
-    for text in result.notes:
-        print(f"note: {text}")
-    print()
-    table(
-        f"Selected features, and what dropping each costs {where} (weight set to 0, no refit)",
-        ["feature", "weight", *[f"{m!r} cost" for m in plan.metrics], f"95% interval ({metric})"],
-        [
-            [d["feature"], number(d["coef"]), *[number(d[repr(m)]["cost"], signed=True) for m in plan.metrics],
-             f"[{number(d[metric]['low'], signed=True)}, {number(d[metric]['high'], signed=True)}]"]
-            for d in result.drops
-        ],
-    )  # fmt: skip
-    if result.test is not None:
-        table(
-            "Test queries: means with 95% intervals; differences to the chosen model, paired t test, Holm-corrected p",
-            ["system", "metric", "mean", "interval", "difference", "interval", "p (Holm)"],
-            [
-                [r["system"], r["metric"], number(r["mean"]), f"[{number(r['low'])}, {number(r['high'])}]",
-                 number(r.get("difference"), signed=True),
-                 f"[{number(r['difference_low'], signed=True)}, {number(r['difference_high'], signed=True)}]" if "difference" in r else "",
-                 number(r.get("p_holm"))]
-                for r in result.test.rows(plan.confidence)
-            ],
-        )  # fmt: skip
-    if result.constant_features:
-        print(f"constant within every query, never used: {', '.join(result.constant_features)}")
+    show_selection(result)
     print("wrote " + ", ".join(str(p) for p in written))

@@ -47,10 +47,8 @@ def render_page(result: SelectionResult) -> str:
             {
                 "label": label,
                 "verdict": result.by_penalty.get(label),
-                "status": " / ".join(dict.fromkeys(path.statuses)),
-                "kkt": float(max(path.kkt_violations)) / path.l1_alpha_max,
-                "gap": max((g for g in path.gaps if g == g), default=None),
-                "seconds": float(path.times_s.sum()),
+                "own": result.by_own.get(label),
+                "certificate": path.certificate(),
             }
             for label, path in result.paths.items()
         ],

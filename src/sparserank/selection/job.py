@@ -24,6 +24,7 @@ from sparserank.penalties import Penalty, Ridge
 from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
 from sparserank.selection.store import RunDirectory, fingerprint
 from sparserank.selection.units import (
+    FOLD_TOL,
     PathSettings,
     fit_scaled_path,
     pack,
@@ -75,7 +76,8 @@ class SelectionResult:
 
     paths       {penalty label: final path}; scalings likewise
     candidates  every point of every path, with its per-query quality; dense ones apart
-    by_penalty  the smallest non-inferior candidate of each penalty, or None
+    by_penalty  the smallest candidate of each penalty that is non-inferior to the best of all, or None
+    by_own      the smallest candidate of each penalty that is non-inferior, by the same margin, to the best of its own path
     drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
     test        values of the chosen model and its rivals on the test queries, or None
     """
@@ -87,6 +89,7 @@ class SelectionResult:
     dense: Candidate
     candidates: list[Candidate]
     by_penalty: dict[str, Verdict | None]
+    by_own: dict[str, Verdict]
     by_size: list[Candidate]
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
@@ -151,7 +154,9 @@ class SelectionJob:
         return None if fold == FINAL else self.everything.take_queries(self.fold == fold)
 
     def _compute(self, penalty: Penalty, fold: int) -> dict[str, np.ndarray]:
-        path, scaling = fit_scaled_path(self._training(fold), penalty, self.plan.settings, n_threads=1)
+        settings = self.plan.settings
+        tol = settings.tol if fold == FINAL else max(settings.tol, FOLD_TOL)
+        path, scaling = fit_scaled_path(self._training(fold), penalty, settings, tol, n_threads=1)
         arrays = pack(path, scaling)
         held_out = self._held_out(fold)
         if held_out is not None:
@@ -189,6 +194,7 @@ class SelectionJob:
     # -- the job ------------------------------------------------------------------------------------------------
 
     def execute(self) -> SelectionResult:
+        plan = self.plan
         began = time.perf_counter()
         units = self._all_units()
         paths, scalings = {}, {}
@@ -201,12 +207,14 @@ class SelectionJob:
         best = best_candidate([*sparse, dense])
         margin = self.plan.margin * abs(best.mean)
         notes: list[str] = []
-        by_penalty = {
-            p.label: smallest_non_inferior(
-                [c for c in sparse if c.penalty == p.label], best, margin, self.plan.confidence
-            )
-            for p in self.plan.penalties
-        }
+        by_penalty: dict[str, Verdict | None] = {}
+        by_own: dict[str, Verdict] = {}
+        for penalty in self.plan.penalties:
+            own = [c for c in sparse if c.penalty == penalty.label]
+            own_best = best_candidate(own)
+            own_verdict = smallest_non_inferior(own, own_best, plan.margin * abs(own_best.mean), plan.confidence)
+            by_own[penalty.label] = own_verdict or judge(own_best, own_best, margin, plan.confidence)
+            by_penalty[penalty.label] = smallest_non_inferior(own, best, margin, plan.confidence)
         chosen = self._choose(sparse, best, margin, notes)
         model = self._model(chosen.candidate, paths, scalings)
         result = SelectionResult(
@@ -217,6 +225,7 @@ class SelectionJob:
             dense=dense,
             candidates=sparse,
             by_penalty=by_penalty,
+            by_own=by_own,
             by_size=_frontier(sparse),
             paths=paths,
             scalings=scalings,

@@ -23,17 +23,18 @@ class PathSettings:
 
     scaling: str = "within-query-std"
     n_alphas: int = 50
-    alpha_min_ratio: float = 3e-3
-    tol: float = 1e-5
+    alpha_min_ratio: float = 1e-2
+    tol: float = 1e-6
     pair_weights: str = "pair"
 
 
+FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
 RIDGE_MIN_RATIO = 1e-6
 
 
 def fit_scaled_path(
-    train: RankingDataset, penalty: Penalty, settings: PathSettings, n_threads: int | None
+    train: RankingDataset, penalty: Penalty, settings: PathSettings, tol: float, n_threads: int | None
 ) -> tuple[PathResult, FeatureScaling]:
     """Scale on the training queries, then fit the path."""
     scaling = fit_scaling(train, settings.scaling)
@@ -49,7 +50,7 @@ def fit_scaled_path(
             penalty,
             n_alphas=RIDGE_ALPHAS if dense else settings.n_alphas,
             alpha_min_ratio=RIDGE_MIN_RATIO if dense else settings.alpha_min_ratio,
-            tol=settings.tol,
+            tol=tol,
             feature_names=tuple(train.feature_names or ()),
         )
     return path, scaling

@@ -64,7 +64,10 @@ class ProxNewton:
         tol = max(INNER_ACCURACY * violation, 0.1 * self._stop.threshold)
         if violation < 1e3 * self._stop.threshold:
             tol = 0.1 * self._stop.threshold
-        return self._descend(iterate, ws, H, violation, tol)
+        following = self._descend(iterate, ws, H, violation, tol)
+        if following is None and not self._penalty.is_convex:
+            following = self._majorised_coordinate_step(iterate)
+        return following
 
     def _working_set(self, iterate: Iterate) -> np.ndarray:
         """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound."""
@@ -143,3 +146,19 @@ class ProxNewton:
             if not local:
                 self._damping = max(4.0 * self._damping, 0.05 * largest)
         return None
+
+    def _majorised_coordinate_step(self, iterate: Iterate) -> Iterate | None:
+        """Prox step of the one coordinate that moves most, at the largest curvature the loss has along it.
+
+        The quadratic then lies above the loss, so the objective falls however little the other models could be trusted.
+        """
+        objective = self._objective
+        assert objective is not None
+        h = np.where(self._usable, 2.0 * objective.pair_norms, 1.0)
+        target = self._penalty.prox(iterate.w - iterate.gradient / h, 1.0 / h)
+        residual = np.where(self._usable, h * np.abs(target - iterate.w), 0.0)
+        j = int(np.argmax(residual))
+        w = iterate.w.copy()
+        w[j] = target[j]
+        trial = evaluate_at(objective, self._penalty, w)
+        return trial if trial.value < iterate.value else None
