@@ -32,6 +32,8 @@ def prox_one(kind, z, h, alpha, sign, first, second):
         x = prox_log(size, h, alpha, first, second)
     else:
         x = prox_lp(size, h, alpha, first, second)
+    if x == 0.0:
+        return 0.0  # not -0.0
     return x if z > 0.0 else -x
 
 

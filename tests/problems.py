@@ -1,0 +1,27 @@
+"""Small ranking problems for tests; never constant, always with ties where asked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+
+
+def small_problem(seed: int, n_queries: int = 6, d: int = 5, grades: int = 3, real: bool = False) -> RankingDataset:
+    """Uneven lists (1 to 9 documents), some without a pair; integer or real relevance."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 10, size=n_queries)
+    sizes[0] = 8
+    qid = np.repeat(np.arange(n_queries), sizes)
+    X = rng.standard_normal((len(qid), d))
+    y = rng.random(len(qid)).round(2) if real else rng.integers(0, grades, size=len(qid)).astype(float)
+    y[qid == n_queries - 1] = 1.0  # the last query has no pair
+    y[:2] = [0.0, grades - 1.0]
+    return RankingDataset(X, y, qid)
+
+
+def long_real_problem(seed: int, m: int = 40, d: int = 4) -> RankingDataset:
+    """Two lists of many real grades: the Fenwick tree's case."""
+    rng = np.random.default_rng(seed)
+    qid = np.repeat([0, 1], m)
+    return RankingDataset(rng.standard_normal((2 * m, d)), rng.standard_normal(2 * m).round(1), qid)
