@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -159,7 +161,7 @@ def test_nonconvex_solutions_are_stationary_and_never_called_optimal(
     assert solution.gap is None
     assert solution.kkt_violation <= 1e-8 * scale
     values = [value for _, value, _ in solution.history]
-    assert all(b <= a + 1e-12 for a, b in zip(values, values[1:], strict=False))
+    assert all(b <= a + 1e-12 for a, b in itertools.pairwise(values))
     if not penalty.kkt_is_vacuous_at_zero:
         assert resolved.subdiff_distance(solution.w, solution.gradient)[objective.varying].max() <= 1e-7
 
@@ -175,7 +177,7 @@ def test_reweighting_never_increases_its_objective(
     solution = solve(Reweighted(inner, options), objective, resolved, stop=Stop(1e-5, 60, scale), warn=False)
     values = [value for _, value, _ in solution.history][1:]
     assert len(values) > 2
-    assert all(b <= a + 1e-9 for a, b in zip(values, values[1:], strict=False))
+    assert all(b <= a + 1e-9 for a, b in itertools.pairwise(values))
     assert values[-1] < values[0]
 
 

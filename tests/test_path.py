@@ -1,0 +1,113 @@
+"""Paths: warm starts change nothing but time; nonconvex paths leave zero; tables, truncation, refit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.errors import DataError
+from sparserank.path import path_start
+
+PROBLEM = sr.make_ranking(
+    n_queries=25, docs_per_query=(5, 15), n_features=12, n_informative=3, n_redundant=3, noise=0.5
+)
+EVERY = ["l1", "elastic_net", "ridge", "log", "l0.5", "mcp", "scad"]
+
+
+@pytest.mark.parametrize("penalty", EVERY)
+def test_path_is_certified_at_every_point(penalty: str) -> None:
+    path = sr.fit_path(PROBLEM.data, penalty, n_alphas=25, tol=1e-7)
+    assert path.coefs.shape == (25, 12)
+    assert (np.diff(path.alphas) < 0).all()
+    assert (path.kkt_violations <= 1e-7 * path.l1_alpha_max).all()
+    assert set(path.statuses) == {"optimal" if path.penalty.is_convex else "stationary"}
+    assert np.isnan(path.gaps).all() != path.penalty.is_convex
+    if penalty != "ridge":
+        assert path.nnz[0] == 0
+        assert path.nnz[-1] > path.nnz[5]
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elastic_net"])
+def test_warm_starts_do_not_change_a_convex_path(penalty: str) -> None:
+    path = sr.fit_path(PROBLEM.data, penalty, n_alphas=12, tol=1e-10)
+    objective = sr.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
+    for i in (3, 7, 11):
+        stop = sr.Stop(1e-10, 500, path.l1_alpha_max)
+        cold = sr.solve(sr.ProxNewton(), objective, path.penalty.with_alpha(path.alphas[i]), stop=stop)
+        np.testing.assert_allclose(path.coefs[i], cold.w, atol=1e-7)
+
+
+@pytest.mark.parametrize("penalty", ["log", "l0.5", "mcp", "scad"])
+def test_nonconvex_path_is_no_worse_than_either_start(penalty: str) -> None:
+    """From w = 0 (where lp stays for ever) and from the l1 solution of the same strength."""
+    path = sr.fit_path(PROBLEM.data, penalty, n_alphas=20)
+    objective = sr.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
+    stop = sr.Stop(1e-6, 500, path.l1_alpha_max)
+    for i in (8, 14, 19):
+        alpha = float(path.alphas[i])
+        l1 = sr.solve(sr.ProxNewton(), objective, sr.L1(alpha), stop=stop)
+        there = sr.solve(sr.ProxNewton(), objective, path.penalty.with_alpha(alpha), l1.w, stop=stop)
+        assert path.objectives[i] <= there.value + 1e-5
+        assert path.objectives[i] < 1.0  # the value at w = 0
+
+
+def test_path_starts_where_the_penalty_declares(mq2008_train: sr.RankingDataset) -> None:
+    objective = sr.PairwiseObjective(mq2008_train.X, mq2008_train.relevance, mq2008_train.query_ptr)
+    assert path_start(objective, sr.L1()) == pytest.approx(0.475253096, abs=5e-10)
+    path = sr.fit_path(mq2008_train, "l1", alphas=np.array([0.1, 0.01]) * 0.475253096)
+    assert path.objectives == pytest.approx([0.694529109, 0.591060523], abs=1e-8)
+
+
+def test_table_holds_every_scale_of_the_strength() -> None:
+    path = sr.fit_path(PROBLEM.data, "l1", n_alphas=6)
+    table = path.to_table().to_pydict()
+    np.testing.assert_allclose(table["C_mean"], 1 / path.alphas)
+    np.testing.assert_allclose(table["C_sum"], 1 / (path.alphas * path.n_pairs))
+    np.testing.assert_allclose(table["r"], np.abs(path.coefs).sum(axis=1))
+    assert table["features"][-1] == [path.feature_names[j] for j in path.support(5)]
+
+
+def test_truncate_keeps_the_largest_coefficients() -> None:
+    path = sr.fit_path(PROBLEM.data, "ridge", n_alphas=4)
+    cut = path.truncate(3)
+    assert (cut.nnz == 3).all()
+    for before, after in zip(path.coefs, cut.coefs, strict=True):
+        assert set(np.flatnonzero(after)) == set(np.argsort(-np.abs(before))[:3])
+    with pytest.raises(DataError, match="k >= 1"):
+        path.truncate(0)
+
+
+def test_refit_uses_the_support_alone_and_lowers_the_loss() -> None:
+    path = sr.fit_path(PROBLEM.data, "l1", n_alphas=10)
+    objective = sr.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
+    support = path.support(5)
+    refit = sr.refit_on_support(objective, support)
+    assert set(np.flatnonzero(refit.w)) == set(support)
+    assert refit.loss < path.losses[5]
+
+
+def test_limits_end_a_path_early() -> None:
+    path = sr.fit_path(PROBLEM.data, "l1", n_alphas=40, max_features=3)
+    assert path.nnz[-1] > 3
+    assert (path.nnz[:-1] <= 3).all()
+    assert len(sr.fit_path(PROBLEM.data, "l1", n_alphas=100, early_stop=1e-2).alphas) < 100
+
+
+def test_always_keep_features_are_in_every_model() -> None:
+    path = sr.fit_path(PROBLEM.data, sr.L1(always_keep=(7,), never_use=(0,)), n_alphas=8)
+    assert path.coefs[:, 7].all()
+    assert not path.coefs[:, 0].any()
+    assert path.nnz[0] == 1
+
+
+def test_progress_is_reported() -> None:
+    seen: list[tuple[int, int]] = []
+    sr.fit_path(PROBLEM.data, "l1", n_alphas=4, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize("bad", [{"n_alphas": 0}, {"alpha_min_ratio": 1.5}, {"alphas": np.array([0.0])}])
+def test_bad_grids_get_a_sentence(bad: dict) -> None:
+    with pytest.raises(DataError):
+        sr.fit_path(PROBLEM.data, "l1", **bad)
