@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_a_prox_that_returns_its_input_is_rejected() -> None:
 @every_penalty
 @pytest.mark.parametrize("sign", [1, -1])
 def test_prox_under_a_sign_constraint(penalty: Penalty, formula: Callable[[float], float], sign: int) -> None:
-    constrained = type(penalty)(**{**vars(penalty), "signs": (sign,)})
+    constrained = replace(penalty, signs=(sign,))
     for z in (-3.0, -0.2, 0.0, 0.2, 3.0):
         x = constrained.prox(np.array([z]), 1.0)[0]
         assert x * sign >= 0
@@ -101,15 +102,7 @@ def test_convex_prox_is_non_expansive_and_satisfies_moreau(penalty: Penalty) -> 
 @every_penalty
 def test_repr_parses_back(penalty: Penalty, formula: Callable[[float], float]) -> None:
     assert parse_penalty(repr(penalty)) == penalty
-    dressed = type(penalty)(
-        **{
-            **vars(penalty),
-            "weights": (1.0, 2.0, float("inf")),
-            "signs": (0, 1, -1),
-            "always_keep": (0,),
-            "never_use": (2,),
-        }
-    )
+    dressed = replace(penalty, weights=(1.0, 2.0, float("inf")), signs=(0, 1, -1), always_keep=(0,), never_use=(2,))
     assert parse_penalty(repr(dressed)) == dressed
     assert hash(dressed) != hash(penalty)
 

@@ -108,6 +108,7 @@ def _dense_pass(X, w, query_ptr, first, last, query_scale, levels, n_levels, tab
     for q in range(first, last):
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     buffer = np.empty(longest)
+    work = np.empty((3, max(longest, table.shape[0]) + 1))
     for q in range(first, last):
         lo, hi = query_ptr[q], query_ptr[q + 1]
         if n_levels[q] < 2 or query_scale[q] == 0.0:
@@ -115,7 +116,7 @@ def _dense_pass(X, w, query_ptr, first, last, query_scale, levels, n_levels, tab
         s = scores[lo:hi]
         dense_scores(X[lo:hi], w, s)
         g = buffer[: hi - lo]
-        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g)
+        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g, work)
         for i in range(hi - lo):
             g[i] *= query_scale[q]
         dense_transposed(X[lo:hi], g, gradient)
@@ -131,6 +132,7 @@ def _sparse_pass(
     for q in range(first, last):
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     buffer = np.empty(longest)
+    work = np.empty((3, max(longest, table.shape[0]) + 1))
     for q in range(first, last):
         lo, hi = query_ptr[q], query_ptr[q + 1]
         if n_levels[q] < 2 or query_scale[q] == 0.0:
@@ -138,7 +140,7 @@ def _sparse_pass(
         s = scores[lo:hi]
         sparse_scores(data, indices, indptr, lo, hi, w, s)
         g = buffer[: hi - lo]
-        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g)
+        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g, work)
         for i in range(hi - lo):
             g[i] *= query_scale[q]
         sparse_transposed(data, indices, indptr, lo, hi, g, gradient)

@@ -90,14 +90,15 @@ class PairwiseObjective:
     def value_and_gradient(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """f(w) and its gradient (n_features,), in one pass over X."""
         w = np.ascontiguousarray(w, dtype=np.float64)
-        values, gradients = zip(
-            *self._executor.map(lambda b: self._block_pass(b, w), len(self._blocks) - 1), strict=True
-        )
-        gradient = np.sum(gradients, axis=0)
-        gradient[~self.varying] = 0.0
+        parts = self._executor.map(lambda b: self._block_pass(b, w), len(self._blocks) - 1)
+        value, gradient = 0.0, np.zeros(self.n_features)
+        for block_value, block_gradient in parts:  # in block order, whatever the number of threads
+            value += block_value
+            gradient += block_gradient
+        gradient[self._constant] = 0.0
         self._scores_of = w.copy()
         self.n_passes += 1
-        return float(sum(values)), gradient
+        return value, gradient
 
     def _block_pass(self, b: int, w: np.ndarray) -> tuple[float, np.ndarray]:
         gradient = np.zeros(self.n_features)
@@ -220,6 +221,10 @@ class PairwiseObjective:
     def varying(self) -> np.ndarray:
         """(n_features,) bool: features that differ within some preferred pair; the others cannot be used."""
         return self.pair_norms > 0.0
+
+    @cached_property
+    def _constant(self) -> np.ndarray:
+        return np.flatnonzero(~self.varying)
 
     @cached_property
     def gradient_at_zero(self) -> np.ndarray:

@@ -18,19 +18,24 @@ from sparserank.losses._sorting_kernels import sort_descending
 
 
 @njit(cache=True, nogil=True)
-def sweep(scores, levels, n_levels, table, order, gradient):
+def sweep(scores, levels, n_levels, table, order, gradient, work):
     """Loss of one query; its gradient with respect to the scores is written to `gradient` (m,).
 
     With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - origin) / 2:
     linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
+    work (3, at least m and n_levels + 1) is scratch: an allocation per query would cost a quarter of the sweep.
     """
     m = len(scores)
     for i in range(m):
         gradient[i] = 0.0
     sort_descending(scores, order)
     origin = scores[order[m // 2]]
-    count = np.zeros(n_levels)
-    total = np.zeros(n_levels)
+    ranked, count, total = work[0], work[1], work[2]
+    for a in range(m):
+        ranked[a] = scores[order[a]]
+    for level in range(n_levels):
+        count[level] = 0.0
+        total[level] = 0.0
     loss = 0.0
     p = 0
     for a in range(m):
@@ -38,17 +43,18 @@ def sweep(scores, levels, n_levels, table, order, gradient):
         level = levels[i]
         if level == 0:
             continue
-        while p < m and scores[i] - scores[order[p]] < 1.0:
+        s = ranked[a]
+        while p < m and s - ranked[p] < 1.0:
             j = order[p]
             count[levels[j]] += 1.0
-            total[levels[j]] += scores[j] - origin
+            total[levels[j]] += ranked[p] - origin
             p += 1
         c = 0.0
         t = 0.0
         for lower in range(level):
             c += table[level, lower] * count[lower]
             t += table[level, lower] * total[lower]
-        r = c * (1.0 - (scores[i] - origin)) + t
+        r = c * (1.0 - (s - origin)) + t
         gradient[i] -= 2.0 * r
         loss += r
     for level in range(n_levels):
@@ -60,17 +66,18 @@ def sweep(scores, levels, n_levels, table, order, gradient):
         level = levels[j]
         if level == n_levels - 1:
             continue
-        while p >= 0 and scores[order[p]] - scores[j] < 1.0:
+        s = ranked[a]
+        while p >= 0 and ranked[p] - s < 1.0:
             i = order[p]
             count[levels[i]] += 1.0
-            total[levels[i]] += scores[i] - origin
+            total[levels[i]] += ranked[p] - origin
             p -= 1
         c = 0.0
         t = 0.0
         for upper in range(level + 1, n_levels):
             c += table[upper, level] * count[upper]
             t += table[upper, level] * total[upper]
-        gradient[j] += 2.0 * (c * (1.0 + (scores[j] - origin)) - t)
+        gradient[j] += 2.0 * (c * (1.0 + (s - origin)) - t)
     half = 0.0
     for i in range(m):
         half += gradient[i] * (scores[i] - origin)

@@ -51,13 +51,14 @@ class SquaredHinge:
         sweep, _ = self.sweeps(lv)
         scores = np.asarray(scores, dtype=np.float64)
         gradient = np.zeros(len(scores))
+        work = np.empty((3, max(int(np.diff(query_ptr).max(initial=0)), len(lv.table)) + 1))
         value = 0.0
         for q in np.flatnonzero(lv.n_levels > 1):
             lo, hi = query_ptr[q], query_ptr[q + 1]
             weight = 1.0 if weights is None else float(weights[q])
             order = np.arange(hi - lo, dtype=np.int32)
             block = gradient[lo:hi]
-            value += weight * sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, order, block)
+            value += weight * sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, order, block, work)
             block *= weight
         return value, gradient
 

@@ -79,6 +79,18 @@ class Penalty:
 
     def feature_weights(self, n_features: int) -> np.ndarray:
         """(n_features,) weights with always-keep as 0 and never-use as inf."""
+        return self._remembered("weights", n_features, self._make_weights)
+
+    def _remembered(self, what: str, n_features: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
+        """Per-feature arrays are asked for several times per iteration; they are made once per instance."""
+        cache: dict[tuple[str, int], np.ndarray] = self.__dict__.setdefault("_arrays", {})
+        if (what, n_features) not in cache:
+            array = make(n_features)
+            array.flags.writeable = False
+            cache[what, n_features] = array
+        return cache[what, n_features]
+
+    def _make_weights(self, n_features: int) -> np.ndarray:
         for name, values in (("weights", self.weights), ("signs", self.signs)):
             if values is not None and len(values) != n_features:
                 raise DataError(f"{type(self).__name__}: {name} must hold {n_features} values; got {len(values)}.")
@@ -94,11 +106,18 @@ class Penalty:
 
     def feature_alphas(self, n_features: int) -> np.ndarray:
         """(n_features,) alpha * weights; inf for never-use at any alpha."""
+        return self._remembered("alphas", n_features, self._make_alphas)
+
+    def _make_alphas(self, n_features: int) -> np.ndarray:
         beta = self.feature_weights(n_features)
         with np.errstate(invalid="ignore"):
             return np.where(np.isinf(beta), np.inf, self.alpha * beta)
 
     def feature_signs(self, n_features: int) -> np.ndarray:
+        """(n_features,) int64: 1, -1 or 0."""
+        return self._remembered("signs", n_features, self._make_signs)
+
+    def _make_signs(self, n_features: int) -> np.ndarray:
         return np.zeros(n_features, dtype=np.int64) if self.signs is None else np.array(self.signs, dtype=np.int64)
 
     # -- the contract -------------------------------------------------------------------------------------------

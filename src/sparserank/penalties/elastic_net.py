@@ -33,8 +33,8 @@ class ElasticNet(Penalty):
     def alpha2(self) -> float:
         return self.alpha * (1.0 - self.l1_ratio)
 
-    def feature_alphas(self, n_features: int) -> np.ndarray:
-        return super().feature_alphas(n_features) * self.l1_ratio
+    def _make_alphas(self, n_features: int) -> np.ndarray:
+        return super()._make_alphas(n_features) * self.l1_ratio
 
     def shape(self) -> tuple[float, float]:
         return self.alpha2, 0.0
@@ -65,7 +65,7 @@ class Ridge(Penalty):
     def alpha2(self) -> float:
         return self.alpha
 
-    def feature_alphas(self, n_features: int) -> np.ndarray:
+    def _make_alphas(self, n_features: int) -> np.ndarray:
         return np.where(np.isinf(self.feature_weights(n_features)), np.inf, 0.0)
 
     def shape(self) -> tuple[float, float]:
