@@ -9,6 +9,14 @@ class DataFormatError(SparserankError, ValueError):
     """A file that cannot be read; the message names file and line."""
 
 
+class TooManyFeaturesError(DataFormatError):
+    """A file with more features than expected; `width` is the number that would accept it."""
+
+    def __init__(self, message: str, width: int) -> None:
+        super().__init__(message)
+        self.width = width
+
+
 class DataError(SparserankError, ValueError):
     """Data that were read but cannot be used for what was asked."""
 

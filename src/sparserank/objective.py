@@ -69,7 +69,7 @@ class PairwiseObjective:
         if total <= 0:
             raise DataError(
                 f"no preferred pair (n_samples={self.n_docs}): within every query all documents have the same relevance "
-                "(or the query has weight 0); learning to rank needs at least one query with two different grades."
+                "(or the query has weight 0, or is in another fold); learning to rank needs at least one query with two different grades."
             )
         self._scale = _read_only(weight / total)
         self._pair_share = self._scale * pairs

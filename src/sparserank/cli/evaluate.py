@@ -50,10 +50,11 @@ def evaluate(
     from sparserank.metrics import parse_convention, parse_metric
     from sparserank.model import load_model
 
+    opt.check_reading(n_features, missing, index_base, unjudged)
     rules = opt.parsed("--convention", parse_convention, convention)
     metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     opt.require(format in WRITERS, "--format", f"must be one of {', '.join(WRITERS)}; got {format!r}.")
-    opt.require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
+    opt.require(len(set(system)) == len(system), "--system", "names the same file twice.")
     models = {path: load_model(path) for path in system if path.suffix == ".json"}
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -49,13 +50,14 @@ def fit(
     from sparserank.data.scaling import SCALINGS
     from sparserank.penalties import parse_penalty
 
+    opt.check_reading(n_features, missing, index_base, unjudged)
     chosen = opt.parsed("--penalty", parse_penalty, penalty)
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
-    opt.require(alpha is None or alpha > 0, "--alpha", f"must be positive; got {alpha}.")
-    opt.require(alpha_ratio > 0, "--alpha-ratio", f"must be positive; got {alpha_ratio}.")
+    opt.require(alpha is None or 0 < alpha < math.inf, "--alpha", f"must be positive and finite; got {alpha}.")
+    opt.require(0 < alpha_ratio < math.inf, "--alpha-ratio", f"must be positive and finite; got {alpha_ratio}.")
+    opt.require(0 < tol < math.inf, "--tol", f"must be positive; got {tol}.")
+    opt.require(k is None or not chosen.smooth_at_zero, "--k", f"{chosen.name} selects no features; use another penalty.")
     opt.require(k is None or alpha is None, "--k", "cannot be combined with --alpha.")
-    opt.require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
-    opt.require(index_base in (0, 1), "--index-base", f"must be 0 or 1; got {index_base}.")
 
     from sparserank.data.letor import read_letor
     from sparserank.data.scaling import fit_scaling

@@ -30,6 +30,7 @@ def inspect(
     unjudged: opt.Unjudged = "error",
     feature_names: opt.FeatureNames = None,
 ) -> None:
+    opt.check_reading(n_features, missing, index_base, unjudged)
     if len(files) == 1 and files[0].suffix == ".json":
         _model(files[0])
         return
@@ -38,7 +39,6 @@ def inspect(
     from sparserank.data.letor import read_letor
     from sparserank.losses import SquaredHinge
 
-    opt.require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
     with slow_start_note():
         data = read_letor(
             files, n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names

@@ -37,7 +37,7 @@ FeatureNames = Annotated[
     Path | None, typer.Option("--feature-names", help="File with one feature name per line.", rich_help_panel=READING)
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", help="Threads; default all cores. Results do not depend on it.")
+    int | None, typer.Option("--threads", min=1, help="Threads; default all cores. Results do not depend on it.")
 ]
 Convention = Annotated[
     str, typer.Option("--convention", help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm.")
@@ -55,3 +55,14 @@ def parsed(option: str, parse: Callable[[str], T], text: str) -> T:
 def require(condition: bool, option: str, message: str) -> None:
     if not condition:
         raise typer.BadParameter(message, param_hint=option)
+
+
+def check_reading(n_features: int | None, missing: str | None, index_base: int, unjudged: str) -> None:
+    """Refuse values of the reading options that no file could make right."""
+    from sparserank.data.missing import MissingPolicy
+
+    require(n_features is None or n_features >= 1, "--n-features", f"must be at least 1; got {n_features}.")
+    require(index_base in (0, 1), "--index-base", f"must be 0 or 1; got {index_base}.")
+    require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
+    if missing is not None:
+        parsed("--missing", MissingPolicy.parse, missing)

@@ -36,6 +36,7 @@ def predict(
     from sparserank.files import atomic_write
     from sparserank.model import load_model
 
+    opt.check_reading(None, missing, index_base, unjudged)
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     loaded = load_model(model)
     with slow_start_note():

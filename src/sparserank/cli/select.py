@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.screen import note, progress_bar, slow_start_note
+
+if TYPE_CHECKING:
+    from sparserank.data.dataset import RankingDataset
 
 HELP = """Select the smallest ranking model that ranks as well as the best.
 
@@ -150,6 +153,7 @@ def select(
     from sparserank.metrics import parse_convention, parse_metric
     from sparserank.penalties import parse_penalty
 
+    opt.check_reading(n_features, missing, index_base, unjudged)
     chosen_penalties = [opt.parsed("--penalty", parse_penalty, p) for p in penalty or DEFAULT_PENALTIES]
     opt.require(
         not any(p.smooth_at_zero for p in chosen_penalties),
@@ -167,79 +171,75 @@ def select(
     opt.require(k is None or budget is None, "--budget", "cannot be combined with --k.")
     opt.require(budget is None or costs is not None, "--budget", "needs --costs.")
     opt.require(protocol == "cv" or valid is not None, "--protocol", "holdout needs --valid.")
-    opt.require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
-    opt.require(index_base in (0, 1), "--index-base", f"must be 0 or 1; got {index_base}.")
     rules = opt.parsed("--convention", parse_convention, convention)
-    metrics = [
-        opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in [metric, *(also or ["map", "ndcg@5"])]
-    ]
+    metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), metric)]
+    metrics += [opt.parsed("--also", lambda m: parse_metric(m, rules), m) for m in also or ["map", "ndcg@5"]]
     opt.require(
         metrics[0].higher_is_better, "--metric", "must be one where higher is better; report others with --also."
     )
 
     from dataclasses import replace
 
-    from sparserank import __version__
     from sparserank.cli.selection_tables import show_selection
-    from sparserank.data.dataset import RankingDataset
-    from sparserank.data.letor import read_letor
     from sparserank.reports.files import write_results
     from sparserank.selection.inputs import check_overlap, read_costs
     from sparserank.selection.job import SelectionJob, SelectionPlan
-    from sparserank.selection.store import RunDirectory, fingerprint
+    from sparserank.selection.store import RunDirectory
     from sparserank.selection.units import PathSettings
-    from sparserank.warmup import load_kernels
+    from sparserank.warmup import finish_compiling, start_compiling
 
-    def read(paths: list[Path], width: int | None) -> RankingDataset:
-        return read_letor(
-            paths,
-            width,
-            missing=missing,
-            index_base=index_base,
-            unjudged=unjudged,
-            feature_names=feature_names,
-            n_threads=threads,
-        )
-
-    with slow_start_note():
-        train_data = read(train, n_features)
-        width = train_data.n_features
-        valid_data = read(valid, width) if valid else None
-        test_data = read(test, width) if test else None
-        load_kernels()
-    if not allow_overlap:
-        check_overlap({"train": train_data, "validation": valid_data, "test": test_data})
-    names = tuple(train_data.feature_names or ())
-    if baseline_feature is not None:
-        opt.require(
-            baseline_feature in names, "--baseline-feature", f"names no feature; there are {names[0]} ... {names[-1]}."
-        )
-    cost_list = None if costs is None else read_costs(costs, names)
-    if cost_list is not None:
-        chosen_penalties = [replace(p, weights=cost_list) for p in chosen_penalties]
-    plan = SelectionPlan(
-        tuple(chosen_penalties), metrics[0], tuple(metrics[1:]),
-        PathSettings(scaling, n_alphas, alpha_min_ratio, tol, pair_weights),
-        protocol, folds, seed, margin, 0.95, k, budget, cost_list, refit, baseline_feature,
-    )  # fmt: skip
-    identity = {
-        "sparserank": __version__,
-        "train": fingerprint(train_data),
-        "valid": None if valid_data is None else fingerprint(valid_data),
-        "penalties": [repr(p) for p in chosen_penalties],
-        "settings": repr(plan.settings),
-        "protocol": [protocol, folds, seed],
-        "metrics": sorted(repr(m) for m in plan.metrics),
-    }
-    run = RunDirectory(out, identity, restart=restart)
-    run.log({"event": "start", "command": "select", "train": [str(p) for p in train]})
+    reading: dict[str, Any] = {
+        "missing": missing, "index_base": index_base, "unjudged": unjudged,
+        "feature_names": feature_names, "n_threads": threads,
+    }  # fmt: skip
+    choices: dict[str, Any] = {
+        "metric": metrics[0], "report_metrics": tuple(metrics[1:]), "protocol": protocol, "n_folds": folds, "seed": seed,
+        "margin": margin, "k": k, "budget": budget, "refit": refit, "baseline_feature": baseline_feature,
+    }  # fmt: skip
+    settings = (scaling, n_alphas, alpha_min_ratio, tol, pair_weights)
     try:
+        with slow_start_note():
+            compiling = start_compiling()
+            train_data, valid_data, test_data = _read_parts(train, valid, test, n_features, reading)
+            finish_compiling(compiling)
+        if not allow_overlap:
+            check_overlap({"train": train_data, "validation": valid_data, "test": test_data})
+        names = tuple(train_data.feature_names or ())
+        if baseline_feature is not None and baseline_feature not in names:
+            raise typer.BadParameter(
+                f"names no feature; there are {names[0]} ... {names[-1]}.", param_hint="--baseline-feature"
+            )
+        cost_list = None if costs is None else read_costs(costs, names)
+        if cost_list is not None:
+            chosen_penalties = [replace(p, weights=cost_list) for p in chosen_penalties]
+        plan = SelectionPlan(tuple(chosen_penalties), settings=PathSettings(*settings), costs=cost_list, **choices)
+        run = RunDirectory(out, plan.identity(train_data, valid_data), restart=restart)
+        run.log({"event": "start", "command": "select", "train": [str(p) for p in train]})
         with progress_bar("paths") as progress:
             job = SelectionJob(plan, train_data, valid_data, test_data, run, n_threads=threads, progress=progress)
             result = job.execute()
+        written = write_results(result, run.path)
     except KeyboardInterrupt:
         note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")
         os._exit(130)  # threads inside compiled kernels cannot be interrupted; nothing half-written exists
-    written = write_results(result, run.path)
     show_selection(result)
     print("wrote " + ", ".join(str(p) for p in written))
+
+
+def _read_parts(
+    train: list[Path],
+    valid: list[Path] | None,
+    test: list[Path] | None,
+    n_features: int | None,
+    reading: dict[str, Any],
+) -> tuple[RankingDataset, RankingDataset | None, RankingDataset | None]:
+    """Train, validation and test data; the training files decide how many features there are."""
+    from sparserank.data.letor import read_letor
+    from sparserank.errors import DataError, TooManyFeaturesError
+
+    first = read_letor(train, n_features, **reading)
+    try:
+        others = [read_letor(paths, first.n_features, **reading) if paths else None for paths in (valid, test)]
+    except TooManyFeaturesError as error:
+        raise DataError(f"{error} Here: --n-features {error.width}.") from error
+    return first, others[0], others[1]

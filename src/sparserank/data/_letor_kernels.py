@@ -108,9 +108,19 @@ def _word(buf, i, stop, start):
             return 3
         if a == 110 and b == 117 and c == 108 and length == 4 and (buf[i + 3] | 32) == 108 and i == start:
             return 3
-        if a == 105 and b == 110 and c == 102 and (length == 3 or length == 8):
-            return 1
+        if a == 105 and b == 110 and c == 102:
+            if length == 3:
+                return 1
+            if length == 8:
+                return 1 if _ends_inity(buf, i + 3) else 2
     return 2
+
+
+@njit(cache=True, nogil=True)
+def _ends_inity(buf, i):
+    """True when buf[i:i + 5] reads 'inity', in any case."""
+    first = (buf[i] | 32) == 105 and (buf[i + 1] | 32) == 110 and (buf[i + 2] | 32) == 105
+    return first and (buf[i + 3] | 32) == 116 and (buf[i + 4] | 32) == 121
 
 
 @njit(cache=True, nogil=True)

@@ -19,10 +19,11 @@ import scipy.sparse as sp
 from sparserank.data import _letor_kernels as kernels
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import MissingPolicy
-from sparserank.errors import DataError, DataFormatError, DataWarning
+from sparserank.errors import DataError, DataFormatError, DataWarning, TooManyFeaturesError
 
 CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough that two threads share a 20 MB file
 DENSE_FROM = 0.25  # fraction of values present from which a dense array is smaller than 12-byte CSR entries and faster
+MOST_EMPTY_FEATURES = 1_000_000  # beyond, a feature count far above the number of values is a mistyped index
 UNJUDGED = -1.0
 _CANONICAL_INT = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
@@ -91,6 +92,8 @@ def read_letor(
         raise DataError(f"unjudged must be 'error', 'drop' or 'zero'; got {unjudged!r}.")
     if n_features is not None and n_features < 1:
         raise DataError(f"n_features must be at least 1; got {n_features}.")
+    if n_threads is not None and n_threads < 1:
+        raise DataError(f"n_threads must be at least 1; got {n_threads}.")
     policy = MissingPolicy.parse(missing)
     chunks = [c for path in paths for c in _read_file(Path(path), index_base, n_features, n_threads)]
     for chunk in chunks:
@@ -233,9 +236,13 @@ def _raise_parse_error(chunk: _Chunk, path: Path, index_base: int, n_features: i
         "Pass index_base=0 (--index-base 0) for files that count from 0.",
         kernels.REPEATED_INDEX: f"feature index {what} appears twice; give each feature once per line.",
         kernels.BAD_VALUE: f"feature value must be a number; got {what!r}.",
-        kernels.INDEX_ABOVE_LIMIT: f"has feature {what.partition(':')[0]}, but {n_features} features are expected; "
-        f"pass n_features={what.partition(':')[0]} (--n-features) to accept it everywhere.",
+        kernels.INDEX_ABOVE_LIMIT: f"has feature {what.partition(':')[0]}, but {n_features} features are expected; ",
     }[code]
+    if code == kernels.INDEX_ABOVE_LIMIT:
+        width = int(what.partition(":")[0]) + 1 - index_base
+        raise TooManyFeaturesError(
+            f"{path}:{line}: {sentence}read every file with n_features={width}, or remove it.", width
+        )
     raise DataFormatError(f"{path}:{line}: {sentence}")
 
 
@@ -272,10 +279,24 @@ def _assemble(
 ) -> RankingDataset:
     names = _names_from_file(feature_names) if isinstance(feature_names, str | os.PathLike) else feature_names
     width = n_features or (len(names) if names is not None else 0)
+    if names is not None and n_features is not None and len(names) != n_features:
+        raise DataError(
+            f"{_names_source(feature_names)} holds {len(names)} names for {n_features} features; they must agree."
+        )
     largest = max(c.max_index for c in chunks) + 1
     if names is not None and largest > len(names):
-        raise DataError(f"the data have {largest} features but feature_names holds {len(names)}; complete the list.")
+        raise DataError(
+            f"the data have {largest} features but {_names_source(feature_names)} holds {len(names)} names; complete it."
+        )
     width = max(width, largest)
+    n_present = sum(len(c.values) for c in chunks)
+    if n_present == 0:
+        raise DataFormatError(f"{chunks[0].path}: no line has a feature; expected 'label qid:ID index:value ...'.")
+    if width > MOST_EMPTY_FEATURES and width > 100 * n_present:
+        raise DataFormatError(
+            f"{chunks[0].path}: the largest feature index is {width - 1 + index_base}, but only {n_present} values are present; "
+            "correct the index, or renumber the features."
+        )
     labels = np.concatenate([c.labels for c in chunks])
     n_rows = len(labels)
     n_values = sum(len(c.values) for c in chunks)
@@ -315,9 +336,10 @@ def _assemble(
         from sparserank.data.grouping import group_rows
 
         order, query_ptr, _ = group_rows(qid)
+        grouped = X if order is None else X[order]
+        policy.fill(grouped, query_ptr, index_base)
         if order is not None:
-            X, labels, qid, docid, comment = X[order], labels[order], qid[order], docid[order], comment[order]
-        policy.fill(X, query_ptr, index_base)
+            X[order] = grouped
         if as_sparse:
             X = sp.csr_matrix(X)
     return RankingDataset(
@@ -366,3 +388,7 @@ def _names_from_file(path: str | os.PathLike) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise DataFormatError(f"{path}: cannot read feature names ({error}); expected one name per line.") from error
     return [line.strip() for line in lines if line.strip()]
+
+
+def _names_source(feature_names: Any) -> str:
+    return str(feature_names) if isinstance(feature_names, str | os.PathLike) else "feature_names"

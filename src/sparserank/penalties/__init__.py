@@ -40,7 +40,10 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
     unknown = sorted(set(given) - known)
     if unknown:
         raise DataError(f"penalty {name} has no parameter {unknown[0]!r}; it has {', '.join(sorted(known))}.")
-    return cls(**given)
+    try:
+        return cls(**given)
+    except TypeError as error:
+        raise DataError(f"penalty {spec!r}: parameters must be numbers (or tuples of numbers) ({error}).") from error
 
 
 __all__ = ["L1", "PENALTIES", "ElasticNet", "Log", "Lp", "Mcp", "Penalty", "Ridge", "Scad", "parse_penalty"]

@@ -24,7 +24,7 @@ def check_overlap(parts: Mapping[str, RankingDataset | None]) -> None:
         common = a & b
         if common:
             raise DataError(
-                f"{len(common)} queries stand in both {first} and {second} (first: {min(common)}); this leaks. "
+                f"{first} and {second} have {len(common)} query ids in common (first: {min(common)}); this leaks. "
                 "Separate them, or pass --allow-overlap if equal ids mean different queries."
             )
 

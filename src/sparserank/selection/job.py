@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank import __version__
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.data.scaling import FeatureScaling
@@ -68,6 +69,21 @@ class SelectionPlan:
     def metrics(self) -> list[Metric]:
         """The metric of choice first, then the others that are reported."""
         return list(dict.fromkeys([self.metric, *self.report_metrics]))
+
+    def identity(self, train: RankingDataset, valid: RankingDataset | None) -> dict[str, Any]:
+        """What stored pieces of work depend on: a run directory is resumed only under the same identity.
+
+        Margin, k and budget are left out: they choose among finished pieces.
+        """
+        return {
+            "sparserank": __version__,
+            "train": fingerprint(train),
+            "valid": None if valid is None else fingerprint(valid),
+            "penalties": [repr(p) for p in self.penalties],
+            "settings": repr(self.settings),
+            "protocol": [self.protocol, self.n_folds, self.seed],
+            "metrics": [repr(m) for m in self.metrics],
+        }
 
 
 @dataclass(frozen=True)

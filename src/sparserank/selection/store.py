@@ -16,6 +16,7 @@ from sparserank.errors import RunDirectoryError
 from sparserank.files import atomic_write
 
 PLAN = "plan.json"
+RESULTS = ("model.json", "path.parquet", "per_query.parquet", "report.html", "log.jsonl")
 
 
 def fingerprint(*parts: Any) -> str:
@@ -62,8 +63,8 @@ class RunDirectory:
                 )
             self.resumed = any(self.units.glob("*.npz"))
         else:
-            for old in self.units.glob("*.npz"):
-                old.unlink()
+            for old in [*self.units.glob("*.npz"), *(self.path / name for name in RESULTS)]:
+                old.unlink(missing_ok=True)
         for part in [*self.path.glob(".*.part"), *self.units.glob(".*.part")]:
             part.unlink(missing_ok=True)  # what an earlier, killed run was writing
         with atomic_write(plan_file) as out:

@@ -1,0 +1,146 @@
+"""Plain reader of ranking text: str.split, float(), dictionaries. Slow and obvious. And texts to try readers on."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import struct
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+
+_DOCID = re.compile(r"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE)
+
+
+@dataclass
+class Row:
+    """One document as it stands in the file; `values` has the features by their number in the file."""
+
+    label: float
+    qid: str
+    values: dict[int, float]
+    comment: str
+    docid: str
+
+
+def read_rows(text: str) -> list[Row]:
+    """The data rows of `text` in file order; blank lines and lines that are only a comment are skipped."""
+    rows = []
+    for line in text.split("\n"):
+        before, _, comment = line.partition("#")
+        tokens = before.split()
+        if not tokens:
+            continue
+        label, qid, *features = tokens
+        if not qid.startswith("qid:"):
+            raise ValueError(f"no qid in {line!r}")
+        values: dict[int, float] = {}
+        for token in features:
+            index, _, value = token.partition(":")
+            if int(index) in values:
+                raise ValueError(f"feature {index} twice in {line!r}")
+            values[int(index)] = float(value)
+        comment = comment.strip()
+        found = _DOCID.search(comment)
+        rows.append(Row(float(label), qid[len("qid:") :], values, comment, found[1] if found else ""))
+    return rows
+
+
+def gather_queries(rows: list[Row]) -> list[int]:
+    """Row numbers, query after query in order of first appearance, file order within a query."""
+    queries: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        queries.setdefault(row.qid, []).append(number)
+    return [number for members in queries.values() for number in members]
+
+
+def dense(rows: list[Row], n_features: int, index_base: int = 1) -> list[list[float]]:
+    """Feature values row by row, absent ones 0."""
+    table = [[0.0] * n_features for _ in rows]
+    for line, row in zip(table, rows, strict=True):
+        for index, value in row.values.items():
+            line[index - index_base] = value
+    return table
+
+
+def query_minimum(rows: list[Row], qid: str, index: int, missing: set[tuple[int, int]]) -> float:
+    """Smallest value of a feature among the documents of a query that have one; absent counts as 0; 0 if none has one."""
+    known = [
+        row.values.get(index, 0.0)
+        for number, row in enumerate(rows)
+        if row.qid == qid and (number, index) not in missing
+    ]
+    return min(known, default=0.0)
+
+
+NUMBERS = ("0", "-0", "+1", "1.", ".5", "-.25", "007", "1e3", "2.5E-3", "1e+05", "0.1", "123456789.123456789")
+
+
+def random_number(rng: random.Random) -> str:
+    kind = rng.randrange(5)
+    if kind == 0:
+        return rng.choice(NUMBERS)
+    value = rng.choice([-1, 1]) * rng.random() * 10.0 ** rng.randint(-12, 12)
+    return [repr(value), f"{value:.6f}", f"{value:.16e}", f"{value:.3g}"][kind - 1]
+
+
+def random_text(seed: int, *, base: int = 1, contiguous: bool = False, ids: str = "string") -> str:
+    """Everything the format allows: any index order, tabs, CRLF, blank and comment lines, comments with and without id."""
+    rng = random.Random(seed)
+    names = {"string": ["a-1", "b:2", "é", "7", "q7"], "int": ["10", "3", "-4", "0", "99999999999"]}[ids]
+    queries = [rng.choice(names) for _ in range(60)]
+    if contiguous:
+        queries.sort(key=names.index)
+    end = rng.choice(["\n", "\r\n"])
+    lines = []
+
+    def gap() -> str:
+        return rng.choice([" ", "  ", "\t", " \t "])
+
+    for n, qid in enumerate(queries):
+        indices = rng.sample(range(base, base + 9), rng.randint(0, 9))
+        if rng.random() < 0.5:
+            indices.sort()
+        label = rng.choice(["0", "1", "2", "0.5", "1e0", "3.0"])
+        line = rng.choice(["", " ", "\t"]) + label + gap() + f"qid:{qid}"
+        line += "".join(f"{gap()}{i}:{random_number(rng)}" for i in indices)
+        line += rng.choice(
+            ["", " ", f" # docid = D{n} inc = 0.1", f"#docid=D{n}", f" #  note é {n} # DocID : X{n} ", " #"]
+        )
+        lines += [*rng.choice([[], [], ["", "# a comment: 1 qid:2 3:4"], ["  \t"], [" # indented"]]), line]
+    return end.join(lines) + rng.choice(["", end])
+
+
+def edge_numbers() -> list[str]:
+    """Decimals on and beside the points where rounding to float64 is decided."""
+    rng = random.Random(11)
+    texts = ["9007199254740991", "9007199254740992", "9007199254740993", "9007199254740994", "9007199254740995"]
+    texts += [
+        f"{m}e{e}" for m in ("1", "8.5", "9007199254740993", "123456789012345678") for e in (*range(-25, 26), 290)
+    ]
+    texts += ["4.9e-324", "2.4703282292062327e-324", "2.4703282292062328e-324", "2.2250738585072011e-308", "1e-400"]
+    texts += ["0." + "0" * 40 + "123", "123" + "0" * 40 + "e-40", "1" * 400 + "e-380", "0" * 50 + "1.5", "1.78e308"]
+    with localcontext() as context:
+        context.prec = 800
+        for _ in range(1500):
+            low = struct.unpack("d", struct.pack("Q", rng.getrandbits(64) & ~(1 << 63)))[0]
+            if not low < 1e307:
+                continue
+            middle = (Decimal(low) + Decimal(math.nextafter(low, math.inf))) / 2
+            exact = f"{middle:.800e}".split("e")
+            digits = exact[0].rstrip("0")
+            texts += [
+                f"{digits}e{exact[1]}",
+                f"{digits}1e{exact[1]}",
+                f"{digits[:18]}e{exact[1]}",
+                repr(low),
+                f"{low:.16e}",
+            ]
+        for _ in range(1500):  # short mantissas, where the fast path ends
+            mantissa, exponent = rng.getrandbits(rng.choice([10, 52, 53, 54, 60, 64, 70])), rng.randint(-24, 24)
+            point = rng.randint(0, len(str(mantissa)))
+            texts += [
+                f"-{mantissa}E{exponent:+d}",
+                str(mantissa)[:point] + "." + str(mantissa)[point:] + f"e{exponent}",
+            ]
+    return [t for t in texts if t not in (".", "-")]

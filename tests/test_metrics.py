@@ -1,0 +1,323 @@
+"""Metrics against explicit loops, the LETOR scripts' reference values and a published table; paired statistics."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sparserank import RankingDataset, concatenate, evaluate, parse_metric, read_letor
+from sparserank.errors import DataError
+from sparserank.evaluation import Comparison
+from sparserank.metrics import CONVENTIONS, METRICS, Convention
+from sparserank.statistics import holm, mean_interval, paired_comparison, upper_bound
+from tests.oracles import metrics as oracle
+
+CUTOFFS = (None, 1, 2, 3, 10, 20)
+NAMES = [
+    name if cutoff is None else f"{name}@{cutoff}"
+    for name, metric in METRICS.items()
+    for cutoff in CUTOFFS
+    if (cutoff is None or metric.takes_cutoff) and (cutoff is not None or name != "p")
+]
+CASES = [(c, n) for c in CONVENTIONS for n in NAMES if not (c == "letor3" and n == "mean_ndcg")]
+
+
+def random_lists(seed: int, *, grades: int = 5) -> RankingDataset:
+    """Lists of 1 to 25 documents with many ties, some without any relevant document; column 0 holds the scores."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 26, size=40)
+    query = np.repeat(np.arange(40), sizes)
+    relevance = rng.integers(0, grades, size=len(query)) * (query % 5 != 0)
+    scores = rng.integers(-3, 4, size=len(query)) / 7.0
+    ids = np.array([f"{k:05d}" for k in rng.permutation(len(query))], dtype=object)
+    return RankingDataset(scores[:, None], relevance, query, ids)
+
+
+def oracle_values(data: RankingDataset, name: str, rules: oracle.Rules) -> np.ndarray:
+    base, _, cutoff = name.partition("@")
+    out = []
+    for q in range(data.n_queries):
+        rows = slice(data.query_ptr[q], data.query_ptr[q + 1])
+        scores, relevance = data.X[rows, 0].tolist(), data.relevance[rows].tolist()
+        if base == "pairwise_error":
+            out.append(oracle.pairwise_error(scores, relevance))
+            continue
+        labels = oracle.ranked(scores, relevance, data.docid[rows].tolist(), rules)  # type: ignore[index]
+        out.append(oracle.BY_NAME[base](labels, int(cutoff) if cutoff else None, rules))
+    return np.array(out)
+
+
+def values_of(data: RankingDataset, name: str, convention: str | Convention = "default") -> np.ndarray:
+    return evaluate(data.X[:, 0], data, name, convention=convention, per_query=True)[name]
+
+
+@pytest.mark.parametrize(("convention", "name"), CASES)
+def test_every_metric_of_every_convention_equals_the_oracle(convention: str, name: str) -> None:
+    data = random_lists(1)
+    expected = oracle_values(data, name, oracle.RULES[convention])
+    assert np.ptp(expected) > 0
+    np.testing.assert_allclose(values_of(data, name, convention), expected, rtol=0, atol=1e-14)
+
+
+WRONG = {
+    "ties the other way": ("default", {"tie_key": lambda rel, row, docid: -rel}),
+    "ties in reverse file order": ("letor4", {"tie_key": lambda rel, row, docid: -row}),
+    "smallest id first": ("trec", {"tie_key": lambda rel, row, docid: docid}),
+    "the usual discount": ("letor4", {"discount": oracle.log2_discount}),
+    "LETOR's discount": ("default", {"discount": oracle.letor_discount}),
+    "natural gain": ("default", {"gain": oracle.linear}),
+    "0 for empty queries": ("xgboost", {"empty_ndcg": 0.0}),
+    "whole list beyond its end": ("letor3", {"beyond_the_list": "full"}),
+}
+
+
+@pytest.mark.parametrize("variant", WRONG)
+def test_the_comparison_rejects(variant: str) -> None:
+    convention, change = WRONG[variant]
+    data = random_lists(1)
+    wrong = oracle_values(data, "ndcg@10", replace(oracle.RULES[convention], **change))  # type: ignore[arg-type]
+    assert np.abs(values_of(data, "ndcg@10", convention) - wrong).max() > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_values_lie_between_zero_and_one(seed: int) -> None:
+    data = random_lists(seed)
+    for convention, name in CASES:
+        values = values_of(data, name, convention)
+        assert values.min() >= 0.0
+        assert values.max() <= 1.0 + 1e-15
+
+
+@pytest.mark.parametrize(
+    ("convention", "name"), [c for c in CASES if c[1] in ("ndcg", "ndcg@1", "map", "mrr", "mean_ndcg")]
+)
+def test_the_ideal_order_gives_one_where_something_is_relevant(convention: str, name: str) -> None:
+    data = random_lists(2)
+    ideal = data.replace_features(data.relevance[:, None])
+    some = np.maximum.reduceat(data.relevance, data.query_ptr[:-1]) > 0
+    assert 0 < some.sum() < data.n_queries
+    np.testing.assert_allclose(values_of(ideal, name, convention)[some], 1.0, rtol=0, atol=1e-15)
+    assert values_of(ideal, "pairwise_error").max() == 0.0
+
+
+def test_the_default_tie_rule_does_not_depend_on_row_order() -> None:
+    data = random_lists(3)
+    order = np.random.default_rng(0).permutation(data.n_docs)
+    assert data.qid is not None
+    shuffled = RankingDataset(data.X[order], data.relevance[order], data.qid[order])
+    place = [shuffled.query_ids.tolist().index(q) for q in data.query_ids.tolist()]
+    for name in NAMES:
+        np.testing.assert_allclose(values_of(shuffled, name)[place], values_of(data, name), rtol=0, atol=1e-15)
+
+
+def test_file_order_ties_do_depend_on_row_order() -> None:
+    data = random_lists(3)
+    assert data.qid is not None
+    backwards = RankingDataset(data.X[::-1], data.relevance[::-1], data.qid[::-1])
+    assert np.abs(values_of(backwards, "ndcg", "letor4")[::-1] - values_of(data, "ndcg", "letor4")).max() > 0.05
+
+
+def test_without_document_ids_trec_ties_keep_file_order() -> None:
+    data = random_lists(4)
+    assert data.qid is not None
+    anonymous = RankingDataset(data.X, data.relevance, data.qid)
+    expected = oracle_values(data, "ndcg@5", replace(oracle.RULES["trec"], tie_key=oracle.file_order))
+    np.testing.assert_allclose(values_of(anonymous, "ndcg@5", "trec"), expected, rtol=0, atol=1e-15)
+
+
+def test_skip_leaves_out_queries_without_relevant_documents() -> None:
+    data = random_lists(5)
+    none = np.maximum.reduceat(data.relevance, data.query_ptr[:-1]) < 1
+    assert none.any()
+    skipping = Convention("skipping", empty="skip")
+    for name in ("ndcg@5", "map", "p@3"):
+        values = values_of(data, name, skipping)
+        np.testing.assert_array_equal(np.isnan(values), none)
+        kept = values_of(data, name)[~none]
+        assert evaluate(data.X[:, 0], data, name, convention=skipping)[name] == pytest.approx(kept.mean(), abs=1e-15)
+
+
+def test_names_parse_back() -> None:
+    metrics = [parse_metric(name, convention) for convention, name in CASES]
+    assert len({repr(m) for m in metrics}) == len(CASES)
+    for metric in metrics:
+        assert parse_metric(repr(metric)) == metric
+        assert parse_metric(metric, "trec") is metric
+    assert parse_metric("letor3:ndcg@10", "trec") == parse_metric("ndcg@10", "letor3")  # a prefix wins
+
+
+@pytest.mark.parametrize(
+    "name", ["", "ndgc@10", "ndcg@0", "ndcg@-3", "ndcg@", "ndcg@x", "ndcg10", "p", "mean_ndcg@5", "pairwise_error@3",
+             "letor3:mean_ndcg", "letor9:ndcg", ":ndcg", "ndcg@10@5"],
+)  # fmt: skip
+def test_a_name_that_means_nothing_is_refused(name: str) -> None:
+    with pytest.raises(DataError):
+        parse_metric(name)
+
+
+# -- LETOR scripts: formats.md section 5 -------------------------------------------------------------------------------
+
+LABELS = np.array([1.0, 0.0, 2.0, 0.0, 1.0, 1.0])
+POSITIONS = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
+TWO_QUERIES = RankingDataset(POSITIONS[:, None], LABELS, np.array([1, 1, 1, 1, 1, 2]))
+FIRST_QUERY = TWO_QUERIES.take_queries(np.array([0]))
+
+PER_SCRIPT = {
+    "letor3": {"map": 0.877778, "p": [1, 0.25, 0.333333, 0.25, 0.3], "beyond": 0.0},
+    "letor4": {"map": 0.877778, "p": [1, 0.5, 0.5, 0.375, 0.4], "beyond": 0.333333},
+}
+OTHER_DEFINITIONS = {
+    "default": {"ndcg@1": 0.333333, "ndcg@3": 0.605191, "ndcg@5": 0.698839},
+    "trec": {"ndcg@1": 0.5, "ndcg@3": 0.638788, "ndcg@5": 0.762346},
+}
+
+
+@pytest.mark.parametrize("script", PER_SCRIPT)
+def test_letor_scripts_reference_values(script: str) -> None:
+    one = [values_of(FIRST_QUERY, f"ndcg@{n}", script)[0] for n in range(1, 6)]
+    np.testing.assert_allclose(one, [0.333333, 0.25, 0.624667, 0.624667, 0.717667], rtol=0, atol=5e-7)
+    assert values_of(FIRST_QUERY, "map", script)[0] == pytest.approx(0.755556, abs=5e-7)
+    expected = PER_SCRIPT[script]
+    means = evaluate(POSITIONS, TWO_QUERIES, ["map", *(f"ndcg@{n}" for n in range(1, 11))], convention=script)
+    assert means["map"] == pytest.approx(expected["map"], abs=5e-7)
+    ndcg = [means[f"ndcg@{n}"] for n in range(1, 11)]
+    np.testing.assert_allclose(ndcg, [0.666667, 0.125, 0.312334, 0.312334, 0.358834, 0, 0, 0, 0, 0], rtol=0, atol=5e-7)
+    precision = [values_of(TWO_QUERIES, f"p@{n}", script).mean() for n in range(1, 6)]
+    np.testing.assert_allclose(precision, expected["p"], rtol=0, atol=5e-7)
+    beyond = values_of(TWO_QUERIES, "p@6", script)  # 3 of 6 for the padded list, missing in 3.0
+    np.testing.assert_allclose(beyond, [0.5, 1 / 6] if script == "letor4" else [0.0, 0.0], rtol=0, atol=1e-15)
+
+
+def test_letor4_mean_ndcg_reference_values() -> None:
+    values = values_of(TWO_QUERIES, "mean_ndcg", "letor4")
+    assert values[0] == pytest.approx(0.510067, abs=5e-7)
+    assert values.mean() == pytest.approx(0.7550, abs=5e-5)
+
+
+def test_letor_dcg_and_ideal_reference_values() -> None:
+    """DCG 1, 1, 2.892789, ..., ideal 3, 4, 4.630930, ...: the oracle itself is checked by the printed numbers."""
+    rules = oracle.RULES["letor4"]
+    labels = LABELS[:5].tolist()
+    dcg = [oracle.dcg(labels, n, rules) for n in range(1, 6)]
+    ideal = [oracle.dcg(sorted(labels, reverse=True), n, rules) for n in range(1, 6)]
+    np.testing.assert_allclose(dcg, [1, 1, 2.892789, 2.892789, 3.323466], rtol=0, atol=5e-7)
+    np.testing.assert_allclose(ideal, [3, 4, 4.630930, 4.630930, 4.630930], rtol=0, atol=5e-7)
+
+
+@pytest.mark.parametrize("convention", OTHER_DEFINITIONS)
+def test_other_definitions_of_the_same_list(convention: str) -> None:
+    for name, expected in OTHER_DEFINITIONS[convention].items():
+        assert values_of(FIRST_QUERY, name, convention)[0] == pytest.approx(expected, abs=5e-7)
+
+
+def test_labels_outside_the_letor_tables_gain_nothing() -> None:
+    data = RankingDataset(np.array([[3.0], [2.0], [1.0]]), np.array([7.0, -1.0, 1.0]), np.zeros(3, dtype=int))
+    assert values_of(data, "ndcg", "letor4")[0] == pytest.approx(1 / np.log2(3), abs=1e-15)
+    assert values_of(data, "map", "letor4")[0] == pytest.approx(1 / 3, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ["ndcg@2", "mean_ndcg", "err"])
+def test_a_grade_too_large_for_its_gain_is_refused_or_counted_but_never_left_out(name: str) -> None:
+    data = RankingDataset(np.arange(3.0)[:, None], np.array([5000.0, 0.0, 1.0]), np.zeros(3, dtype=int))
+    with suppress(DataError):
+        assert np.isfinite(values_of(data, name)).all()
+
+
+@pytest.mark.parametrize("script", ["letor3", "letor4"])
+def test_single_feature_rankings_of_ohsumed_equal_all_published_figures(script: str, data_folder: Path) -> None:
+    folder = data_folder / "ohsumed-letor2"
+    data = concatenate([read_letor(folder / f"S{i}.txt.gz") for i in range(1, 6)])
+    compared = 0
+    for table, rename in (("ndcg", "ndcg@"), ("precision", "p@")):
+        with open(folder / f"baselines/single-features-{table}.csv", newline="") as lines:
+            for row in csv.DictReader(lines):
+                feature = int(float(row.pop("Feature No"))) - 1
+                names = ["map" if key == "MAP" else rename + key.partition("@")[2] for key in row]
+                ours = evaluate(data.X[:, feature], data, names, convention=script)
+                expected = [float(v) for v in row.values()]
+                np.testing.assert_allclose([ours[n] for n in names], expected, rtol=0, atol=1e-6)
+                compared += len(expected)
+    assert compared == 525
+    assert abs(evaluate(data.X[:, 0], data, "ndcg@1")["ndcg@1"] - 0.349056603773585) > 1e-3  # ties matter
+
+
+# -- statistics over queries -------------------------------------------------------------------------------------------
+
+
+def test_paired_comparison_equals_scipy(rng: np.random.Generator) -> None:
+    a = rng.random(60)
+    b = a + 0.1 * rng.standard_normal(60) + 0.02
+    a[[3, 7]], b[[7, 9]] = np.nan, np.nan  # skipped queries
+    both = np.isfinite(a) & np.isfinite(b)
+    reference = stats.ttest_rel(a[both], b[both])
+    ours = paired_comparison(a, b)
+    interval = reference.confidence_interval(0.95)
+    assert ours.difference == pytest.approx((a - b)[both].mean(), abs=1e-15)
+    assert ours.p_value == pytest.approx(reference.pvalue, rel=1e-12)
+    assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high), rel=1e-12)
+    assert ours.p_value != pytest.approx(stats.ttest_ind(a[both], b[both]).pvalue, rel=1e-3)
+
+
+def test_degenerate_comparisons() -> None:
+    same = np.array([0.1, 0.2, 0.3])
+    assert paired_comparison(same, same).p_value == 1.0
+    assert paired_comparison(np.ones(3), np.zeros(3)).p_value == 0.0
+    assert np.isnan(paired_comparison(np.ones(1), np.zeros(1)).p_value)
+    assert all(np.isnan(v) for v in mean_interval(np.array([np.nan])))
+    assert upper_bound(np.ones(1)) == np.inf
+
+
+def test_upper_bound_is_the_one_sided_t_bound(rng: np.random.Generator) -> None:
+    values = rng.standard_normal(25)
+    reference = stats.ttest_1samp(values, 0.0, alternative="less").confidence_interval(0.9)
+    assert upper_bound(values, 0.9) == pytest.approx(reference.high, rel=1e-12)
+    assert upper_bound(values, 0.9) < mean_interval(values, 0.9)[2]
+
+
+def test_holm_by_hand() -> None:
+    """0.005 * 4, 0.01 * 3, 0.03 * 2, then 0.04 * 1 raised to the 0.06 before it; NaN is no hypothesis."""
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, np.nan, 0.03, 0.005])), [0.03, 0.06, np.nan, 0.06, 0.02])
+    np.testing.assert_allclose(holm(np.array([0.5, 0.7])), [1.0, 1.0])
+    assert len(holm(np.array([]))) == 0
+
+
+def test_evaluate_compares_systems_with_the_baseline() -> None:
+    data = random_lists(6)
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal(data.n_docs)
+    systems = {"a": data.X[:, 0], "b": data.relevance + noise, "c": data.relevance + 2 * noise}
+    comparison = evaluate(systems, data, ["ndcg@5", "trec:map"], baseline="b")
+    assert isinstance(comparison, Comparison)
+    rows = {(r["metric"], r["system"]): r for r in comparison.rows()}
+    assert list(rows) == [(m, s) for m in ("ndcg@5", "trec:map") for s in "abc"]
+    for metric in ("ndcg@5", "trec:map"):
+        values = {s: evaluate(systems[s], data, metric, per_query=True)[metric] for s in systems}
+        p = {s: stats.ttest_rel(values[s], values["b"]).pvalue for s in "ac"}
+        first, second = sorted("ac", key=lambda s: p[s])
+        adjusted = {first: min(2 * p[first], 1.0)}
+        adjusted[second] = max(adjusted[first], p[second])
+        assert "difference" not in rows[metric, "b"]
+        for s in "ac":
+            row = rows[metric, s]
+            assert row["mean"] == pytest.approx(values[s].mean(), rel=1e-12)
+            assert row["difference"] == pytest.approx((values[s] - values["b"]).mean(), abs=1e-15)
+            assert row["difference_low"] < row["difference"] < row["difference_high"]
+            assert (row["p_value"], row["p_holm"]) == pytest.approx((p[s], adjusted[s]), rel=1e-9)
+
+
+def test_evaluate_refuses_what_it_cannot_use() -> None:
+    data = random_lists(7)
+    scores = data.X[:, 0].copy()
+    for bad in (scores[:-1], np.where(np.arange(len(scores)) == 3, np.nan, scores), np.stack([scores, scores])):
+        with pytest.raises(DataError, match="scores"):
+            evaluate(bad, data)
+    with pytest.raises(DataError, match="at least one system"):
+        evaluate({}, data)
+    with pytest.raises(DataError, match="'x' is not among the systems: a"):
+        evaluate({"a": scores}, data, baseline="x")

@@ -1,0 +1,250 @@
+"""A killed `select` goes on where it stood and ends with the same bytes as one that was left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from sparserank import make_ranking, write_letor
+from sparserank.cli.app import main
+
+PLAN = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log", "--folds", "3", "--n-alphas", "20", "--seed", "4")
+N_PIECES = 4 * (3 + 1)  # three penalties and the dense reference; three folds and the final path
+PATIENCE_S = 120.0
+
+Select = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "train.txt"
+    write_letor(make_ranking(100, (10, 30), 25, n_informative=4, n_redundant=3, noise=0.5, seed=3).data, path)
+    return path
+
+
+def command(train: Path, out: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "sparserank", "select", str(train), "--out", str(out), *PLAN, *options]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(train: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that nobody interrupted, on one thread."""
+    out = tmp_path_factory.mktemp("undisturbed") / "run"
+    done = subprocess.run(command(train, out, "--threads", "1"), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture
+def select(train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Select:
+    """`sparserank select` in this process: exit code and standard error."""
+
+    def leave(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(os, "_exit", leave)  # what Ctrl-C ends with would end the test run
+
+    def run(out: Path, *options: str, file: Path = train) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["sparserank", *command(file, out, *options)[3:]])
+        with warnings.catch_warnings():
+            try:
+                main()
+                code = 0
+            except SystemExit as stop:
+                code = int(stop.code or 0)
+        return code, capsys.readouterr().err
+
+    return run
+
+
+def pieces(run: Path) -> list[Path]:
+    return sorted((run / "units").glob("*.npz"))
+
+
+def start_and_wait(args: list[str], run: Path, n_pieces: int) -> subprocess.Popen[str]:
+    """A running `select` that has at least `n_pieces` pieces on disk, or has ended."""
+    process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    give_up = time.monotonic() + PATIENCE_S
+    while process.poll() is None and not ((run / "plan.json").exists() and len(pieces(run)) >= n_pieces):
+        if time.monotonic() > give_up:
+            process.kill()
+            pytest.fail(f"select made no progress: {process.communicate()[1]}")
+        time.sleep(0.005)
+    return process
+
+
+def assert_whole_or_absent(run: Path) -> None:
+    """Nothing under a final name is half-written."""
+    for piece in pieces(run):
+        with np.load(piece) as content:
+            assert all(content[key].size for key in content.files)
+    for name in ("plan.json", "model.json"):
+        assert not (run / name).exists() or json.loads((run / name).read_text())
+    for name in ("path.parquet", "per_query.parquet"):
+        assert not (run / name).exists() or pq.read_table(run / name).num_rows > 0
+
+
+def differences(a: Path, b: Path) -> list[str]:
+    """What differs between two finished runs, times apart."""
+    found = [] if (a / "model.json").read_bytes() == (b / "model.json").read_bytes() else ["model.json"]
+    for name in ("path.parquet", "per_query.parquet"):
+        left, right = pq.read_table(a / name).to_pydict(), pq.read_table(b / name).to_pydict()
+        columns = (left.keys() | right.keys()) - {"time_s"}
+        found += [f"{name}: {c}" for c in sorted(columns) if repr(left.get(c)) != repr(right.get(c))]  # repr is exact
+    return found
+
+
+@pytest.mark.slow
+def test_ten_kills_change_nothing(train: Path, undisturbed: Path, tmp_path: Path) -> None:
+    run, rng = tmp_path / "run", np.random.default_rng(10)
+    seen = []
+    for at_least in (0, 1, 2, 4, 5, 7, 9, 11, 13, 15):
+        process = start_and_wait(command(train, run), run, at_least)
+        time.sleep(rng.uniform(0.0, 0.15))
+        process.kill()
+        process.communicate()
+        seen.append(len(pieces(run)))
+        assert_whole_or_absent(run)
+    assert seen == sorted(seen)  # finished work is kept
+    assert len({n for n in seen if 0 < n < N_PIECES}) >= 4, f"the kills came at {seen} pieces: not in the middle"
+    done = subprocess.run(command(train, run), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    assert f"{seen[-1]} of {N_PIECES} pieces found from an earlier run" in done.stderr
+    assert differences(run, undisturbed) == []
+    assert list(run.rglob("*.part")) == []
+    events = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    assert max(Counter(e["what"] for e in events if e["event"] == "unit").values()) == 1  # nothing was done twice
+
+
+def test_ctrl_c_says_so_and_keeps_finished_work(train: Path, undisturbed: Path, tmp_path: Path, select: Select) -> None:
+    run = tmp_path / "run"
+    process = start_and_wait(command(train, run), run, 2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert f"interrupted; finished work is kept in {run}." in err
+    assert "Traceback" not in err
+    kept = len(pieces(run))
+    assert 2 <= kept < N_PIECES
+    code, err = select(run)
+    assert code == 0
+    assert f"{kept} of {N_PIECES} pieces found from an earlier run" in err
+    assert differences(run, undisturbed) == []
+
+
+@pytest.mark.parametrize("place", ["sparserank.data.letor.read_letor", "sparserank.reports.files.write_results"])
+def test_ctrl_c_while_reading_or_writing_says_so_too(
+    place: str, undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(undisturbed, run)
+
+    def interrupted(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, interrupted)
+    code, err = select(run)
+    assert code == 130
+    assert "Traceback" not in err
+    assert "interrupted" in err
+    assert len(pieces(run)) == N_PIECES
+
+
+def test_a_damaged_piece_is_computed_again(undisturbed: Path, tmp_path: Path, select: Select) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(undisturbed, run)
+    first, second, third = pieces(run)[:3]
+    first.write_bytes(first.read_bytes()[:500])
+    second.write_bytes(b"")
+    third.unlink()
+    (run / "units" / ".leftover.npz.x.part").write_bytes(b"PK")
+    code, err = select(run)
+    assert code == 0
+    assert f"{N_PIECES - 3} of {N_PIECES} pieces found" in err
+    assert differences(run, undisturbed) == []
+    assert list(run.rglob("*.part")) == []
+
+
+def test_the_comparison_sees_a_changed_piece(undisturbed: Path, tmp_path: Path, select: Select) -> None:
+    """Pieces are read back, not computed again; so one changed by hand must show in the results."""
+    run = tmp_path / "run"
+    shutil.copytree(undisturbed, run)
+    for piece in (run / "units").glob("final-*.npz"):
+        with np.load(piece) as content:
+            arrays = {key: content[key] for key in content.files}
+        np.savez(piece, **(arrays | {"coefs": arrays["coefs"] * (1 + 1e-15)}))  # type: ignore[arg-type]
+    assert select(run)[0] == 0
+    assert "model.json" in differences(run, undisturbed)
+
+
+def test_the_comparison_sees_another_path(undisturbed: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(undisturbed, run)
+    table = pq.read_table(run / "path.parquet")
+    loss = table.column_names.index("loss")
+    changed = [v * (1 + 3e-16) for v in table.column("loss").to_pylist()]
+    pq.write_table(table.set_column(loss, "loss", [changed]), run / "path.parquet")
+    assert differences(run, undisturbed) == ["path.parquet: loss"]
+
+
+@pytest.mark.parametrize("change", ["options", "data"])
+def test_another_plan_is_refused_and_restart_accepts_it(
+    change: str, train: Path, undisturbed: Path, tmp_path: Path, select: Select
+) -> None:
+    run, file, options = tmp_path / "run", train, ()
+    shutil.copytree(undisturbed, run)
+    if change == "options":
+        options = ("--n-alphas", "10")
+    else:
+        file = tmp_path / "train.txt"
+        file.write_text("".join(line + "\n" for line in train.read_text().splitlines()[:-1]))
+    before = {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
+    code, err = select(run, *options, file=file)
+    assert code == 1
+    assert err.startswith(f"error: {run}: holds a run with other data or options; ")
+    assert "--restart" in err
+    assert err.count("\n") == 1
+    assert {p: p.read_bytes() for p in run.rglob("*") if p.is_file()} == before
+    code, err = select(run, "--restart", *options, file=file)
+    assert code == 0
+    assert "found from an earlier run" not in err
+    assert differences(run, undisturbed) != []
+
+
+def test_restart_discards_the_old_results_at_once(
+    undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted after --restart, the directory does not show the old plan's model beside the new plan."""
+    run = tmp_path / "run"
+    shutil.copytree(undisturbed, run)
+
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sparserank.selection.job.SelectionJob.execute", interrupted)
+    assert select(run, "--restart", "--n-alphas", "10")[0] == 130
+    assert pieces(run) == []
+    assert not (run / "model.json").exists()
+
+
+def test_another_choice_on_the_same_pieces_computes_nothing(undisturbed: Path, tmp_path: Path, select: Select) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(undisturbed, run)
+    code, err = select(run, "--k", "2")
+    assert code == 0
+    assert f"{N_PIECES} of {N_PIECES} pieces found" in err
+    assert len(json.loads((run / "model.json").read_text())["features"]) <= 2
+    assert differences(run, undisturbed) == ["model.json"]
