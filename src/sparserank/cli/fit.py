@@ -56,7 +56,9 @@ def fit(
     opt.require(alpha is None or 0 < alpha < math.inf, "--alpha", f"must be positive and finite; got {alpha}.")
     opt.require(0 < alpha_ratio < math.inf, "--alpha-ratio", f"must be positive and finite; got {alpha_ratio}.")
     opt.require(0 < tol < math.inf, "--tol", f"must be positive; got {tol}.")
-    opt.require(k is None or not chosen.smooth_at_zero, "--k", f"{chosen.name} selects no features; use another penalty.")
+    opt.require(
+        k is None or not chosen.smooth_at_zero, "--k", f"{chosen.name} selects no features; use another penalty."
+    )
     opt.require(k is None or alpha is None, "--k", "cannot be combined with --alpha.")
 
     from sparserank.data.letor import read_letor

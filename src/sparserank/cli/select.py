@@ -63,7 +63,7 @@ def select(
     ] = "within-query-std",
     n_alphas: Annotated[
         int, typer.Option("--n-alphas", min=2, help="Points on each path.", rich_help_panel=MODEL)
-    ] = 50,
+    ] = 40,
     alpha_min_ratio: Annotated[
         float,
         typer.Option("--alpha-min-ratio", help="Last alpha of a path relative to the first.", rich_help_panel=MODEL),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from sparserank.data.folds import query_folds
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError
 from sparserank.evaluation import Comparison, mean_of, per_query_values
+from sparserank.execution.processes import open_pool
 from sparserank.execution.threads import one_blas_thread
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
@@ -24,20 +25,13 @@ from sparserank.path import PathResult, refit_on_support
 from sparserank.penalties import Penalty, Ridge
 from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
 from sparserank.selection.store import RunDirectory, fingerprint
-from sparserank.selection.units import (
-    FOLD_TOL,
-    PathSettings,
-    fit_scaled_path,
-    pack,
-    score_path,
-    scores_without_each,
-    unpack,
-)  # fmt: skip
+from sparserank.selection.units import FINAL, PathSettings, UnitWork, scores_without_each, unpack  # fmt: skip
 from sparserank.statistics import mean_interval
 
 PROTOCOLS = ("cv", "holdout")
-FINAL = -1  # the fold number of the path that is delivered
 DENSE = Ridge()
+LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
+MOST_PROCESS_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -154,30 +148,14 @@ class SelectionJob:
             self.fold = query_folds(self.everything.n_queries, n_folds, plan.seed)
             self.folds = list(range(n_folds))
         else:
+            self.fold = np.zeros(0, dtype=np.int64)
             self.folds = []
+        self.work = UnitWork(self.everything, valid, self.fold, plan.settings, tuple(plan.metrics), plan.protocol)
 
     # -- pieces of work -----------------------------------------------------------------------------------------
 
     def _unit_name(self, penalty: Penalty, fold: int) -> str:
         return f"{'final' if fold == FINAL else f'fold{fold}'}-{fingerprint(repr(penalty), self.plan.settings)}"
-
-    def _training(self, fold: int) -> RankingDataset:
-        return self.everything if fold == FINAL else self.everything.take_queries(self.fold != fold)
-
-    def _held_out(self, fold: int) -> RankingDataset | None:
-        if self.plan.protocol == "holdout":
-            return self.valid
-        return None if fold == FINAL else self.everything.take_queries(self.fold == fold)
-
-    def _compute(self, penalty: Penalty, fold: int) -> dict[str, np.ndarray]:
-        settings = self.plan.settings
-        tol = settings.tol if fold == FINAL else max(settings.tol, FOLD_TOL)
-        path, scaling = fit_scaled_path(self._training(fold), penalty, settings, tol, n_threads=1)
-        arrays = pack(path, scaling)
-        held_out = self._held_out(fold)
-        if held_out is not None:
-            arrays["values"] = score_path(path.coefs, scaling, held_out, self.plan.metrics)
-        return arrays
 
     def _all_units(self) -> dict[tuple[str, int], dict[str, np.ndarray]]:
         """Every piece of work, from the run directory or computed, in threads; the order of finishing plays no part."""
@@ -190,8 +168,9 @@ class SelectionJob:
                 done[penalty.label, fold] = stored
         self.progress(len(done), len(todo), "resumed" if done else "start")
         waiting = [(p, f) for p, f in todo if (p.label, f) not in done]
-        with one_blas_thread(), ThreadPoolExecutor(self.n_threads) as pool:
-            futures = {pool.submit(self._compute, p, f): (p, f) for p, f in waiting}
+        pool, call = open_pool(self.work, min(self.n_threads, max(len(waiting), 1)), self._use_processes(len(waiting)))
+        with one_blas_thread(), pool:
+            futures = {pool.submit(call, p, f): (p, f) for p, f in waiting}
             try:
                 for future in as_completed(futures):
                     penalty, fold = futures[future]
@@ -206,6 +185,12 @@ class SelectionJob:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return done
+
+    def _use_processes(self, n_units: int) -> bool:
+        """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
+        values = self.everything.n_docs * self.everything.n_features
+        small = values * 8 * self.n_threads <= MOST_PROCESS_BYTES
+        return self.n_threads > 1 and small and n_units * self.plan.settings.n_alphas * values >= LEAST_PROCESS_WORK
 
     # -- the job ------------------------------------------------------------------------------------------------
 
@@ -325,7 +310,7 @@ class SelectionJob:
         for f in self.folds or [FINAL]:
             arrays = units[chosen.penalty, f]
             scaling = FeatureScaling(self.plan.settings.scaling, arrays["center"], arrays["scale"])
-            held_out = self._held_out(f)
+            held_out = self.work.held_out(f)
             assert held_out is not None
             where = self.fold == f if self.plan.protocol == "cv" else np.ones(n, dtype=bool)
             full[:, where] = arrays["values"][:, chosen.index]

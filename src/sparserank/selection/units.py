@@ -22,12 +22,13 @@ class PathSettings:
     """How paths are fitted throughout one job."""
 
     scaling: str = "within-query-std"
-    n_alphas: int = 50
+    n_alphas: int = 40
     alpha_min_ratio: float = 1e-2
     tol: float = 1e-6
     pair_weights: str = "pair"
 
 
+FINAL = -1  # the fold number of the path that is delivered
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
 RIDGE_MIN_RATIO = 1e-6
@@ -65,6 +66,37 @@ def score_path(coefs: np.ndarray, scaling: FeatureScaling, data: RankingDataset,
         for m, per_query in enumerate(per_query_values(scores[:, i], data, metrics)):
             values[m, i] = per_query
     return values
+
+
+@dataclass(frozen=True)
+class UnitWork:
+    """Computes one piece: a penalty's path without one fold, scored on that fold; FINAL is the path on all training queries.
+
+    fold (n_queries,) fold numbers under the cv protocol; under holdout the path on train is scored on `valid`.
+    """
+
+    everything: RankingDataset
+    valid: RankingDataset | None
+    fold: np.ndarray
+    settings: PathSettings
+    metrics: tuple[Metric, ...]
+    protocol: str
+
+    def __call__(self, penalty: Penalty, fold: int) -> dict[str, np.ndarray]:
+        training = self.everything if fold == FINAL else self.everything.take_queries(self.fold != fold)
+        tol = self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
+        path, scaling = fit_scaled_path(training, penalty, self.settings, tol, n_threads=1)
+        arrays = pack(path, scaling)
+        held_out = self.held_out(fold)
+        if held_out is not None:
+            arrays["values"] = score_path(path.coefs, scaling, held_out, list(self.metrics))
+        return arrays
+
+    def held_out(self, fold: int) -> RankingDataset | None:
+        """The queries that a piece is scored on."""
+        if self.protocol == "holdout":
+            return self.valid
+        return None if fold == FINAL else self.everything.take_queries(self.fold == fold)
 
 
 def scores_without_each(

@@ -9,7 +9,7 @@ from sparserank.penalties.base import Penalty
 from sparserank.solvers._coordinate_descent_kernels import descend
 
 SWEEPS_BETWEEN_DIRECT = 10
-MAX_ROUNDS = 30
+MAX_ROUNDS = 12
 
 
 def minimise_model(
