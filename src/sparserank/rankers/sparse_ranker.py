@@ -16,6 +16,9 @@ from sparserank.rankers.base import LinearRanker
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 from sparserank.solvers.solution import Iterate
 
+MAX_REFINEMENTS = 6
+REFINED_ALPHAS = 12
+
 
 class SparseRanker(LinearRanker):
     """Linear ranker with a sparsity penalty on the mean pairwise loss.
@@ -141,12 +144,21 @@ class SparseRanker(LinearRanker):
             raise DataError(
                 f"{penalty.name} selects no features; n_features_to_select needs a sparse penalty such as 'l1'."
             )
-        path = fit_path_on(
-            objective, penalty, n_alphas=self.n_alphas, tol=self.tol, max_iter=self.max_iter, max_features=k
-        )
-        within = np.flatnonzero((path.nnz <= k) & (path.nnz > 0))
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "max_features": k}
+        path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
+        for _ in range(MAX_REFINEMENTS):
+            within = np.flatnonzero((path.nnz <= k) & (path.nnz > 0))
+            if len(within) or path.nnz.max() <= k:
+                break
+            # The grid jumped over every size from 1 to k: look between its last empty and its first larger point.
+            first_larger = int(np.argmax(path.nnz > k))
+            above = path.alphas[first_larger - 1] if first_larger else path.alphas[0] * 1.5
+            between = np.geomspace(above, path.alphas[first_larger], REFINED_ALPHAS)
+            path = fit_path_on(objective, penalty, alphas=between, **options)
         if len(within) == 0:
-            raise DataError(f"no point of the path has between 1 and {k} features; use more alphas (n_alphas).")
+            raise DataError(
+                f"no strength gives between 1 and {k} features: too many enter at once (duplicated features?)."
+            )
         best = int(within[np.argmin(path.losses[within])])
         self.coef_ = path.coefs[best]
         self.alpha_ = float(path.alphas[best])
