@@ -14,7 +14,9 @@ from sparserank.execution import BlockExecutor, split_queries
 from sparserank.losses import SquaredHinge
 from sparserank.losses.levels import pair_totals
 
-HESSIAN_BLOCK_BYTES = 2 << 20  # two blocks of gathered columns (X_A and W X_A) stay in a second-level cache
+HESSIAN_BLOCK_BYTES = (
+    2 << 20
+)  # and at most a sixteenth of X: two blocks of gathered columns (X_A and W X_A) stay in a second-level cache
 PAIR_WEIGHTS = ("pair", "query")
 
 
@@ -138,7 +140,8 @@ class PairwiseObjective:
         if k == 0:
             return np.zeros((0, 0))
         lengths = np.diff(self.query_ptr)[chosen]
-        per_block = max(int(HESSIAN_BLOCK_BYTES // (8 * k)), 1)
+        block_bytes = min(HESSIAN_BLOCK_BYTES, self.X.data.nbytes / 16)
+        per_block = max(int(block_bytes // (8 * k)), 1)
         block_of = np.cumsum(lengths) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(chosen)]])
         product = kernels.make_weighted_columns(self._hessian_sweep)

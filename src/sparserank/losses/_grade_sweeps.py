@@ -105,10 +105,11 @@ def hessian_sweep(scores, levels, n_levels, table, order, Z, out):
             continue
         while p < m and scores[i] - scores[order[p]] < 1.0:
             j = order[p]
-            count[levels[j]] += 1.0
-            for f in range(k):
-                sums[levels[j], f] += Z[j, f]
             p += 1
+            if levels[j] < n_levels - 1:  # nobody is above the top level, so nobody reads its sums
+                count[levels[j]] += 1.0
+                for f in range(k):
+                    sums[levels[j], f] += Z[j, f]
         for lower in range(level):
             weight = 2.0 * table[level, lower]
             for f in range(k):
@@ -125,10 +126,11 @@ def hessian_sweep(scores, levels, n_levels, table, order, Z, out):
             continue
         while p >= 0 and scores[order[p]] - scores[j] < 1.0:
             i = order[p]
-            count[levels[i]] += 1.0
-            for f in range(k):
-                sums[levels[i], f] += Z[i, f]
             p -= 1
+            if levels[i] > 0:
+                count[levels[i]] += 1.0
+                for f in range(k):
+                    sums[levels[i], f] += Z[i, f]
         for upper in range(level + 1, n_levels):
             weight = 2.0 * table[upper, level]
             for f in range(k):

@@ -277,6 +277,3 @@ def _literal(node: ast.expr) -> Any:
     if isinstance(node, ast.Tuple):
         return tuple(_literal(n) for n in node.elts)
     return ast.literal_eval(node)
-
-
-Prox = Callable[[float, float, float, float, float], float]

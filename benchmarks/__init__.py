@@ -1,0 +1,1 @@
+"""Speed and memory against other packages: `python -m benchmarks [case ...]`."""

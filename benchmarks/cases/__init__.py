@@ -1,0 +1,1 @@
+"""Cases, one per file: `run()` prints its tables and returns a verdict per target."""

@@ -1,0 +1,64 @@
+"""One fused pass (loss and gradient of all pairs) against one `X @ w`, the least that any method has to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.datasets import mslr_shaped
+from benchmarks.measure import in_bursts, isolated
+from benchmarks.report import Verdict, figure, seconds, table
+
+SETTINGS = [(dtype, threads) for dtype in ("float64", "float32") for threads in (1, 2)]
+TARGET = 2.0
+STEP = 0.01  # relative change of w between two passes, as between late iterates
+
+
+@dataclass(frozen=True)
+class Outcome:
+    product_s: float
+    same_s: float
+    moved_s: float
+    bytes_X: int
+
+    def cells(self) -> list[str]:
+        product, same, moved = self.product_s, self.same_s, self.moved_s
+        rate = f"{figure(self.bytes_X / product / 1e9)} GB/s"
+        return [seconds(product), rate, *(t for s in (same, moved) for t in (seconds(s), f"{s / product:.2f}x"))]
+
+
+def run() -> list[Verdict]:
+    outcomes = {s: isolated(_passes, *s, threads=s[1]) for s in SETTINGS}
+    print(
+        table(
+            ["dtype", "threads", "X @ w", "of X", "pass, same w", "ratio", f"pass, w moved {STEP:.0%}", "ratio"],
+            [[dtype, threads, *o.cells()] for (dtype, threads), o in outcomes.items()],
+        )
+    )
+    return [
+        Verdict("fused_pass", f"{d}, {t} thread{'s' * (t > 1)}, over X @ w", o.same_s / o.product_s, TARGET, False)
+        for (d, t), o in outcomes.items()
+    ]
+
+
+def _passes(dtype: str, threads: int) -> Outcome:
+    from sparserank.objective import PairwiseObjective
+    from sparserank.penalties import L1
+    from sparserank.solvers import ProxNewton, solve
+
+    data, _ = mslr_shaped(dtype=np.dtype(dtype).type)
+    few = data.queries(0, 300)
+    objective = PairwiseObjective(few.X, few.relevance, few.query_ptr, n_threads=threads)
+    w = solve(ProxNewton(), objective, L1(0.01 * float(np.abs(objective.gradient_at_zero).max()))).w
+    objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=threads)
+    objective.value_and_gradient(w)  # sorts, and loads everything once
+    v = w.astype(dtype)
+    other = [w + STEP * np.abs(w) * np.random.default_rng(0).standard_normal(len(w)), w]
+
+    def move() -> None:
+        objective.value_and_gradient(other[0])
+        other.reverse()
+
+    product_s, same_s, moved_s = in_bursts([lambda: data.X @ v, lambda: objective.value_and_gradient(w), move])
+    return Outcome(product_s, same_s, moved_s, data.X.nbytes)

@@ -1,0 +1,96 @@
+"""A 100-alpha l1 path on MSLR-10K-shaped data against one LightGBM lambdarank fit, two threads each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.competitors import COMPETITORS, Problem, unavailable
+from benchmarks.datasets import Ranking, mslr_shaped
+from benchmarks.measure import isolated, measure
+from benchmarks.quality import ndcg_at_10
+from benchmarks.report import Verdict, figure, megabytes, seconds, table
+
+N_THREADS = 2
+N_ALPHAS = 100
+ALPHA_MIN_RATIO = 1e-3
+TOL = 1e-4
+N_HELD_OUT = 500
+
+
+@dataclass(frozen=True)
+class Outcome:
+    name: str
+    time_s: float
+    peak_bytes: int
+    certificate: str
+    ndcg: float
+    note: str
+
+    def cells(self, unit_s: float) -> list[str]:
+        ratio, ndcg = f"{figure(self.time_s / unit_s)}x", f"{self.ndcg:.4f}"
+        return [self.name, seconds(self.time_s), ratio, megabytes(self.peak_bytes), self.certificate, ndcg, self.note]
+
+
+def run() -> list[Verdict]:
+    declined = unavailable(COMPETITORS["lambdarank"])
+    outcomes = [isolated(_path, threads=N_THREADS)]
+    if declined is None:
+        outcomes.append(isolated(_lambdarank, threads=N_THREADS))
+    ours = outcomes[0]
+    print(
+        table(
+            ["", "time", "time / ours", "memory", "certificate", "NDCG@10 held out", "setting"],
+            [o.cells(ours.time_s) for o in outcomes],
+        )
+    )
+    if declined:
+        print(f"lambdarank declined: {declined}")
+        return []
+    print(
+        "\nThe grades come from a linear score, which favours a linear model: read the two NDCG as a check, not a race."
+    )
+    return [Verdict("path", "faster than one lambdarank fit", outcomes[1].time_s / ours.time_s, 1.0)]
+
+
+def _data() -> tuple[Ranking, Ranking]:
+    return mslr_shaped(n_held_out=N_HELD_OUT)
+
+
+def _path() -> Outcome:
+    from sparserank.objective import PairwiseObjective
+    from sparserank.path import PathResult, fit_path_on
+    from sparserank.penalties import L1
+
+    train, held_out = _data()
+
+    def fit(data: Ranking = train) -> PathResult:
+        objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=N_THREADS)
+        return fit_path_on(objective, L1(), n_alphas=N_ALPHAS, alpha_min_ratio=ALPHA_MIN_RATIO, tol=TOL)
+
+    fit(train.queries(0, 20))  # compilation, outside the clock
+    measured = measure(fit, repeats=1)
+    path = measured.result
+    kkt = float(path.kkt_violations.max()) / path.l1_alpha_max
+    gap = float((path.gaps / path.objectives).max())
+    reached = sum(s == "optimal" for s in path.statuses)
+    return Outcome(
+        f"ours, {N_ALPHAS} alphas",
+        measured.time_s,
+        measured.peak_bytes,
+        f"{reached} optimal; largest KKT {kkt:.1e} alpha_max, gap {gap:.1e} of the objective",
+        ndcg_at_10(held_out, held_out.X @ path.coefs[-1]),
+        f"{path.n_pairs} pairs, {int(path.n_iters.sum())} Newton steps, {path.nnz[-1]} features at the end",
+    )
+
+
+def _lambdarank() -> Outcome:
+    train, held_out = _data()
+    problem = Problem(train, np.nan, np.nan, N_THREADS)
+    competitor = COMPETITORS["lambdarank"]
+    competitor.fit(Problem(train.queries(0, 20), np.nan, np.nan, N_THREADS), 0.0)
+    measured = measure(lambda: competitor.fit(problem, 0.0), repeats=1)
+    fit = measured.result
+    ndcg = ndcg_at_10(held_out, fit.scores(held_out.X))
+    return Outcome("lambdarank, one fit", measured.time_s, measured.peak_bytes, "none exists", ndcg, fit.note)
