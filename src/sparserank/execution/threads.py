@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -24,11 +25,29 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+_blas_lock = Lock()
+_blas_users = 0
+_blas_limit: Any = None
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS must not start threads of its own inside ours, and its sums must not depend on the machine."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """BLAS must not start threads of its own inside ours, and its sums must not depend on the machine.
+
+    The limit is the process's: the first user sets it, the last one lifts it.
+    """
+    global _blas_users, _blas_limit
+    with _blas_lock:
+        if _blas_users == 0:
+            _blas_limit = _controller().limit(limits=1, user_api="blas")
+        _blas_users += 1
+    try:
         yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limit.restore_original_limits()
 
 
 class BlockExecutor:

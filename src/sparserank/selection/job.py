@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from sparserank import __version__
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.data.scaling import FeatureScaling
-from sparserank.errors import DataError
+from sparserank.errors import DataError, RunDirectoryError
 from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.execution.processes import open_pool
 from sparserank.execution.threads import one_blas_thread
@@ -169,21 +170,26 @@ class SelectionJob:
         self.progress(len(done), len(todo), "resumed" if done else "start")
         waiting = [(p, f) for p, f in todo if (p.label, f) not in done]
         pool, call = open_pool(self.work, min(self.n_threads, max(len(waiting), 1)), self._use_processes(len(waiting)))
-        with one_blas_thread(), pool:
+        try:
             futures = {pool.submit(call, p, f): (p, f) for p, f in waiting}
-            try:
-                for future in as_completed(futures):
-                    penalty, fold = futures[future]
-                    arrays = future.result()
-                    done[penalty.label, fold] = arrays
-                    what = f"{penalty.label} {'final path' if fold == FINAL else f'fold {fold + 1}'}"
-                    if self.run_dir is not None:
-                        self.run_dir.save(self._unit_name(penalty, fold), arrays)
-                        self.run_dir.log({"event": "unit", "what": what, "seconds": float(arrays["times_s"].sum())})
-                    self.progress(len(done), len(todo), what)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+            for future in as_completed(futures):
+                penalty, fold = futures[future]
+                arrays = future.result()
+                done[penalty.label, fold] = arrays
+                what = f"{penalty.label} {'final path' if fold == FINAL else f'fold {fold + 1}'}"
+                if self.run_dir is not None:
+                    self.run_dir.save(self._unit_name(penalty, fold), arrays)
+                    self.run_dir.log({"event": "unit", "what": what, "seconds": float(arrays["times_s"].sum())})
+                self.progress(len(done), len(todo), what)
+        except BrokenProcessPool as error:
+            raise RunDirectoryError(
+                "a worker process ended unexpectedly (out of memory?); finished work is kept. "
+                "Run the same command again, with --threads 1 if memory is short."
+            ) from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait for what is running
+            raise
+        pool.shutdown()
         return done
 
     def _use_processes(self, n_units: int) -> bool:
@@ -195,6 +201,11 @@ class SelectionJob:
     # -- the job ------------------------------------------------------------------------------------------------
 
     def execute(self) -> SelectionResult:
+        """Do what is missing, choose, compare."""
+        with one_blas_thread():
+            return self._execute()
+
+    def _execute(self) -> SelectionResult:
         plan = self.plan
         began = time.perf_counter()
         units = self._all_units()
@@ -289,7 +300,10 @@ class SelectionJob:
             from sparserank.objective import PairwiseObjective
 
             scaled = scaling.apply(self.everything)
-            objective = PairwiseObjective(scaled.X, scaled.relevance, scaled.query_ptr, n_threads=self.n_threads)
+            objective = PairwiseObjective(
+                scaled.X, scaled.relevance, scaled.query_ptr,
+                pair_weights=self.plan.settings.pair_weights, n_threads=self.n_threads,
+            )  # fmt: skip
             coef = refit_on_support(objective, np.flatnonzero(coef)).w
         metadata = {
             "metric": repr(self.plan.metric),

@@ -11,6 +11,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import FeatureScaling, fit_scaling
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.evaluation import per_query_values
+from sparserank.execution.threads import one_blas_thread
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.path import PathResult, fit_path_on
@@ -83,6 +84,10 @@ class UnitWork:
     protocol: str
 
     def __call__(self, penalty: Penalty, fold: int) -> dict[str, np.ndarray]:
+        with one_blas_thread():
+            return self._compute(penalty, fold)
+
+    def _compute(self, penalty: Penalty, fold: int) -> dict[str, np.ndarray]:
         training = self.everything if fold == FINAL else self.everything.take_queries(self.fold != fold)
         tol = self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
         path, scaling = fit_scaled_path(training, penalty, self.settings, tol, n_threads=1)
