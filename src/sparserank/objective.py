@@ -27,7 +27,8 @@ class PairwiseObjective:
         f(w) = sum over pairs of v_p h_p(w)^2, sum of v_p = 1. `pair_weights="pair"` gives v_p = 1/P;
         "query" gives every query with pairs the same total; both are multiplied by `query_weight` and by the loss's
         grade-pair weights, then normalised. Features that are constant within every query have gradient exactly 0.
-        Solvers see this object only, never X.
+        Solvers see this object only, never X. `n_pairs` counts the pairs; `total_weight` is what sum-scaled strengths
+        (C_sum, gamma_scale="sum") refer to: the same number unless queries or grade pairs are weighted.
 
     Parameters
         X             (n_docs, n_features) float32/float64 C-ordered array or CSR, rows grouped by query
@@ -76,7 +77,9 @@ class PairwiseObjective:
         self._scale = _read_only(weight / total)
         self._pair_share = self._scale * pairs
         self.pair_weights = pair_weights
-        self.n_pairs = round(float(pairs[weight > 0].sum()))
+        self.total_weight = float(weight @ pairs) if pair_weights == "pair" else float(pairs[weight > 0].sum())
+        plain = pair_totals(SquaredHinge().levels(relevance, query_ptr), self.query_ptr)
+        self.n_pairs = int(plain[weight > 0].sum())
         row_bytes = self.X.data.nbytes / max(self.n_docs, 1) * (1.5 if self.is_sparse else 1.0)
         if not self.is_sparse:
             row_bytes = self.X.itemsize * self.n_features

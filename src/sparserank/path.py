@@ -59,6 +59,7 @@ class PathResult:
     alpha_max: float
     l1_alpha_max: float
     n_pairs: int
+    total_weight: float
     feature_names: tuple[str, ...]
 
     @property
@@ -105,7 +106,7 @@ class PathResult:
                 "penalty": [self.penalty.label] * len(self.alphas),
                 "alpha": self.alphas,
                 "alpha_fraction": self.alphas / self.alpha_max if self.alpha_max > 0 else np.ones_like(self.alphas),
-                "C_sum": c_mean / self.n_pairs,
+                "C_sum": c_mean / self.total_weight,
                 "C_mean": c_mean,
                 "r": np.abs(self.coefs).sum(axis=1),
                 "nnz": self.nnz,
@@ -194,11 +195,14 @@ def fit_path(
 
 def path_alphas(objective: PairwiseObjective, penalty: Penalty, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
     """(n_alphas,) log-spaced strengths, from where the penalty's path starts."""
-    if n_alphas < 1 or not 0 < alpha_min_ratio < 1:
+    if not isinstance(n_alphas, int | np.integer) or n_alphas < 1 or not 0 < alpha_min_ratio < 1:
         raise DataError(f"n_alphas must be >= 1 and alpha_min_ratio in (0, 1); got {n_alphas} and {alpha_min_ratio}.")
     start = path_start(objective, penalty)
     if start <= 0:
-        raise DataError("the loss is flat at w = 0: no feature tells preferred documents apart, so there is no path.")
+        raise DataError(
+            "no penalised feature can leave 0: all are constant within queries, unpenalised, never to be used or held by "
+            "their sign constraint, so there is no path."
+        )
     return start * np.logspace(0, np.log10(alpha_min_ratio), n_alphas) if n_alphas > 1 else np.array([start])
 
 
@@ -231,12 +235,14 @@ def fit_path_on(
     feature_names: tuple[str, ...] = (),
 ) -> PathResult:
     """`fit_path` on an objective that exists already."""
-    penalty = penalty.resolve(2.0 * objective.pair_norms, objective.n_pairs)
+    if not (tol > 0 and max_iter >= 1):
+        raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {max_iter}.")
+    penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight)
     start = path_start(objective, penalty)
     if alphas is None:
         alphas = path_alphas(objective, penalty, n_alphas, alpha_min_ratio)
     else:
-        alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
+        alphas = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
         if len(alphas) == 0 or not np.isfinite(alphas).all() or alphas[-1] <= 0:
             raise DataError("alphas must be finite and > 0.")
     scale = float(np.abs(objective.gradient_at_zero).max())
@@ -278,6 +284,7 @@ def fit_path_on(
         alpha_max=start,
         l1_alpha_max=scale,
         n_pairs=objective.n_pairs,
+        total_weight=objective.total_weight,
         feature_names=feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features)),
     )
 

@@ -19,6 +19,7 @@ def load_kernels() -> None:
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.5, 0.0], [1.5, 2.0], [0.2, 0.1]])
     objective = PairwiseObjective(X, np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]), np.array([0, 3, 6]), n_threads=1)
     solve(ProxNewton(), objective, L1(0.01), stop=Stop(max_iter=5), warn=False)
+    L1(0.01).prox(np.ones(2), 1.0)
 
 
 def start_compiling() -> subprocess.Popen | None:

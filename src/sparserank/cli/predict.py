@@ -38,6 +38,7 @@ def predict(
 
     opt.check_reading(None, missing, index_base, unjudged)
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
+    opt.require(run is None or out is None, "--run", "cannot be combined with --out.")
     loaded = load_model(model)
     with slow_start_note():
         documents = read_letor(data, loaded.n_features, missing=missing, index_base=index_base, unjudged=unjudged)

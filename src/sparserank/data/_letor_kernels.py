@@ -46,6 +46,7 @@ def _number(buf, start, stop):
     if i < stop and (buf[i] == 45 or buf[i] == 43):
         negative = buf[i] == 45
         i += 1
+    word = i
     mantissa = np.uint64(0)
     digits = 0
     significant = 0
@@ -71,7 +72,7 @@ def _number(buf, start, stop):
             digits += 1
             i += 1
     if digits == 0:
-        return 0.0, _word(buf, i, stop, start)
+        return 0.0, _word(buf, word, stop, start)
     if i < stop and (buf[i] == 101 or buf[i] == 69):
         i += 1
         sign = 1

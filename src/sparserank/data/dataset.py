@@ -161,8 +161,11 @@ class RankingDataset:
         return np.asarray(~(high > low).any(axis=0))
 
 
-def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
-    """Several data sets of equal feature count as one; a query id in two of them becomes one query.
+def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True) -> RankingDataset:
+    """Several data sets of equal feature count as one.
+
+    A query id in two of them becomes one query; with join_queries=False queries stay apart, under ids such as '1:17'
+    (the number of the data set, then the id) when an id occurs twice.
 
     Raises
         DataError   feature counts differ
@@ -176,7 +179,9 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     for name in ("docid", "comment"):
         parts = [getattr(d, name) for d in datasets]
         columns[name] = None if any(p is None for p in parts) else np.concatenate(parts)
-    qids = [d.qid for d in datasets if d.qid is not None]
+    qids = [np.asarray(d.qid) for d in datasets]
+    if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
+        qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
     if len({q.dtype.kind in "iu" for q in qids}) > 1:
         qids = [q.astype(str) for q in qids]
     return RankingDataset(
@@ -200,7 +205,11 @@ def _as_features(X: Features) -> Features:
             csr.sum_duplicates()
         if not np.isfinite(csr.data).all():
             raise DataError("X must be finite; it holds NaN or infinity. Read the file with a missing policy.")
-        return csr
+        frozen = sp.csr_matrix(
+            (_frozen(csr.data), _frozen(csr.indices), _frozen(csr.indptr)), shape=csr.shape, copy=False
+        )
+        frozen.has_canonical_format = True
+        return frozen
     try:
         dense = np.asarray(X)
         if dense.dtype not in (np.float32, np.float64):

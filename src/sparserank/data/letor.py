@@ -134,9 +134,8 @@ def _line_blocks(path: Path) -> Iterator[bytes]:
         raise DataFormatError(f"{path}: is a directory; name a LETOR text file.")
     try:
         with open(path, "rb") as raw:
-            magic = raw.read(2)
-        stream = gzip.open(path, "rb") if magic == b"\x1f\x8b" else open(path, "rb")  # noqa: SIM115
-        with stream:
+            zipped = raw.peek(2)[:2] == b"\x1f\x8b"  # opened once: a pipe cannot be read twice
+            stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
             rest = b""
             while block := stream.read(CHUNK_BYTES):
                 if b"\0" in block:

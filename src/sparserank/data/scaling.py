@@ -70,6 +70,12 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
     d = data.n_features
     if method in ("none", "query-min-max"):
         return FeatureScaling(method, np.zeros(d), np.ones(d))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _fit_spread(data, method)
+
+
+def _fit_spread(data: RankingDataset, method: str) -> FeatureScaling:
+    d = data.n_features
     X = _signed_log(data.X) if method == "log-standard" else data.X
     if method == "within-query-std":
         center, spread = np.zeros(d), _within_query_std(X, data.query_ptr)
@@ -85,6 +91,11 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
         center = np.zeros(d)
     # A spread at rounding level of the values is no spread: dividing by it would turn noise into a feature.
     size = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else np.abs(X).max(axis=0, initial=0.0)).ravel()
+    if not np.isfinite(spread).all():
+        j = int(np.argmin(np.isfinite(spread)))
+        raise DataError(
+            f"feature {j + 1} has values too large to scale (up to {size[j]:.3g}); use scaling 'log-standard' or clip it."
+        )
     flat = spread <= (1e-7 if sp.issparse(X) else 1e-12) * size  # sparse sums of squares cancel to sqrt(eps)
     return FeatureScaling(method, center, np.where(flat, 1.0, spread))
 

@@ -16,7 +16,7 @@ from sparserank.files import atomic_write
 def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: int = 1) -> None:
     """Write `label qid:ID index:value ... # comment`; values by shortest exact representation, zeros left out if sparse.
 
-    `read_letor` gives the same data back.
+    `read_letor` gives the same data back, if ids hold no blanks and it is told `n_features` when the last ones are absent.
     """
     with atomic_write(path) as out:
         for i in range(data.n_docs):
@@ -26,8 +26,8 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
             for j, value in _row(data, i):
                 out.write(f" {j + index_base}:{float(value)!r}")
             comment = data.comment[i] if data.comment is not None else ""
-            if not comment and data.docid is not None and data.docid[i]:
-                comment = f"docid = {data.docid[i]}"
+            if data.docid is not None and data.docid[i] and str(data.docid[i]) not in comment:
+                comment = f"docid = {data.docid[i]} {comment}".rstrip()
             out.write(f" #{comment}\n" if comment else "\n")
 
 

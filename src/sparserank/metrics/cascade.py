@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.metrics.base import Metric
+from sparserank.metrics.conventions import exponential_gain
 from sparserank.metrics.ranking import RankedLists
 
 
@@ -39,7 +40,7 @@ class ExpectedReciprocalRank(Metric):
     max_grade: ClassVar[int] = 4
 
     def _per_query(self, lists: RankedLists) -> np.ndarray:
-        stop = np.clip((np.exp2(lists.relevance) - 1.0) / 2.0**self.max_grade, 0.0, 1.0)
+        stop = np.minimum(exponential_gain(lists.relevance) / 2.0**self.max_grade, 1.0)
         stop = np.where(self.within_cutoff(lists), stop, 0.0)
         values = np.zeros(len(lists.lengths))
         for q, (lo, hi) in enumerate(zip(lists.query_ptr[:-1], lists.query_ptr[1:], strict=True)):

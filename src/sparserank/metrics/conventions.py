@@ -8,8 +8,21 @@ import numpy as np
 
 from sparserank.errors import DataError
 
-TIES = ("pessimistic", "file", "docid")
-EMPTY = ("zero", "one", "skip")
+MAX_EXPONENTIAL_GRADE = 100  # 2^100 still adds up over any list without overflow
+
+
+def exponential_gain(relevance: np.ndarray) -> np.ndarray:
+    """2^rel - 1, at least 0.
+
+    Raises
+        DataError   relevance above MAX_EXPONENTIAL_GRADE
+    """
+    if np.max(relevance, initial=0.0) > MAX_EXPONENTIAL_GRADE:
+        raise DataError(
+            f"relevance {np.max(relevance):g} is too large for a gain of 2^relevance - 1 (at most {MAX_EXPONENTIAL_GRADE}); "
+            "use the trec convention (linear gain), or map the labels to grades."
+        )
+    return np.maximum(np.exp2(relevance) - 1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,7 @@ class Convention:
         if self.gain == "letor":
             known = (relevance >= 0) & (relevance <= 4) & (relevance == np.round(relevance))
             return np.where(known, np.exp2(np.where(known, relevance, 0.0)) - 1.0, 0.0)
-        return np.maximum(np.exp2(relevance) - 1.0, 0.0)
+        return exponential_gain(relevance)
 
     def relevant(self, relevance: np.ndarray) -> np.ndarray:
         return (relevance >= 1) & ((relevance <= 4) if self.gain == "letor" else True)

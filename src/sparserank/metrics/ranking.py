@@ -9,8 +9,6 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.metrics.conventions import Convention
 
-MAX_EXPONENTIAL_GRADE = 100  # 2^100 still adds up over any list without overflow
-
 
 @dataclass(frozen=True)
 class RankedLists:
@@ -70,11 +68,6 @@ def rank_lists(
         )
     if not np.isfinite(scores).all():
         raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has none.")
-    if convention.gain != "linear" and np.max(relevance, initial=0.0) > MAX_EXPONENTIAL_GRADE:
-        raise DataError(
-            f"relevance {np.max(relevance):g} is too large for a gain of 2^relevance - 1 (at most {MAX_EXPONENTIAL_GRADE}); "
-            "use the trec convention (linear gain), or map the labels to grades."
-        )
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
     lengths = np.diff(query_ptr)
     rank = np.arange(len(scores)) - np.repeat(query_ptr[:-1], lengths) + 1

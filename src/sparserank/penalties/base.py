@@ -42,10 +42,20 @@ class Penalty:
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, f.name, value.item())
+        for j in (*self.always_keep, *self.never_use):
+            if isinstance(j, bool) or not isinstance(j, int | np.integer):
+                raise DataError(
+                    f"{type(self).__name__}: always_keep and never_use hold feature numbers from 0; got {j!r}."
+                )
         for name in ("weights", "signs", "always_keep", "never_use"):
             values = getattr(self, name)
-            if values is not None and not isinstance(values, tuple):
-                object.__setattr__(self, name, tuple(np.asarray(values).tolist()))
+            if values is not None:
+                plain = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+                object.__setattr__(self, name, plain)
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
             raise DataError(f"{type(self).__name__}: alpha must be a finite number >= 0; got {self.alpha}.")
         if self.weights is not None and not all(b >= 0 for b in self.weights):
@@ -225,7 +235,7 @@ class Penalty:
             low, high = (low, middle) if all_zero(middle) else (middle, high)
         return high
 
-    def resolve(self, curvature: np.ndarray, n_pairs: int) -> Self:
+    def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         """The penalty with every parameter on the mean-loss scale; only concave penalties with a declared scale change."""
         return self
 
@@ -248,17 +258,18 @@ class Penalty:
 GAMMA_SCALES = ("curvature", "mean", "sum")
 
 
-def scale_factor(scale: str, curvature: np.ndarray, n_pairs: int) -> float:
+def scale_factor(scale: str, curvature: np.ndarray, total_weight: float) -> float:
     """Units of a concavity parameter on the mean-loss scale.
 
-    'mean': 1. 'sum' (Laporte et al.): n_pairs, because their penalty is added to a sum over pairs. 'curvature': 1 / h_ref,
+    'mean': 1. 'sum' (Laporte et al.): the total pair weight (the number of pairs), because their penalty is added to a sum over pairs. 'curvature': 1 / h_ref,
     h_ref the median over usable features of the largest curvature of the loss: the concavity then means the same for any data.
     """
     if scale == "mean":
         return 1.0
     if scale == "sum":
-        return float(n_pairs)
-    return 1.0 / float(np.median(curvature[curvature > 0]))
+        return float(total_weight)
+    usable = curvature[curvature > 0]
+    return 1.0 / float(np.median(usable)) if len(usable) else 1.0
 
 
 def parse_call(text: str) -> tuple[str, dict[str, Any]]:

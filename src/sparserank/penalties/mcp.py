@@ -35,8 +35,10 @@ class Mcp(Penalty):
         if self.gamma_scale not in GAMMA_SCALES:
             raise DataError(f"Mcp: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
 
-    def resolve(self, curvature: np.ndarray, n_pairs: int) -> Self:
-        return replace(self, gamma=self.gamma * scale_factor(self.gamma_scale, curvature, n_pairs), gamma_scale="mean")
+    def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
+        return replace(
+            self, gamma=self.gamma * scale_factor(self.gamma_scale, curvature, total_weight), gamma_scale="mean"
+        )
 
     def shape(self) -> tuple[float, float]:
         return self.gamma, 0.0

@@ -37,8 +37,8 @@ class Scad(Penalty):
         if not self.threshold_scale > 0:
             raise DataError(f"Scad: threshold_scale must be positive; got {self.threshold_scale}.")
 
-    def resolve(self, curvature: np.ndarray, n_pairs: int) -> Self:
-        scale = self.threshold_scale * scale_factor(self.gamma_scale, curvature, n_pairs)
+    def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
+        scale = self.threshold_scale * scale_factor(self.gamma_scale, curvature, total_weight)
         return replace(self, gamma_scale="mean", threshold_scale=scale)
 
     def shape(self) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from sparserank.data.grouping import qid_from_sizes
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation import evaluate
+from sparserank.metrics import parse_metric
 from sparserank.model import RankingModel
 
 MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
@@ -75,6 +76,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             )
         data = RankingDataset(scores.reshape(-1, 1), y, _query_ids(qid, None, len(scores)))
         metric = getattr(self, "metric", "ndcg@10")
+        if not parse_metric(metric).higher_is_better:
+            raise DataError(f"{type(self).__name__}: metric must be one where higher is better; got {metric!r}.")
         (value,) = evaluate(np.asarray(data.X[:, 0]), data, [metric]).values()
         return float(value)
 

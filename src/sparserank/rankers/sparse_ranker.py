@@ -43,6 +43,8 @@ class SparseRanker(LinearRanker):
         coef_ (n_features,), support_, objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
         nonconvex), n_iter_, status_ ('optimal', 'stationary', 'not converged'), alpha_, alpha_max_ (of l1), n_pairs_,
         penalty_ (resolved)
+    Notes
+        Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks.
     Raises
         DataError             no preferred pair, data not finite, parameters out of range
     Source
@@ -118,7 +120,7 @@ class SparseRanker(LinearRanker):
             pair_weights=self.pair_weights,
             n_threads=self.n_threads,
         )
-        penalty = parse_penalty(self.penalty).resolve(2.0 * objective.pair_norms, objective.n_pairs)
+        penalty = parse_penalty(self.penalty).resolve(2.0 * objective.pair_norms, objective.total_weight)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if self.n_features_to_select is not None:
             self._fit_size(objective, penalty, self.n_features_to_select)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
-from sparserank.errors import DataError
+from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation import per_query_values
 from sparserank.losses import LOSSES
 from sparserank.metrics import Metric, parse_metric
@@ -41,7 +42,8 @@ class SparseRankerCV(LinearRanker):
     Raises
         DataError             as SparseRanker; fewer than two queries without an eval_set
     Notes
-        A single query cannot be validated: without an eval_set it is then scored on itself, with a warning.
+        A single query cannot be validated: without an eval_set it is then scored on itself, with a warning
+        if its qid was given.
     """
 
     def __init__(
@@ -91,6 +93,12 @@ class SparseRankerCV(LinearRanker):
         """Fit; `eval_set` is (X, y) or [(X, y)] with `eval_qid` or `eval_group` (one array or a list of one)."""
         penalty = parse_penalty(self.penalty)
         metric = parse_metric(self.metric)
+        if not metric.higher_is_better:
+            raise DataError(f"SparseRankerCV: metric must be one where higher is better; got {self.metric!r}.")
+        if not (0 <= self.margin < 1 and 0 < self.confidence < 1):
+            raise DataError(
+                f"SparseRankerCV: margin and confidence must lie in [0, 1); got {self.margin}, {self.confidence}."
+            )
         if penalty.smooth_at_zero and self.rule != "best":
             raise DataError(f"{penalty.name} selects no features; use rule='best', or a sparse penalty.")
         if self.rule not in RULES:
@@ -102,6 +110,10 @@ class SparseRankerCV(LinearRanker):
             unseen = self._evaluation_data(eval_set, eval_qid, eval_group)
             self.values_ = _score_points(self.path_.coefs, unseen, metric)
         elif data.n_queries == 1:
+            if qid is not None or group is not None:
+                warnings.warn(
+                    "one query cannot be validated: it is scored on itself; pass eval_set.", DataWarning, stacklevel=2
+                )
             self.values_ = _score_points(self.path_.coefs, data, metric)
         else:
             self.values_ = self._out_of_fold(data, penalty, metric, weight)
@@ -146,7 +158,7 @@ class SparseRankerCV(LinearRanker):
             eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
             eval_group = eval_group[0] if isinstance(eval_group, list) and len(eval_group) == 1 else eval_group
         X, y = eval_set
-        data = RankingDataset(X, y, _query_ids(eval_qid, eval_group, X.shape[0]))
+        data = RankingDataset(X, y, _query_ids(eval_qid, eval_group, len(y)))
         if data.n_features != self.n_features_in_:
             raise DataError(f"eval_set has {data.n_features} features; training data have {self.n_features_in_}.")
         return data

@@ -37,7 +37,9 @@ def path_table(result: SelectionResult) -> pa.Table:
     quality = {(c.penalty, c.index): c.mean for c in result.candidates}
     parts = []
     for label, path in result.paths.items():
-        table = path.to_table()
+        resolved = pa.array([repr(path.penalty)] * len(path.alphas))
+        table = path.to_table().set_column(0, "penalty", pa.array([label] * len(path.alphas)))
+        table = table.append_column("resolved_penalty", resolved)
         means = [quality.get((label, i), np.nan) for i in range(len(path.alphas))]
         parts.append(table.append_column(metric, pa.array(means, type=pa.float64())))
     return pa.concat_tables(parts)
@@ -52,7 +54,7 @@ def per_query_table(result: SelectionResult) -> pa.Table:
             "penalty": pa.array(np.repeat([c.penalty for c in chosen], n)).dictionary_encode(),
             "index": np.repeat([c.index for c in chosen], n),
             "n_features": np.repeat([c.n_features for c in chosen], n),
-            "query": np.tile(np.arange(n), len(chosen)),
+            "query": pa.array(np.tile(np.array(result.query_ids), len(chosen))).dictionary_encode(),
             repr(result.plan.metric): np.concatenate([c.values for c in chosen]),
         }
     )

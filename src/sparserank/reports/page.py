@@ -28,7 +28,7 @@ def render_page(result: SelectionResult) -> str:
         {
             "candidate": c,
             "loss": result.best.mean - c.mean,
-            "is_chosen": c.n_features == result.chosen.candidate.n_features,
+            "is_chosen": c is result.chosen.candidate,
         }
         for c in result.by_size
     ]

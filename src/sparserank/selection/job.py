@@ -107,8 +107,12 @@ class SelectionResult:
     drops: list[dict[str, Any]]
     test: Comparison | None
     constant_features: tuple[str, ...]
-    n_queries: int
+    query_ids: tuple[str, ...]
     notes: list[str]
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_ids)
 
 
 Progress = Callable[[int, int, str], None]
@@ -137,7 +141,9 @@ class SelectionJob:
         self.plan, self.train, self.valid, self.test, self.run_dir = plan, train, valid, test, run
         self.n_threads = n_threads or os.cpu_count() or 1
         self.progress = progress or (lambda done, total, what: None)
-        self.everything = train if valid is None or plan.protocol == "holdout" else concatenate([train, valid])
+        self.everything = (
+            train if valid is None or plan.protocol == "holdout" else concatenate([train, valid], join_queries=False)
+        )
         self.names = tuple(self.everything.feature_names or ())
         if plan.protocol == "cv":
             if self.everything.n_queries < 2:
@@ -211,9 +217,8 @@ class SelectionJob:
         units = self._all_units()
         paths, scalings = {}, {}
         for penalty in [*self.plan.penalties, DENSE]:
-            paths[penalty.label], scalings[penalty.label] = unpack(
-                units[penalty.label, FINAL], penalty, self.plan.settings, self.names
-            )
+            arrays = units[penalty.label, FINAL]
+            paths[penalty.label], scalings[penalty.label] = unpack(arrays, self.plan.settings, self.names)
         sparse = [c for p in self.plan.penalties for c in self._candidates(p, paths[p.label], units)]
         dense = best_candidate(self._candidates(DENSE, paths[DENSE.label], units))
         best = best_candidate([*sparse, dense])
@@ -229,6 +234,10 @@ class SelectionJob:
             by_penalty[penalty.label] = smallest_non_inferior(own, best, margin, plan.confidence)
         chosen = self._choose(sparse, best, margin, notes)
         model = self._model(chosen.candidate, paths, scalings)
+        if plan.refit:
+            notes.append(
+                "weights were refitted on the chosen features; quality, bound and costs are those before the refit."
+            )
         result = SelectionResult(
             plan=self.plan,
             model=model,
@@ -244,7 +253,7 @@ class SelectionJob:
             drops=self._drops(chosen.candidate, model, units),
             test=self._compare_on_test(model, dense, paths, scalings),
             constant_features=tuple(np.array(self.names)[self.everything.constant_features()]),
-            n_queries=len(chosen.candidate.values),
+            query_ids=tuple(str(q) for q in self._scored().query_ids),
             notes=notes,
         )
         if self.run_dir is not None:
@@ -274,6 +283,13 @@ class SelectionJob:
             values[self.fold == f] = units[label, f]["values"][metric, index]
         return values
 
+    def _scored(self) -> RankingDataset:
+        """The queries that candidates are judged on, in the order of their values."""
+        if self.plan.protocol == "holdout":
+            assert self.valid is not None
+            return self.valid
+        return self.everything
+
     def _choose(self, sparse: Sequence[Candidate], best: Candidate, margin: float, notes: list[str]) -> Verdict:
         plan = self.plan
         if plan.k is not None or plan.budget is not None:
@@ -289,10 +305,10 @@ class SelectionJob:
 
     def _model(self, chosen: Candidate, paths: dict, scalings: dict) -> RankingModel:
         path, scaling = paths[chosen.penalty], scalings[chosen.penalty]
+        before = ""
         coef = path.coefs[chosen.index].copy()
-        penalty = next(p for p in self.plan.penalties if p.label == chosen.penalty)
         parameters = {
-            "penalty": repr(penalty.with_alpha(path.alphas[chosen.index])),
+            "penalty": repr(path.penalty.with_alpha(path.alphas[chosen.index])),
             "alpha_fraction": float(path.alphas[chosen.index] / path.alpha_max),
             "refit": self.plan.refit,
         }
@@ -305,13 +321,14 @@ class SelectionJob:
                 pair_weights=self.plan.settings.pair_weights, n_threads=self.n_threads,
             )  # fmt: skip
             coef = refit_on_support(objective, np.flatnonzero(coef)).w
+            before = " (before the refit)"
         metadata = {
             "metric": repr(self.plan.metric),
-            "status": path.statuses[chosen.index],
+            "status": path.statuses[chosen.index] + before,
             "kkt_violation": float(path.kkt_violations[chosen.index]),
             "n_pairs": path.n_pairs,
             "quality": float(chosen.mean),
-            "quality_from": "out of fold" if self.plan.protocol == "cv" else "validation queries",
+            "quality_from": ("out of fold" if self.plan.protocol == "cv" else "validation queries") + before,
         }
         return RankingModel(coef, self.names, scaling, parameters, metadata)
 

@@ -26,7 +26,9 @@ def fingerprint(*parts: Any) -> str:
         if isinstance(part, RankingDataset):
             X = part.X
             arrays = [X.data, X.indices, X.indptr] if part.is_sparse else [X]
-            for array in [*arrays, part.relevance, part.query_ptr, np.asarray(part.qid).astype("U")]:
+            docid = np.zeros(0, dtype="U1") if part.docid is None else part.docid.astype("U")
+            for array in [*arrays, part.relevance, part.query_ptr, np.asarray(part.qid).astype("U"), docid]:
+                digest.update(f"{array.dtype.str}{array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).tobytes())
             digest.update(repr(part.feature_names).encode())
         else:
@@ -51,7 +53,6 @@ class RunDirectory:
                 f"{self.path}: cannot be created ({error.strerror or error}); choose another --out."
             ) from error
         plan_file = self.path / PLAN
-        self.resumed = False
         if plan_file.exists() and not restart:
             try:
                 known = json.loads(plan_file.read_text(encoding="utf-8"))
@@ -61,7 +62,12 @@ class RunDirectory:
                 raise RunDirectoryError(
                     f"{self.path}: holds a run with other data or options; choose another --out, or --restart to discard it."
                 )
-            self.resumed = any(self.units.glob("*.npz"))
+        elif not plan_file.exists():
+            foreign = [name for name in RESULTS if (self.path / name).exists()]
+            if foreign or any(self.units.glob("*.npz")):
+                raise RunDirectoryError(
+                    f"{self.path}: holds {foreign[0] if foreign else 'units'} that no run here has written; choose another --out."
+                )
         else:
             for old in [*self.units.glob("*.npz"), *(self.path / name for name in RESULTS)]:
                 old.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from sparserank.execution.threads import one_blas_thread
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.path import PathResult, fit_path_on
-from sparserank.penalties import Penalty
+from sparserank.penalties import Penalty, parse_penalty
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:
         "n_iters": path.n_iters,
         "times_s": path.times_s,
         "statuses": np.array(path.statuses, dtype="U16"),
-        "scalars": np.array([path.alpha_max, path.l1_alpha_max, path.n_pairs], dtype=np.float64),
+        "scalars": np.array([path.alpha_max, path.l1_alpha_max, path.n_pairs, path.total_weight], dtype=np.float64),
         "shape": np.array([repr(path.penalty)], dtype="U"),
         "center": scaling.center,
         "scale": scaling.scale,
@@ -133,14 +133,15 @@ def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:
 
 
 def unpack(
-    arrays: dict[str, np.ndarray], penalty: Penalty, settings: PathSettings, names: tuple[str, ...]
+    arrays: dict[str, np.ndarray], settings: PathSettings, names: tuple[str, ...]
 ) -> tuple[PathResult, FeatureScaling]:
     """The path that `pack` stored."""
-    alpha_max, l1_alpha_max, n_pairs = arrays["scalars"]
+    alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
+    penalty = parse_penalty(str(arrays["shape"][0]))
     path = PathResult(
         penalty, arrays["alphas"], arrays["coefs"], arrays["losses"], arrays["objectives"], arrays["kkt_violations"],
         arrays["gaps"], arrays["n_iters"], arrays["times_s"], tuple(arrays["statuses"].tolist()),
-        float(alpha_max), float(l1_alpha_max), int(n_pairs), names,
+        alpha_max, l1_alpha_max, int(n_pairs), total_weight, names,
     )  # fmt: skip
     if path.coefs.shape[1] != len(names):
         raise DataError("a stored path has another number of features than the data; use --restart.")

@@ -45,12 +45,13 @@ def solve(
     """Minimise objective + penalty.
 
     Parameters
-        penalty  resolved: every parameter on the mean-loss scale
+        penalty  a gamma_scale other than 'mean' is resolved here
         w0       start, default 0; features that may not be used, or have the wrong sign, are set to 0
         start    an iterate at which the loss and its gradient are known already; saves a pass
     Warns
         ConvergenceWarning   the tolerance was not reached (unless warn=False; `status` says so in any case)
     """
+    penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight)
     stop = stop or Stop(scale=float(np.abs(objective.gradient_at_zero).max()))
     with one_blas_thread():
         began = time.perf_counter()

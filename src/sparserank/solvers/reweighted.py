@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.l1 import L1
@@ -34,7 +35,7 @@ class Reweighted:
 
     def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
         if isinstance(penalty, Lp) and penalty.kkt_is_vacuous_at_zero:
-            raise ValueError("Reweighted needs a finite slope at 0; pass Lp(...).smoothed() instead of Lp(...).")
+            raise DataError("Reweighted needs a finite slope at 0; pass Lp(...).smoothed() instead of Lp(...).")
         self._objective, self._penalty, self._stop = objective, penalty, stop
         self._slopes: np.ndarray | None = None
         self.n_iter = 0
