@@ -12,18 +12,35 @@ from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1
 from sparserank.solvers import ProxNewton, Stop, solve
 from sparserank.solvers._coordinate_descent_kernels import descend
+from sparserank.solvers.quadratic import minimise_model
+
+
+def _tiny_objective() -> PairwiseObjective:
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.5, 0.0], [1.5, 2.0], [0.2, 0.1]])
+    return PairwiseObjective(X, np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]), np.array([0, 3, 6]), n_threads=1)
+
+
+def load_objective_kernels() -> None:
+    """The pass over X, the Hessian and the pair norms."""
+    objective = _tiny_objective()
+    objective.value_and_gradient(np.zeros(2))
+    objective.hessian(np.zeros(2), np.arange(2))
+
+
+def load_penalty_kernels() -> None:
+    """Coordinate descent and the proximal operators."""
+    penalty = L1(0.01)
+    penalty.prox(np.ones(2), 1.0)
+    minimise_model(np.eye(2), np.ones(2), np.zeros(2), penalty, np.ones(2), penalty.feature_signs(2), 1e-3)
 
 
 def load_kernels() -> None:
     """Solve a problem of six documents, so that no measured step pays for loading or compiling."""
-    X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.5, 0.0], [1.5, 2.0], [0.2, 0.1]])
-    objective = PairwiseObjective(X, np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]), np.array([0, 3, 6]), n_threads=1)
-    solve(ProxNewton(), objective, L1(0.01), stop=Stop(max_iter=5), warn=False)
-    L1(0.01).prox(np.ones(2), 1.0)
+    solve(ProxNewton(), _tiny_objective(), L1(0.01), stop=Stop(max_iter=5), warn=False)
 
 
 def start_compiling() -> subprocess.Popen | None:
-    """After an installation, compile the solver's kernels in a second process, while this one reads (and compiles its reader).
+    """After an installation, compile half of the kernels in a second process, while this one reads (and compiles its reader).
 
     Numba compiles one function at a time per process; its disk cache hands the result over.
     """
@@ -31,13 +48,14 @@ def start_compiling() -> subprocess.Popen | None:
     if any(cache.glob("*descend*.nbi")):
         return None
     return subprocess.Popen(
-        [sys.executable, "-c", "from sparserank.warmup import load_kernels; load_kernels()"],
+        [sys.executable, "-c", "from sparserank.warmup import load_objective_kernels; load_objective_kernels()"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 
 def finish_compiling(process: subprocess.Popen | None) -> None:
-    """Wait for the second process and load what it compiled; if it failed, compile here."""
+    """Compile the other half here, wait for the second process and load its half; if it failed, compile that too."""
+    load_penalty_kernels()
     if process is not None:
         process.wait()
     load_kernels()
