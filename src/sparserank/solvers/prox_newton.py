@@ -15,11 +15,15 @@ from sparserank.solvers.solution import Iterate, Stop
 
 EXACT_HESSIAN_WORK = 3e8  # documents * columns^2 up to which the Hessian of all queries costs under a tenth of a second
 NEARLY_ACTIVE = 0.8  # zero coordinates whose gradient is this close to the bound join the working set beforehand
+SOON_ACTIVE = 0.6  # the Hessian is computed for coordinates this close too: they join at one of the next strengths
 MOST_NEW = 200  # coordinates that may join the working set at once
 SUFFICIENT = 0.01  # share of the predicted decrease that a step must achieve
 NOISE = 4e-15  # relative rounding of an objective value (float64 sums)
 MAX_TRIALS = 30
 INNER_ACCURACY = 0.02  # model problem solved to this share of the present violation
+DISTRUST_SAMPLE = (
+    0.9  # a sampled Hessian that hardly lowers the violation gives way to that of all queries, for this problem
+)
 STALE_HESSIAN = 0.3  # a reused sampled Hessian is renewed when a step keeps more than this share of the violation
 
 
@@ -39,6 +43,7 @@ class ProxNewton:
         self._columns = np.empty(0, dtype=np.int64)
         self._H = np.zeros((0, 0))
         self._renew = True
+        self._sampled = self._distrust = False
         self._damping = 0.0
         self._objective: PairwiseObjective | None = None
 
@@ -49,7 +54,9 @@ class ProxNewton:
         n = objective.n_features
         self._alphas, self._signs = penalty.feature_alphas(n), penalty.feature_signs(n)
         self._usable = objective.varying & np.isfinite(self._alphas)
+        self._slope_at_zero = penalty.derivative(np.zeros(n))
         self._last_violation = np.inf
+        self._distrust = False
         self._damping = 0.0
         self.n_iter = 0
 
@@ -58,13 +65,18 @@ class ProxNewton:
         self.n_iter += 1
         if violation > STALE_HESSIAN * self._last_violation:
             self._renew = True
+        if violation > DISTRUST_SAMPLE * self._last_violation:
+            self._distrust = True
         self._last_violation = violation
         ws = self._working_set(iterate)
-        H = self._hessian(iterate.w, ws)
+        H = self._hessian(iterate, ws)
         tol = max(INNER_ACCURACY * violation, 0.1 * self._stop.threshold)
         if violation < 1e3 * self._stop.threshold:
             tol = 0.1 * self._stop.threshold
         following = self._descend(iterate, ws, H, violation, tol)
+        if following is None and self._sampled:
+            self._distrust = self._renew = True
+            following = self._descend(iterate, ws, self._hessian(iterate, ws), violation, tol)
         if following is None and not self._penalty.is_convex:
             following = self._majorised_coordinate_step(iterate)
         return following
@@ -91,13 +103,16 @@ class ProxNewton:
         needed[joining] = True
         return np.flatnonzero(needed)
 
-    def _hessian(self, w: np.ndarray, ws: np.ndarray) -> np.ndarray:
+    def _hessian(self, iterate: Iterate, ws: np.ndarray) -> np.ndarray:
         objective = self._objective
         assert objective is not None
         if self._renew or not np.isin(ws, self._columns).all():
-            exact = objective.n_docs * len(ws) ** 2 <= EXACT_HESSIAN_WORK
-            sample = None if exact else objective.sample_queries(int(EXACT_HESSIAN_WORK / len(ws) ** 2))
-            self._H, self._columns = objective.hessian(w, ws, sample), ws
+            soon = self._usable & (np.abs(iterate.gradient) >= SOON_ACTIVE * self._slope_at_zero)
+            columns = np.union1d(ws, np.flatnonzero(soon)[:MOST_NEW])
+            exact = self._distrust or objective.n_docs * len(columns) ** 2 <= EXACT_HESSIAN_WORK
+            self._sampled = not exact
+            sample = None if exact else objective.sample_queries(int(EXACT_HESSIAN_WORK / len(columns) ** 2))
+            self._H, self._columns = objective.hessian(iterate.w, columns, sample), columns
             self._renew = False
         at = np.searchsorted(self._columns, ws)
         return self._H[np.ix_(at, at)]
