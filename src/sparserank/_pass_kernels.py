@@ -97,6 +97,10 @@ def make_sparse_pass(sweep):
     return bind(_sparse_pass, sweep=sweep)
 
 
+def make_line_pass(sweep, hessian_sweep):
+    return bind(_line_pass, sweep=sweep, hessian_sweep=hessian_sweep)
+
+
 def make_weighted_columns(hessian_sweep):
     return bind(_weighted_columns, hessian_sweep=hessian_sweep)
 
@@ -145,6 +149,31 @@ def _sparse_pass(
             g[i] *= query_scale[q]
         sparse_transposed(data, indices, indptr, lo, hi, g, gradient)
     return value
+
+
+def _line_pass(scores, direction, mu, query_ptr, queries, query_scale, levels, n_levels, table, order):
+    """Scaled loss at scores + mu direction, and its first and second derivative with respect to mu."""
+    longest = 0
+    for q in queries:
+        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
+    moved = np.empty(longest)
+    gradient = np.empty(longest)
+    bent = np.empty((longest, 1))
+    work = np.empty((3, max(longest, table.shape[0]) + 1))
+    value = slope = curvature = 0.0
+    for q in queries:
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        m = hi - lo
+        t = direction[lo:hi]
+        s, g, b = moved[:m], gradient[:m], bent[:m]
+        for i in range(m):
+            s[i] = scores[lo + i] + mu * t[i, 0]
+        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g, work)
+        hessian_sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], t, b)
+        for i in range(m):
+            slope += query_scale[q] * g[i] * t[i, 0]
+            curvature += query_scale[q] * b[i, 0] * t[i, 0]
+    return value, slope, curvature
 
 
 def _weighted_columns(Z, query_ptr, queries, query_scale, scores, levels, n_levels, table, order, out):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -183,16 +184,42 @@ class PairwiseObjective:
         )
         return np.where(self.varying, self.X.T @ out[:, 0], 0.0)
 
+    def along(self, w: np.ndarray, v: np.ndarray) -> Callable[[float], tuple[float, float, float]]:
+        """mu -> (f, df/dmu, d2f/dmu2) at w + mu v, each for one sweep of the scores and no product with X."""
+        scores = self._scores_at(w).copy()
+        direction = _read_only(np.asarray(self.X @ v, dtype=np.float64).reshape(-1, 1))
+        run = kernels.make_line_pass(self._sweep, self._hessian_sweep)
+
+        def at(mu: float) -> tuple[float, float, float]:
+            return run(
+                scores, direction, mu, self.query_ptr, self._useful, self._scale, self._levels, self._n_levels,
+                self._table, self._order,
+            )  # type: ignore[no-any-return]  # fmt: skip
+
+        return at
+
+    def pair_square(self, v: np.ndarray) -> float:
+        """sum over pairs of v_p (v.(x_i - x_j))^2, whether active or not: half the curvature of f along v at 0."""
+        z = _read_only(np.asarray(self.X @ v, dtype=np.float64).reshape(-1, 1))
+        out = np.zeros(1)
+        tail = (self._scale, self._levels, self._n_levels, self._table, out)
+        kernels.dense_pair_norms(z, self.query_ptr, 0, len(self._scale), *tail)
+        return float(out[0])
+
     def sample_queries(self, n_docs: int) -> np.ndarray:
         """Queries spread evenly over the data that together hold about `n_docs` documents and have pairs."""
         total = int(np.diff(self.query_ptr)[self._useful].sum())
         step = max(1, total // max(n_docs, 1))
         return self._useful[::step]
 
+    @property
+    def query_in_use(self) -> np.ndarray:
+        """(n_queries,) bool: queries that have pairs of positive weight."""
+        return (self._scale > 0) & (self._n_levels > 1)
+
     @cached_property
     def _useful(self) -> np.ndarray:
-        """Queries that have pairs of positive weight."""
-        return np.flatnonzero((self._scale > 0) & (self._n_levels > 1))
+        return np.flatnonzero(self.query_in_use)
 
     @cached_property
     def pair_norms(self) -> np.ndarray:

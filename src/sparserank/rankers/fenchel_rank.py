@@ -1,0 +1,106 @@
+"""FenchelRank: squared hinge over preferred pairs on an l1 ball."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.objective import PairwiseObjective
+from sparserank.rankers.base import LinearRanker
+from sparserank.solvers.frank_wolfe import STEPS, frank_wolfe, solve_ball
+
+SOLVERS = ("frank_wolfe", "exact")
+
+
+class FenchelRank(LinearRanker):
+    """Linear ranker with ||w||_1 <= radius on the mean squared hinge over preferred pairs.
+
+    Parameters
+        radius    of the l1 ball, > 0; the paper tries 1, 2, 4, ..., 256
+        epsilon   stop when the duality gap is at most this; the paper's is 1e-3
+        max_iter  iterations of Frank-Wolfe, each of which changes one feature; the paper's is 1000
+        step      'exact' (line search along the segment) or 'closed_form' (the paper's alternative rule)
+        solver    'frank_wolfe' as published, or 'exact': the optimum of the same problem, to 1e-9; epsilon, max_iter and step
+                  are then not used
+        metric, n_threads   as in SparseRanker
+    Attributes
+        coef_ (n_features,), loss_, gap_ (loss minus minimum is at most this), alpha_ (the multiplier: coef_ also minimises
+        loss + alpha_ ||w||_1 when the gap is 0), n_iter_, status_ ('optimal' when gap_ <= epsilon, or 1e-6 for 'exact'),
+        history_: arrays feature, sign, mu (one per iteration), gap and loss (before each iteration and at the end)
+    Warns
+        ConvergenceWarning  the gap is above epsilon after max_iter iterations: usual for radius >= 4
+    Raises
+        DataError           no preferred pair, parameters out of range
+    Source
+        Lai et al. (2012), Algorithm 1 and equation (3), in original units; misprints repaired, see docs/theory.md.
+    """
+
+    def __init__(
+        self,
+        radius: float = 8.0,
+        epsilon: float = 1e-3,
+        max_iter: int = 1000,
+        step: str = "exact",
+        solver: str = "frank_wolfe",
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.radius = radius
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.step = step
+        self.solver = solver
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        query_weight: Any = None,
+    ) -> Self:
+        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+        name = type(self).__name__
+        if self.solver not in SOLVERS:
+            raise DataError(f"{name}: solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}.")
+        if self.step not in STEPS:
+            raise DataError(f"{name}: step must be one of {', '.join(STEPS)}; got {self.step!r}.")
+        if not (np.isfinite(self.radius) and self.radius > 0):
+            raise DataError(f"{name}: radius must be finite and > 0; got {self.radius}.")
+        if not (self.epsilon >= 0 and self.max_iter >= 1):
+            raise DataError(f"{name}: epsilon must be >= 0 and max_iter >= 1; got {self.epsilon} and {self.max_iter}.")
+        data = self._fit_dataset(X, y, qid, group)
+        objective = PairwiseObjective(
+            data.X, data.relevance, data.query_ptr,
+            query_weight=self._weight_per_query(data, query_weight), n_threads=self.n_threads,
+        )  # fmt: skip
+        if self.solver == "exact":
+            result, goal = solve_ball(objective, self.radius), 1e-6
+        else:
+            result = frank_wolfe(
+                objective, self.radius, epsilon=self.epsilon, max_iter=self.max_iter, step=self.step
+            )
+            goal = self.epsilon
+        self.coef_ = result.w.astype(data.X.dtype, copy=False)
+        self.loss_, self.gap_, self.alpha_ = result.loss, result.gap, result.alpha
+        self.n_iter_ = max(result.n_iter, 1)
+        self.status_ = "optimal" if result.gap <= goal else "not converged"
+        self.history_ = {
+            "feature": result.features, "sign": result.signs, "mu": result.steps, "gap": result.gaps, "loss": result.losses,
+        }  # fmt: skip
+        if self.status_ != "optimal":
+            warnings.warn(
+                f"{name}: gap {result.gap:.3g} > {goal:.3g} after {result.n_iter} iterations; raise max_iter or take solver='exact'.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self

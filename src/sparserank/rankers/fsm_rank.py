@@ -1,0 +1,133 @@
+"""FSMRank: importance and similarity of features inside the ranking objective."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.objective import PairwiseObjective
+from sparserank.rankers.base import LinearRanker
+from sparserank.selection.measures import feature_importance, feature_similarity, nearest_positive_semidefinite
+from sparserank.solvers.accelerated_gradient import FsmProblem, accelerated_gradient
+
+FORMS = ("split", "quadratic")
+
+
+class FSMRank(LinearRanker):
+    """(lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + mean squared hinge over preferred pairs.
+
+    Parameters
+        lambda1               strength >= 0 against large weights on similar features
+        lambda2               strength >= 0 of the importance-weighted l1 norm
+        importance            'pearson', 'spearman', 'kendall', a metric such as 'map' or 'ndcg@10', 'ones', or an array
+                              (n_features,) >= 0; importance 0 (a constant feature) is never used
+        similarity            'pearson', 'spearman', 'kendall', 'concordance', 'identity', or a symmetric array
+                              (n_features, n_features) with entries >= 0
+        form                  'split': equation (2), 2d nonnegative coordinates, whose quadratic is |w|^T A |w|. 'quadratic':
+                              w^T A w of equation (1), a different problem
+        positive_semidefinite clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex
+        max_iter, tol         stop after max_iter iterations or when the objective changes by at most tol of itself
+        metric, n_threads     as in SparseRanker
+    Attributes
+        coef_ (n_features,), objective_, importance_, similarity_, n_iter_, kkt_violation_ (of the final point),
+        status_: 'stopped' (the published rule; not a certificate) or 'not converged',
+        history_: arrays objective (n_iter + 1,) and lipschitz (n_iter,)
+    Raises
+        DataError             no preferred pair, parameters out of range
+    Notes
+        The paper states no ablation defaults: Table III's are lambda1=0 with importance='ones', and lambda2=0 with
+        similarity='identity'. Features are expected in [0, 1]; L may exceed Theorem 1's bound otherwise.
+    Source
+        Lai et al. (2013), equation (2), Algorithm 1; departures in docs/theory.md.
+    """
+
+    def __init__(
+        self,
+        lambda1: float = 0.1,
+        lambda2: float = 0.01,
+        importance: str | np.ndarray = "pearson",
+        similarity: str | np.ndarray = "pearson",
+        form: str = "split",
+        positive_semidefinite: bool = False,
+        max_iter: int = 400,
+        tol: float = 1e-4,
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.importance = importance
+        self.similarity = similarity
+        self.form = form
+        self.positive_semidefinite = positive_semidefinite
+        self.max_iter = max_iter
+        self.tol = tol
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        query_weight: Any = None,
+    ) -> Self:
+        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+        name = type(self).__name__
+        if self.form not in FORMS:
+            raise DataError(f"{name}: form must be one of {', '.join(FORMS)}; got {self.form!r}.")
+        if not (np.isfinite(self.lambda1) and np.isfinite(self.lambda2) and self.lambda1 >= 0 and self.lambda2 >= 0):
+            raise DataError(f"{name}: lambda1 and lambda2 must be finite and >= 0; got {self.lambda1}, {self.lambda2}.")
+        if not (self.max_iter >= 1 and self.tol >= 0):
+            raise DataError(f"{name}: max_iter must be >= 1 and tol >= 0; got {self.max_iter} and {self.tol}.")
+        data = self._fit_dataset(X, y, qid, group)
+        objective = PairwiseObjective(
+            data.X, data.relevance, data.query_ptr,
+            query_weight=self._weight_per_query(data, query_weight), n_threads=self.n_threads,
+        )  # fmt: skip
+        self.importance_ = self._importance(data)
+        self.similarity_ = self._similarity(data)
+        problem = FsmProblem(
+            objective, self.lambda1, self.lambda2, self.importance_, self.similarity_, split=self.form == "split"
+        )
+        result = accelerated_gradient(problem, max_iter=self.max_iter, tol=self.tol)
+        self.coef_ = result.w.astype(data.X.dtype, copy=False)
+        self.objective_, self.kkt_violation_ = float(result.objectives[-1]), result.kkt_violation
+        self.n_iter_ = result.n_iter
+        self.status_ = "stopped" if result.stopped else "not converged"
+        self.history_ = {"objective": result.objectives, "lipschitz": result.lipschitz}
+        if not result.stopped:
+            warnings.warn(
+                f"{name}: the objective still changes by more than {self.tol:.3g} of itself after {result.n_iter} "
+                "iterations; raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _importance(self, data: RankingDataset) -> np.ndarray:
+        if isinstance(self.importance, str):
+            if self.importance == "ones":
+                return np.ones(data.n_features)
+            return feature_importance(data, self.importance)
+        values = np.asarray(self.importance, dtype=np.float64)
+        if values.shape != (data.n_features,) or not np.isfinite(values).all() or (values < 0).any():
+            raise DataError(f"FSMRank: importance must hold {data.n_features} finite values >= 0.")
+        return values
+
+    def _similarity(self, data: RankingDataset) -> np.ndarray:
+        if isinstance(self.similarity, str):
+            return feature_similarity(data, self.similarity, positive_semidefinite=self.positive_semidefinite)
+        A, d = np.asarray(self.similarity, dtype=np.float64), data.n_features
+        if A.shape != (d, d) or not np.isfinite(A).all() or (A < 0).any() or not np.allclose(A, A.T):
+            raise DataError(f"FSMRank: similarity must be a symmetric ({d}, {d}) array with finite entries >= 0.")
+        return nearest_positive_semidefinite(A) if self.positive_semidefinite else A

@@ -1,0 +1,157 @@
+"""GreedyRankRLS: feature selection by leave-query-out error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.rankers.base import LinearRanker
+from sparserank.rls.backfitting import backfitting_search
+from sparserank.rls.centring import CentredData, centre, centre_rows, refuse_without_preference, row_scale
+from sparserank.rls.gram_search import floating_search, gram_greedy_search
+from sparserank.rls.greedy import Candidates, GreedyStep, greedy_search
+
+SEARCHES = ("forward", "floating", "backfitting")
+MAX_DENSE_BYTES = 8 << 30
+
+
+class GreedyRankRLS(LinearRanker):
+    """RankRLS on the features that greedy forward selection finds by exact leave-query-out error.
+
+    Parameters
+        n_features_to_select  size of the model; None lets `size_penalty` decide. At most the number of features that vary
+                              within queries: the others are never selected
+        lam                   strength > 0 on the papers' scale (a sum over queries)
+        search                'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Grams when
+                              lists are long and features few. 'floating': may drop features again, returns the best set
+                              of each size. 'backfitting': for wide sparse data, memory proportional to the non-zeros; a
+                              candidate's score holds the other coefficients fixed
+        n_candidates          judge only a random subset of this size at each step; None judges all
+        size_penalty          with n_features_to_select=None, the model minimises
+                              leave-query-out error / error of the empty model + size_penalty * number of features:
+                              a feature must lower the error by this share
+        max_features          end of the search when n_features_to_select is None
+        random_state          seed of the random subsets
+        metric                metric of `score`
+        n_threads             threads; None for all cores. Results do not depend on it
+    Attributes
+        selected_ (k,) 0-based features in order of selection, coef_ (n_features,), path_: one GreedyStep per size (features,
+        coef, leave_query_out_error), empty_error_ (error of the model without features), leave_query_out_error_
+    Raises
+        DataError   no preferred pair, parameters out of range, dense copies above 8 GiB (use 'backfitting')
+    Notes
+        Ties go to the smaller index. With a single query, documents are left out instead of queries.
+    Source
+        Pahikkala et al. (2010), Algorithm 1 (misprints repaired, see docs/theory.md) and Section 5, where floating search,
+        random subsets, back-fitting and a criterion for size are named as future work.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | None = None,
+        lam: float = 1.0,
+        search: str = "forward",
+        n_candidates: int | None = None,
+        size_penalty: float = 1e-3,
+        max_features: int = 100,
+        random_state: int | None = None,
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.lam = lam
+        self.search = search
+        self.n_candidates = n_candidates
+        self.size_penalty = size_penalty
+        self.max_features = max_features
+        self.random_state = random_state
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        query_weight: Any = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Self:
+        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+        self._check_parameters()
+        data = self._fit_dataset(X, y, qid, group)
+        k = self.n_features_to_select if self.n_features_to_select is not None else self.max_features
+        path, empty_error = self._search(data, k, self._weight_per_query(data, query_weight), progress)
+        if not path:
+            raise DataError("no feature varies within a query, so there is nothing to select.")
+        chosen = path[-1]
+        if self.n_features_to_select is None:
+            chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)
+        self.path_, self.empty_error_ = path, empty_error
+        self.selected_ = np.array(chosen.features)
+        self.coef_ = chosen.coef.astype(data.X.dtype, copy=False)
+        self.leave_query_out_error_ = chosen.leave_query_out_error
+        return self
+
+    def _search(
+        self, data: RankingDataset, k: int, query_weight: np.ndarray | None, progress: Callable[[int, int], None] | None
+    ) -> tuple[list[GreedyStep], float]:
+        candidates = self._candidates()
+        if self.search == "backfitting":
+            path = backfitting_search(
+                data, self.lam, k, query_weight=query_weight, candidates=candidates, progress=progress
+            )
+            y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * row_scale(data, query_weight)
+            return path, float(y @ y)
+        dense_bytes = 3 * 8.0 * data.n_docs * data.n_features
+        if dense_bytes > MAX_DENSE_BYTES:
+            raise DataError(
+                f"search={self.search!r} needs {dense_bytes / (1 << 30):.0f} GiB of dense copies for {data.n_docs} documents "
+                f"x {data.n_features} features; use search='backfitting'."
+            )
+        centred = centre(data, query_weight)
+        refuse_without_preference(centred.y)
+        if data.n_queries == 1:  # nothing would be left to fit on: leave documents out
+            centred = replace(centred, query_ptr=np.arange(data.n_docs + 1))
+        empty = float(centred.y @ centred.y)
+        if self.search == "floating":
+            return floating_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
+        if _prefers_grams(centred):
+            return gram_greedy_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
+        path = greedy_search(
+            centred, self.lam, k, candidates=candidates, n_threads=self.n_threads, progress=progress
+        )
+        return path, empty
+
+    def _candidates(self) -> Candidates | None:
+        if self.n_candidates is None:
+            return None
+        size, rng = int(self.n_candidates), np.random.default_rng(self.random_state)
+        return lambda remaining: rng.choice(remaining, size=min(size, len(remaining)), replace=False)
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        if self.search not in SEARCHES:
+            raise DataError(f"{name}: search must be one of {', '.join(SEARCHES)}; got {self.search!r}.")
+        if not (np.isfinite(self.lam) and self.lam > 0):
+            raise DataError(f"{name}: lam must be finite and > 0; got {self.lam}.")
+        for parameter in ("n_features_to_select", "n_candidates", "max_features"):
+            value = getattr(self, parameter)
+            if value is not None and not value >= 1:
+                raise DataError(f"{name}: {parameter} must be >= 1; got {value}.")
+        if not self.size_penalty >= 0:
+            raise DataError(f"{name}: size_penalty must be >= 0; got {self.size_penalty}.")
+
+
+def _prefers_grams(data: CentredData) -> bool:
+    """Grams take 2 n_queries d^2 numbers, the published form 3 n_docs d."""
+    return 2 * data.n_queries * data.X.shape[1] < 3 * len(data.y)

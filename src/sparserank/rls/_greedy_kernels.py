@@ -1,0 +1,66 @@
+"""Compiled steps of Algorithm 1 of Pahikkala et al. (2010), for all candidates at once and a block of queries."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def candidate_sums(X, C, U, a, p, y, query_ptr, first, last, XC, Cy, CU, aU, pU, UU):
+    """Adds X_i . C_i and C_i . y over the block to XC and Cy (n,); writes the sums of each query to rows of CU, aU, pU, UU."""
+    n = C.shape[1]
+    for q in range(first, last):
+        for j in range(n):
+            CU[q, j] = 0.0
+            aU[q, j] = 0.0
+            pU[q, j] = 0.0
+            UU[q, j] = 0.0
+        for i in range(query_ptr[q], query_ptr[q + 1]):
+            ai, pi, yi = a[i], p[i], y[i]
+            for j in range(n):
+                c, u = C[i, j], U[i, j]
+                XC[j] += X[i, j] * c
+                Cy[j] += c * yi
+                CU[q, j] += c * u
+                aU[q, j] += ai * u
+                pU[q, j] += pi * u
+                UU[q, j] += u * u
+
+
+@njit(cache=True, nogil=True)
+def column_product(X, C, b, query_ptr, first, last, out):
+    """out += X_b^T C over the rows of the block."""
+    n = C.shape[1]
+    for i in range(query_ptr[first], query_ptr[last]):
+        x = X[i, b]
+        for j in range(n):
+            out[j] += x * C[i, j]
+
+
+@njit(cache=True, nogil=True)
+def add_feature(C, U, a, p, b, c, d, t, query_ptr, first, last, shift):
+    """Lines 23-28 of Algorithm 1 (line 28: C <- C - C_b t) for a block of queries; shift (n,) is scratch."""
+    n = C.shape[1]
+    for q in range(first, last):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        CU = 0.0
+        Ua = 0.0
+        for j in range(n):
+            shift[j] = 0.0
+        for i in range(lo, hi):
+            u = U[i, b]
+            CU += C[i, b] * u
+            Ua += u * a[i]
+            for j in range(n):
+                shift[j] += u * C[i, j]
+        gamma = 1.0 / (CU - 1.0 / c)
+        step = d + gamma * (Ua - d * CU)
+        for j in range(n):
+            shift[j] = t[j] + gamma * (shift[j] - CU * t[j])
+        for i in range(lo, hi):
+            u, cb = U[i, b], C[i, b]
+            p[i] -= step * u
+            a[i] -= d * cb
+            for j in range(n):
+                U[i, j] -= u * shift[j]
+                C[i, j] -= cb * t[j]

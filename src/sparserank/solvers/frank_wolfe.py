@@ -1,0 +1,129 @@
+"""FenchelRank: Frank-Wolfe on the l1 ball, and the exact solution of the same problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sparserank.errors import DataError
+from sparserank.execution.threads import one_blas_thread
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties import L1
+from sparserank.solvers.line_search import exact_minimum
+from sparserank.solvers.loop import solve
+from sparserank.solvers.prox_newton import ProxNewton
+from sparserank.solvers.solution import Iterate, Stop
+
+STEPS = ("exact", "closed_form")
+LOG_ALPHA_RANGE = 25.0  # the constraint counts as inactive when it still is not reached at exp(-25) alpha_max
+EXACT_TOL = 1e-9  # of alpha_max: kkt_violation of the penalised problems behind the exact solution
+
+
+@dataclass(frozen=True)
+class BallSolution:
+    """A point of the ball ||w||_1 <= radius, in original units, and its certificate.
+
+    gap        radius max|g| + w.g >= loss - minimum, from the gradient g of the mean loss
+    alpha      multiplier of the constraint: w also minimises loss + alpha ||w||_1 (0: the constraint is not active)
+    features, signs, steps   (n_iter,) what each iteration chose; empty for the exact solution
+    gaps, losses             (n_iter + 1,) before each iteration and at the end
+    """
+
+    w: np.ndarray
+    loss: float
+    gap: float
+    alpha: float
+    n_iter: int
+    features: np.ndarray
+    signs: np.ndarray
+    steps: np.ndarray
+    gaps: np.ndarray
+    losses: np.ndarray
+
+
+def frank_wolfe(
+    objective: PairwiseObjective, radius: float, *, epsilon: float = 1e-3, max_iter: int = 1000, step: str = "exact"
+) -> BallSolution:
+    """FenchelRank as published, without pairs: one feature per iteration, stop at gap <= epsilon or after max_iter.
+
+    Parameters
+        radius   of the l1 ball, > 0, in the units of w
+        step     'exact' minimises along the segment (equation 19); 'closed_form' is the alternative rule of Section 5.6
+    Notes
+        Its loop is its own: the published stopping rule, a duality gap, is part of the algorithm.
+    Source
+        Lai et al. (2012), Algorithm 1, in original units w' = radius w: the paper's D(w_t) is minus the mean loss, its
+        d^T K is -radius times the gradient. The closed form is clip(p <d, Kb> / (2 r^2 ||Kb||^2), 0, 1): the paper prints
+        min and max swapped and leaves out the factor.
+    """
+    if step not in STEPS:
+        raise DataError(f"step must be one of {', '.join(STEPS)}; got {step!r}.")
+    w = np.zeros(objective.n_features)
+    features: list[int] = []
+    signs: list[float] = []
+    steps: list[float] = []
+    gaps: list[float] = []
+    losses: list[float] = []
+    with one_blas_thread():
+        while True:
+            loss, gradient = objective.value_and_gradient(w)
+            j = int(np.argmax(np.abs(gradient)))
+            gap = radius * abs(float(gradient[j])) + float(w @ gradient)
+            gaps.append(gap)
+            losses.append(loss)
+            if gap <= epsilon or len(steps) == max_iter:
+                break
+            sign = 1.0 if -gradient[j] >= 0 else -1.0
+            direction = -w
+            direction[j] += radius * sign
+            line = objective.along(w, direction)
+            if step == "exact":
+                mu = exact_minimum(line, line(0.0))
+            else:
+                mu = min(max(gap / (2.0 * objective.pair_square(direction)), 0.0), 1.0)
+            w = w + mu * direction
+            features.append(j)
+            signs.append(sign)
+            steps.append(mu)
+    return BallSolution(
+        w, loss, gap, abs(float(gradient[j])), len(steps),
+        np.array(features, dtype=np.int64), np.array(signs), np.array(steps), np.array(gaps), np.array(losses),
+    )  # fmt: skip
+
+
+def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
+    """The exact minimum of the loss over ||w||_1 <= radius.
+
+    Finds the alpha whose l1-penalised optimum has that norm (it falls continuously as alpha grows), by Brent's method on
+    log alpha with warm starts. Where the norm stays below the radius for every alpha the constraint is not active.
+    """
+    top = float(np.abs(objective.gradient_at_zero).max())
+    stop = Stop(tol=EXACT_TOL, max_iter=1000, scale=max(top, 1e-300))
+    solver = ProxNewton()
+    start: Iterate | None = None
+    n_iter = 0
+
+    def excess(log_alpha: float) -> float:
+        nonlocal start, n_iter
+        s = solve(solver, objective, L1(float(np.exp(log_alpha))), stop=stop, start=start, warn=False)
+        start = Iterate(s.w, s.loss, s.gradient, s.value)
+        n_iter += s.n_iter
+        return float(np.abs(s.w).sum()) - radius
+
+    low = np.log(top) - 1.0
+    while excess(low) < 0 and low > np.log(top) - LOG_ALPHA_RANGE:
+        low -= 1.0
+    assert start is not None
+    w = start.w
+    if float(np.abs(w).sum()) > radius:
+        excess(brentq(excess, low, np.log(top), xtol=1e-13, rtol=1e-14, maxiter=100))
+        w = start.w * min(1.0, radius / float(np.abs(start.w).sum()))
+    loss, g = objective.value_and_gradient(w)
+    alpha = float(np.abs(g).max())
+    gap = radius * alpha + float(w @ g)
+    none = np.zeros(0)
+    return BallSolution(
+        w, loss, gap, alpha, n_iter, none.astype(np.int64), none, none, np.array([gap]), np.array([loss])
+    )
