@@ -7,7 +7,21 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparserank import RankSVM, SparseRanker, SparseRankerCV
+from sparserank import (
+    FSMSVM,
+    FenchelRank,
+    FSMRank,
+    FSRank,
+    GasRanker,
+    GreedyRankRLS,
+    RandomRanker,
+    RankRLS,
+    RankSVM,
+    RSRank,
+    SparseRanker,
+    SparseRankerCV,
+    TGRank,
+)
 
 ESTIMATORS = [
     *(SparseRanker(penalty=p) for p in ("l1", "elastic_net", "log", "l0.5", "mcp", "scad", "ridge")),
@@ -16,6 +30,20 @@ ESTIMATORS = [
     SparseRankerCV(n_alphas=8, cv=2),
     SparseRankerCV(penalty="mcp", n_alphas=8, cv=2),
     RankSVM(),
+    RankRLS(),
+    RankRLS(lam=(0.5, 2.0)),
+    GreedyRankRLS(n_features_to_select=2),
+    GreedyRankRLS(search="floating"),
+    GreedyRankRLS(search="backfitting"),
+    FenchelRank(radius=1.0),
+    FenchelRank(radius=1.0, solver="exact"),
+    FSMRank(),
+    TGRank(max_iter=50),
+    RSRank(max_iter=50),
+    FSRank(),
+    GasRanker(),
+    FSMSVM(),
+    RandomRanker(random_state=0),
 ]
 
 

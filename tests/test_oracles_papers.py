@@ -168,6 +168,15 @@ def test_floating_may_end_worse_than_greedy_beyond_its_first_drop() -> None:
     assert best[6][1] > 1.1 * errors[5]
 
 
+def test_floating_never_drops_the_feature_of_its_last_addition() -> None:
+    """It matters only from the second removal in a row on: here dropping 6 as well would improve on the best set."""
+    X, y, query_ptr = _correlated(2068)
+    best, moves = rank_rls.floating(X, y, query_ptr, 0.001, 5)
+    assert moves[:6] == [("add", 5), ("add", 3), ("add", 2), ("add", 1), ("drop", 5), ("add", 0)]
+    assert moves[6:10] == [("add", 6), ("drop", 3), ("drop", 1), ("add", 1)]  # at 0, 2, 6 it stops dropping
+    assert rank_rls.leave_query_out_error(X[:, [0, 2]], y, query_ptr, 0.001) < best[2][1]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_backfitting_starts_like_greedy_and_refits_all_coefficients(seed: int) -> None:
     X, y, query_ptr = _problem(seed)
@@ -368,6 +377,12 @@ def test_fsm_rank_keeps_what_the_paper_proves(seed: int, split: bool, lambda1: f
     changes = np.abs(np.diff(early["objective"])) / early["objective"][:-1]
     assert np.all(changes[:-1] > 1e-4)
     assert changes[-1] <= 1e-4
+
+
+def test_the_first_lipschitz_constant_is_tried_as_it_is() -> None:
+    X, y, query_ptr = _problem(0)
+    found = fsm_rank.fsm_rank(X / 100, y, query_ptr, 0.0, 1e-4, np.ones(6), np.eye(6), max_iter=3)
+    assert found["L"] == [24.0 / 1024] * 3
 
 
 @pytest.mark.parametrize("split", [True, False])

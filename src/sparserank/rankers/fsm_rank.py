@@ -28,7 +28,7 @@ class FSMRank(LinearRanker):
         similarity            'pearson', 'spearman', 'kendall', 'concordance', 'identity', or a symmetric array
                               (n_features, n_features) with entries >= 0
         form                  'split': equation (2), 2d nonnegative coordinates, whose quadratic is |w|^T A |w|. 'quadratic':
-                              w^T A w of equation (1), a different problem
+                              w^T A w of equation (1), a different problem; it needs a positive semidefinite A
         positive_semidefinite clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex
         max_iter, tol         stop after max_iter iterations or when the objective changes by at most tol of itself
         metric, n_threads     as in SparseRanker
@@ -96,6 +96,13 @@ class FSMRank(LinearRanker):
         )  # fmt: skip
         self.importance_ = self._importance(data)
         self.similarity_ = self._similarity(data)
+        if self.form == "quadratic" and self.lambda1 > 0:
+            smallest = float(np.linalg.eigvalsh(self.similarity_)[0])
+            if smallest < -1e-10:
+                raise DataError(
+                    f"{name}: w^T A w has the negative eigenvalue {smallest:.3g}, so equation (1) is not convex and can be "
+                    "unbounded below; pass positive_semidefinite=True or form='split'."
+                )
         problem = FsmProblem(
             objective, self.lambda1, self.lambda2, self.importance_, self.similarity_, split=self.form == "split"
         )

@@ -20,8 +20,9 @@ from sparserank.solvers.solution import Iterate, Stop
 class Reweighted:
     """Algorithm 2: beta = 1; solve the weighted l1 problem; beta_j = g'(|w_j|) / alpha; repeat, warm-started.
 
-    Each round minimises a majorisation of the concave penalty, so the objective never increases. lp has an infinite slope
-    at 0; pass `Lp(...).smoothed()`: its smoothed objective is the one that never increases.
+    Each round but the first minimises a majorisation of the concave penalty, so from there on the objective never
+    increases; the round with beta = 1 majorises nothing and may raise it. lp has an infinite slope at 0; pass
+    `Lp(...).smoothed()`: its smoothed objective is the one that never increases.
 
     Parameters
         inner      makes the solver of the weighted l1 problems: ProxNewton (default) or Fista (as published)

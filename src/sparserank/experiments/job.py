@@ -1,0 +1,95 @@
+"""Run an experiment: what is missing, in processes, with what is finished kept."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
+from importlib.metadata import version
+from typing import Any
+
+from sparserank import __version__
+from sparserank.errors import DataError, RunDirectoryError
+from sparserank.execution.processes import open_pool
+from sparserank.experiments.layouts import find_folds
+from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
+from sparserank.experiments.store import ResultsStore
+from sparserank.experiments.units import Unit, UnitRunner
+
+Progress = Callable[[int, int, str], None]
+SLOW_FIRST = ("gas_e", "fsmsvm", "fenchel_rank", "fs_rank", "rs_rank")  # so that no worker ends with a long piece alone
+
+
+class Experiment:
+    """A plan bound to its data and its store; absent data sets are skipped by name."""
+
+    def __init__(self, plan: ExperimentPlan, out: str | os.PathLike, *, n_workers: int | None = None) -> None:
+        self.plan = plan
+        self.store = ResultsStore(out, plan)
+        self.n_workers = n_workers or os.cpu_count() or 1
+        self.skipped: dict[str, str] = {}
+        self.units: list[Unit] = []
+        systems = sorted(plan.systems, key=lambda s: (s not in SLOW_FIRST, plan.systems.index(s)))
+        per_fold: list[tuple[DatasetPlan, int]] = []
+        for dataset in plan.datasets:
+            try:
+                folds = find_folds(dataset.path)
+            except DataError as error:
+                self.skipped[dataset.name] = str(error)
+                continue
+            for files in folds:
+                if not plan.folds or files.number in plan.folds:
+                    self.store.describe_data(dataset.name, files)
+                    per_fold.append((dataset, files.number))
+        self.units = [Unit(d, f, s) for s in systems for d, f in per_fold]
+        if not self.units:
+            raise DataError("no data set of the plan is available: " + " ".join(self.skipped.values()))
+
+    @property
+    def datasets(self) -> list[str]:
+        return list(dict.fromkeys(u.dataset.name for u in self.units))
+
+    def run(self, progress: Progress | None = None) -> None:
+        """Compute every missing piece; an interrupted run loses only what was being computed."""
+        report = progress or (lambda done, total, what: None)
+        self.store.record(environment())
+        waiting = [u for u in self.units if not self.store.has(u)]
+        done = len(self.units) - len(waiting)
+        report(done, len(self.units), "resumed" if done else "start")
+        if not waiting:
+            return
+        runner = UnitRunner(self.plan)
+        n_workers = min(self.n_workers, len(waiting))
+        pool, call = open_pool(runner, n_workers, processes=n_workers > 1)
+        try:
+            futures = {pool.submit(call, u): u for u in waiting}
+            for future in as_completed(futures):
+                unit = futures[future]
+                self.store.save(unit, *future.result())
+                done += 1
+                report(done, len(self.units), unit.label)
+        except BrokenProcessPool as error:
+            raise RunDirectoryError(
+                "a worker process ended unexpectedly (out of memory?); finished work is kept. "
+                "Run the same command again, with --threads 1 if memory is short."
+            ) from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
+
+
+def environment() -> dict[str, Any]:
+    """What a result depends on besides plan and data."""
+    packages = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow")
+    return {
+        "sparserank": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "packages": {p: version(p) for p in packages},
+        "date": time.strftime("%Y-%m-%d"),
+    }

@@ -1,0 +1,98 @@
+"""Tables of an experiment: quality, sparsity, tests against the best, frequent features, time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from sparserank.experiments.results import Results
+from sparserank.experiments.systems import SYSTEMS
+from sparserank.statistics import holm, mean_interval, one_sided_t, randomisation_test
+
+FREQUENT = 5
+
+
+def system_table(results: Results, dataset: str, by: str, systems: list[str] | None = None) -> list[dict[str, Any]]:
+    """One row per system, tested against the one with the best mean of `by` on the test queries.
+
+    Columns: every reported metric (mean over folds), sparsity of all and of varying features, features per fold, the best
+    system's advantage as p values of one-sided paired tests (t over queries, Holm-corrected; t over folds;
+    randomisation over queries), seconds per fit, grid points, share of chosen models that their solver calls not
+    converged, most frequent features.
+    """
+    names = [s for s in systems or results.systems(dataset) if results.has(dataset, s)]
+    best = max(names, key=lambda s: results.mean(dataset, s, by, by))
+    best_values = results.values(dataset, best, by, by)
+    rows = []
+    for s in names:
+        values = results.values(dataset, s, by, by)
+        chosen = [r for f in results.folds(dataset, s) for r in results.chosen(dataset, s, f, by)]
+        everything = [r for f in results.folds(dataset, s) for r in results.rows[dataset, s, f]]
+        counts = Counter(j for r in chosen for j in r["features"])
+        row: dict[str, Any] = {"dataset": dataset, "choose_by": by, "system": s, "title": SYSTEMS[s].title}
+        row |= {m: results.mean(dataset, s, by, m) for m in results.plan.metric_names}
+        row |= {
+            "sparsity_all": results.sparsity(dataset, s, by, varying=False),
+            "sparsity_varying": results.sparsity(dataset, s, by, varying=True),
+            "features": [r["n_features"] for r in chosen] if s != "random" else [],
+            "params": [r["params"] for r in chosen] if s != "random" else [],
+            "time_s": float(np.mean([r["time_s"] for r in everything])),
+            "grid": len(everything) / max(len(results.folds(dataset, s)), 1),
+            "not_converged": float(np.mean([r["status"] == "not converged" for r in chosen])),
+            "frequent": [j + 1 for j, _ in counts.most_common(FREQUENT)] if s != "random" else [],
+            "is_best": s == best,
+            "decrease": 1.0 - results.mean(dataset, s, by, by) / results.mean(dataset, best, by, by),
+        }
+        a, b = np.concatenate(best_values), np.concatenate(values)
+        if s != best:
+            row["p_query"] = one_sided_t(a, b)
+            row["p_fold"] = one_sided_t(
+                np.array([np.nanmean(v) for v in best_values]), np.array([np.nanmean(v) for v in values])
+            )
+            row["p_randomisation"] = randomisation_test(a, b)
+        rows.append(row)
+    others = [r for r in rows if "p_query" in r]
+    for r, p in zip(others, holm(np.array([r["p_query"] for r in others])), strict=True):
+        r["p_holm"] = float(p)
+    return rows
+
+
+def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]]:
+    """Test quality of each system with at most k features, k = 1..max_size; the model of each k is chosen on validation.
+
+    Columns: system, k, n_features (mean over folds of what was taken), mean, 95% interval over queries, and
+    `not_worse`: the interval of the difference to the best system at this k reaches 0.
+    """
+    rows = []
+    for k in range(1, results.plan.max_size + 1):
+        by = f"{metric}:k={k}"
+        at_k = []
+        for s in results.systems(dataset):
+            if s == "random":
+                continue
+            values = results.values(dataset, s, by, metric)
+            if not values:
+                continue
+            pooled = np.concatenate(values)
+            _, low, high = mean_interval(pooled)
+            taken = [r["n_features"] for f in results.folds(dataset, s) for r in results.chosen(dataset, s, f, by)]
+            at_k.append(
+                {
+                    "dataset": dataset, "metric": metric, "system": s, "title": SYSTEMS[s].title, "k": k,
+                    "n_features": float(np.mean(taken)), "mean": results.mean(dataset, s, by, metric), "low": low,
+                    "high": high, "values": pooled,
+                }
+            )  # fmt: skip
+        if not at_k:
+            continue
+        best = max(at_k, key=lambda r: r["mean"])
+        for r in at_k:
+            difference, low, high = mean_interval(best["values"] - r["values"])
+            r |= {"best": best["system"], "behind": difference, "behind_low": low, "behind_high": high}
+            r["not_worse"] = bool(r is best or not low > 0)
+        rows += at_k
+    for r in rows:
+        del r["values"]
+    return rows
