@@ -25,3 +25,19 @@ def long_real_problem(seed: int, m: int = 40, d: int = 4) -> RankingDataset:
     rng = np.random.default_rng(seed)
     qid = np.repeat([0, 1], m)
     return RankingDataset(rng.standard_normal((2 * m, d)), rng.standard_normal(2 * m).round(1), qid)
+
+
+def unit_problem(seed: int) -> RankingDataset:
+    """Features in [0, 1] with ties: 4 vary within lists, 3 varies only between lists, 5 is constant.
+
+    Five lists of 27 documents in all; the last two have no pair, and the very last has one document.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = np.array([8, 5, 7, 6, 1])
+    qid = np.repeat(np.arange(5), sizes)
+    X = rng.random((27, 6)).round(1)
+    X[:, 3] = rng.random(5)[qid]
+    X[:, 5] = 0.1
+    y = np.clip(np.round(2.5 * X[:, 0] - 1.5 * X[:, 2] + 0.8 * rng.standard_normal(27)), 0, 2)
+    y[qid == 3] = 1.0
+    return RankingDataset(X, y, qid)

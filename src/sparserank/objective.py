@@ -191,10 +191,11 @@ class PairwiseObjective:
         run = kernels.make_line_pass(self._sweep, self._hessian_sweep)
 
         def at(mu: float) -> tuple[float, float, float]:
-            return run(
+            value, slope, curvature = run(
                 scores, direction, mu, self.query_ptr, self._useful, self._scale, self._levels, self._n_levels,
                 self._table, self._order,
-            )  # type: ignore[no-any-return]  # fmt: skip
+            )  # fmt: skip
+            return value, slope, curvature
 
         return at
 

@@ -19,7 +19,7 @@ PENALTIES: dict[str, Penalty] = {
     "l1": L1(),
     "mcp": Mcp(gamma=2.0, gamma_scale="sum"),
     "log": Log(eps=0.1),
-    "l0.5": Lp(p=0.5).smoothed(),
+    "l0.5": Lp(p=0.5, eps=0.1).smoothed(),  # the paper smooths nothing and prints no other eps
 }
 TOL = 1e-6  # of alpha_max; the paper says "until convergence"
 MAX_ROUNDS = 200
@@ -39,7 +39,11 @@ class Point:
 
 
 def laporte2014_penalty(name: str) -> Penalty:
-    """The penalty of the paper's experiments: eps = 0.1 (log), gamma = 2 in sum scale (MCP), p = 0.5, smoothed (lp)."""
+    """The penalty of the paper's experiments: eps = 0.1 (log), gamma = 2 in sum scale (MCP), p = 0.5.
+
+    lp is smoothed with eps = 0.1 too. As printed (eps = 0) its slope p |w|^(p-1) forbids every feature that the first
+    round left at 0.
+    """
     if name not in PENALTIES:
         raise DataError(f"laporte2014 has the penalties {', '.join(PENALTIES)}; got {name!r}.")
     return PENALTIES[name]
@@ -57,7 +61,12 @@ def laporte2014_solver(name: str, *, published: bool = False) -> Solver:
 
 
 def laporte_path(
-    objective: PairwiseObjective, name: str, alpha_ratios: Sequence[float], *, published: bool = False, penalty: Penalty | None = None
+    objective: PairwiseObjective,
+    name: str,
+    alpha_ratios: Sequence[float],
+    *,
+    published: bool = False,
+    penalty: Penalty | None = None,
 ) -> list[Point]:
     """Solutions for decreasing strengths, each from beta = 1 as Algorithm 2 has it, the first round warm-started.
 
@@ -73,7 +82,9 @@ def laporte_path(
     for ratio in sorted(alpha_ratios, reverse=True):
         began = time.perf_counter()
         alpha = start * float(ratio)
-        s = solve(laporte2014_solver(name, published=published), objective, penalty.with_alpha(alpha), stop=stop, warn=False)
+        s = solve(
+            laporte2014_solver(name, published=published), objective, penalty.with_alpha(alpha), stop=stop, warn=False
+        )
         points.append(
             Point(alpha, float(ratio), s.w, s.loss, s.kkt_violation, s.status.value, time.perf_counter() - began)
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from sparserank.data.scaling import SCALINGS
 from sparserank.errors import DataError
-from sparserank.experiments.systems import SYSTEMS, find_system
+from sparserank.experiments.systems import COMPARED, SYSTEMS, find_system
 from sparserank.metrics import Metric, parse_convention, parse_metrics
 
 CHOOSE_BY = ("map", "ndcg@10")
@@ -42,7 +42,7 @@ class ExperimentPlan:
     """
 
     datasets: tuple[DatasetPlan, ...]
-    systems: tuple[str, ...] = tuple(SYSTEMS)
+    systems: tuple[str, ...] = COMPARED
     choose_by: tuple[str, ...] = CHOOSE_BY
     watch: tuple[str, ...] = ("mean_ndcg",)
     metrics: tuple[str, ...] = METRICS
@@ -112,7 +112,19 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{file}: cannot be read as TOML ({error}).") from error
-    fields = {"name", "systems", "choose_by", "watch", "metrics", "convention", "max_size", "folds", "seed", "datasets", "grids"}
+    fields = {
+        "name",
+        "systems",
+        "choose_by",
+        "watch",
+        "metrics",
+        "convention",
+        "max_size",
+        "folds",
+        "seed",
+        "datasets",
+        "grids",
+    }
     unknown = set(content) - fields
     if unknown:
         raise DataError(f"{file}: unknown key {min(unknown)!r}; expected {', '.join(sorted(fields))}.")
@@ -123,9 +135,10 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
             raise DataError(f"{file}: a data set has name and path, and optionally missing and scaling; got {entry}.")
         place = os.path.expandvars(os.path.expanduser(entry["path"]))
         datasets.append(DatasetPlan(**{**entry, "path": str(file.parent / place)}))
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
     try:
-        return ExperimentPlan(tuple(datasets), **{"name": file.stem, **values})
+        values.setdefault("name", file.stem)
+        return ExperimentPlan(tuple(datasets), **values)
     except DataError as error:
         raise DataError(f"{file}: {error}") from error
     except (TypeError, AttributeError) as error:

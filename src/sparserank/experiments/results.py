@@ -12,7 +12,7 @@ import numpy as np
 from sparserank.evaluation import per_query_values
 from sparserank.experiments.job import Experiment
 from sparserank.experiments.layouts import FoldData, find_folds, read_fold
-from sparserank.experiments.systems import SYSTEMS
+from sparserank.experiments.systems import COMPARED
 from sparserank.experiments.units import Unit
 
 Row = dict[str, Any]
@@ -33,9 +33,7 @@ class Results:
     @cached_property
     def _per_query(self) -> dict[tuple[str, str, int, int], dict[str, np.ndarray]]:
         table = self.store.load(self.experiment.units, "per_query")
-        keys = list(
-            zip(*(table[c].to_pylist() for c in ("dataset", "system", "fold", "candidate")), strict=True)
-        )
+        keys = list(zip(*(table[c].to_pylist() for c in ("dataset", "system", "fold", "candidate")), strict=True))
         values = {m: table[m].to_numpy() for m in self.plan.metric_names}
         where: dict[tuple[str, str, int, int], list[int]] = {}
         for i, key in enumerate(keys):
@@ -49,8 +47,8 @@ class Results:
         return bool(self.folds(dataset, system))
 
     def systems(self, dataset: str) -> list[str]:
-        """Systems with results, in the registry's order."""
-        return [s for s in SYSTEMS if self.has(dataset, s)]
+        """Systems with results that are compared with each other, in the registry's order."""
+        return [s for s in COMPARED if self.has(dataset, s)]
 
     def chosen(self, dataset: str, system: str, fold: int, by: str) -> list[Row]:
         """What `by` (a metric, or 'map:k=5') chose: one candidate; for random weights all draws."""

@@ -68,7 +68,7 @@ def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]
     rows = []
     for k in range(1, results.plan.max_size + 1):
         by = f"{metric}:k={k}"
-        at_k = []
+        at_k: list[dict[str, Any]] = []
         for s in results.systems(dataset):
             if s == "random":
                 continue

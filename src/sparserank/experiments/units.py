@@ -16,7 +16,8 @@ from sparserank.evaluation import mean_of, per_query_values
 from sparserank.execution.threads import one_blas_thread
 from sparserank.experiments.layouts import FoldData, find_folds, read_fold
 from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
-from sparserank.experiments.systems import Candidate, Fold, find_system
+from sparserank.experiments.systems import find_system
+from sparserank.experiments.systems.base import Candidate, Fold
 
 INFO = ("alpha", "loss", "objective", "gap", "kkt_violation", "leave_query_out_error")
 
@@ -52,7 +53,9 @@ class UnitRunner:
 
     def _run(self, unit: Unit) -> tuple[pa.Table, pa.Table]:
         data = _fold_data(unit.dataset, unit.fold)
-        fold = Fold(data, self.plan.choice_metrics[0], self.plan.seed + unit.fold)
+        fold = Fold(
+            data, dict(zip(self.plan.valid_names, self.plan.valid_metrics, strict=True)), self.plan.seed + unit.fold
+        )
         fold.objective.gradient_at_zero  # noqa: B018 (compiles, so that no candidate's time pays for it)
         candidates = list(find_system(unit.system).candidates(fold, self.plan.grid(unit.system)))
         metrics = self.plan.valid_metrics
@@ -60,8 +63,11 @@ class UnitRunner:
         valid = np.array(
             [[mean_of(v) for v in per_query_values(scores[:, i], data.valid, metrics)] for i in range(len(candidates))]
         )
+        for i, c in enumerate(candidates):
+            if c.valid is not None:
+                valid[i] = [c.valid[name] for name in self.plan.valid_names]
         sizes = np.array([np.count_nonzero(c.coef) for c in candidates])
-        chosen = self._choices(unit, valid, sizes)
+        chosen = self._choices(unit, candidates, valid, sizes)
         tested = sorted({i for i, _ in chosen})
         test = {i: per_query_values(data.test.X @ candidates[i].coef, data.test, self.plan.all_metrics) for i in tested}
         return (
@@ -69,7 +75,9 @@ class UnitRunner:
             self._query_table(unit, data, test),
         )
 
-    def _choices(self, unit: Unit, valid: np.ndarray, sizes: np.ndarray) -> list[tuple[int, str]]:
+    def _choices(
+        self, unit: Unit, candidates: list[Candidate], valid: np.ndarray, sizes: np.ndarray
+    ) -> list[tuple[int, str]]:
         """(candidate, what it was chosen for): by each metric overall and for each largest size; never an empty model."""
         out = []
         if unit.system == "random":
@@ -77,7 +85,10 @@ class UnitRunner:
         for m, name in enumerate(self.plan.choose_by):
             for limit in [None, *range(1, self.plan.max_size + 1)]:
                 allowed = np.flatnonzero((sizes > 0) & (sizes <= (limit or np.inf)))
-                if len(allowed):
+                own = [i for i, c in enumerate(candidates) if name in c.preferred_for]
+                if limit is None and own:
+                    out.append((own[0], name))
+                elif len(allowed):
                     best = int(allowed[np.argmax(valid[allowed, m])])
                     out.append((best, name if limit is None else f"{name}:k={limit}"))
         return out

@@ -86,9 +86,7 @@ class FenchelRank(LinearRanker):
         if self.solver == "exact":
             result, goal = solve_ball(objective, self.radius), 1e-6
         else:
-            result = frank_wolfe(
-                objective, self.radius, epsilon=self.epsilon, max_iter=self.max_iter, step=self.step
-            )
+            result = frank_wolfe(objective, self.radius, epsilon=self.epsilon, max_iter=self.max_iter, step=self.step)
             goal = self.epsilon
         self.coef_ = result.w.astype(data.X.dtype, copy=False)
         self.loss_, self.gap_, self.alpha_ = result.loss, result.gap, result.alpha

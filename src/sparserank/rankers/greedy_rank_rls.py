@@ -127,9 +127,7 @@ class GreedyRankRLS(LinearRanker):
             return floating_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
         if _prefers_grams(centred):
             return gram_greedy_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
-        path = greedy_search(
-            centred, self.lam, k, candidates=candidates, n_threads=self.n_threads, progress=progress
-        )
+        path = greedy_search(centred, self.lam, k, candidates=candidates, n_threads=self.n_threads, progress=progress)
         return path, empty
 
     def _candidates(self) -> Candidates | None:

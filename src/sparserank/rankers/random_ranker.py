@@ -39,6 +39,8 @@ class RandomRanker(LinearRanker):
         data = self._fit_dataset(X, y, qid, group)
         varying = ~data.constant_features()
         coef = np.zeros(data.n_features)
-        coef[varying] = np.random.default_rng(self.random_state).dirichlet(np.ones(max(int(varying.sum()), 1)))[: varying.sum()]
+        coef[varying] = np.random.default_rng(self.random_state).dirichlet(np.ones(max(int(varying.sum()), 1)))[
+            : varying.sum()
+        ]
         self.coef_ = coef.astype(data.X.dtype, copy=False)
         return self

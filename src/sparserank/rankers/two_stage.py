@@ -134,7 +134,11 @@ class GasRanker(TwoStageRanker):
         k = min(self.n_features_to_select, data.n_features)
         varying = np.flatnonzero(~data.constant_features())
         similarity = feature_similarity(data, self.similarity)[np.ix_(varying, varying)]
-        return varying[gas_order(importance[varying], similarity, self.c, min(k, len(varying)))] if len(varying) else varying
+        return (
+            varying[gas_order(importance[varying], similarity, self.c, min(k, len(varying)))]
+            if len(varying)
+            else varying
+        )
 
 
 class FSMSVM(TwoStageRanker):

@@ -17,7 +17,7 @@ SERIES = ["#1d4ed8", "#0f766e", "#9333ea", "#b45309", "#be185d", "#4d7c0f"]
 LABELLED = 12  # coefficient curves named at the side; more would overprint each other
 
 
-def _svg(figure: Figure, title: str) -> str:
+def to_svg(figure: Figure, title: str) -> str:
     out = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "sparserank"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Title": title, "Creator": None})
@@ -25,7 +25,7 @@ def _svg(figure: Figure, title: str) -> str:
     return text[text.index("<svg") :]
 
 
-def _axes(x_label: str, y_label: str) -> tuple[Figure, Any]:
+def new_axes(x_label: str, y_label: str) -> tuple[Figure, Any]:
     figure = Figure(figsize=(6.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     axes.set_xlabel(x_label, color=INK)
@@ -40,7 +40,7 @@ def _axes(x_label: str, y_label: str) -> tuple[Figure, Any]:
 def quality_against_size(result: SelectionResult) -> str:
     """Best quality of each number of features with its 95% interval of the loss against the best, and the chosen point."""
     metric = repr(result.plan.metric)
-    figure, axes = _axes("number of features", f"mean {metric}")
+    figure, axes = new_axes("number of features", f"mean {metric}")
     best = result.best
     sizes, means, low, high = [], [], [], []
     for c in result.by_size:
@@ -68,14 +68,14 @@ def quality_against_size(result: SelectionResult) -> str:
     axes.set_ylim(lowest - max(0.6 * span, 1e-3), max(best.mean, *means) + max(0.6 * span, 1e-3))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(frameon=False, fontsize=9, loc="lower right")
-    return _svg(figure, "Quality against number of features")
+    return to_svg(figure, "Quality against number of features")
 
 
 def coefficient_path(result: SelectionResult) -> str:
     """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
     chosen = result.chosen.candidate
     path = result.paths[chosen.penalty]
-    figure, axes = _axes("alpha / alpha at the start of the path", "weight (scaled features)")
+    figure, axes = new_axes("alpha / alpha at the start of the path", "weight (scaled features)")
     fraction = path.alphas / path.alpha_max
     selected = path.support(chosen.index)
     strongest = selected[np.argsort(-np.abs(path.coefs[chosen.index, selected]), kind="stable")]
@@ -99,4 +99,4 @@ def coefficient_path(result: SelectionResult) -> str:
     axes.invert_xaxis()
     axes.axhline(0, color=SOFT, linewidth=0.8)
     axes.legend(frameon=False, fontsize=9, loc="upper left", ncols=2)
-    return _svg(figure, "Coefficient path")
+    return to_svg(figure, "Coefficient path")

@@ -73,5 +73,3 @@ def refuse_without_preference(y: np.ndarray) -> None:
             f"no preferred pair (n_samples={len(y)}): within every query all documents have the same relevance; "
             "learning to rank needs at least one query with two different grades."
         )
-
-

@@ -78,7 +78,9 @@ class GramSearch:
         slope = np.einsum("qij,qj->qi", grams, w) - self._moments[:, S]
         step = w / np.einsum("qii->qi", M)
         curvature = np.einsum("qij,qik,qkj->qj", M, grams, M)
-        return np.asarray(self.error + (step * (step * curvature - 2.0 * np.einsum("qij,qi->qj", M, slope))).sum(axis=0))
+        return np.asarray(
+            self.error + (step * (step * curvature - 2.0 * np.einsum("qij,qi->qj", M, slope))).sum(axis=0)
+        )
 
     def drop(self, position: int) -> None:
         """Drop the feature that was selected at `position`; the rest is added again."""

@@ -83,7 +83,9 @@ def greedy_search(
 
         t = c[b] * each_block(product)
 
-        def add(first: int, last: int, b: int = b, c_b: float = c[b], d_b: float = d[b], t: np.ndarray = t) -> np.ndarray:
+        def add(
+            first: int, last: int, b: int = b, c_b: float = c[b], d_b: float = d[b], t: np.ndarray = t
+        ) -> np.ndarray:
             kernels.add_feature(C, U, a, p, b, c_b, d_b, t, ptr, first, last, np.empty(len(columns)))
             return np.zeros(0)
 

@@ -76,7 +76,7 @@ def leave_query_out(
         coefs[k] = np.where(varying, to_coef(v), 0.0)
         e = y - Z @ v
         for lo, hi in pairwise(data.query_ptr):
-            residuals[k, lo:hi] = _without_query(Z[lo:hi], eigenvalues + lam, e[lo:hi])
+            residuals[k, lo:hi] = without_query(Z[lo:hi], eigenvalues + lam, e[lo:hi])
     errors = np.einsum("km,km->k", residuals, residuals)
     with np.errstate(divide="ignore", invalid="ignore"):
         held_out = np.where(scale > 0, (y - residuals) / scale, 0.0)
@@ -84,7 +84,7 @@ def leave_query_out(
     return LeaveQueryOut(lams, coefs, residuals, errors, held_out)
 
 
-def _without_query(Z: np.ndarray, diagonal: np.ndarray, e: np.ndarray) -> np.ndarray:
+def without_query(Z: np.ndarray, diagonal: np.ndarray, e: np.ndarray) -> np.ndarray:
     """(I - Z diagonal^-1 Z^T)^-1 e, by the smaller of the two systems."""
     if len(Z) <= Z.shape[1]:
         return np.asarray(np.linalg.solve(np.eye(len(Z)) - (Z / diagonal) @ Z.T, e))

@@ -54,7 +54,9 @@ def single_feature_metric(
     return best, sign
 
 
-def feature_similarity(data: RankingDataset, measure: str = "pearson", *, positive_semidefinite: bool = False) -> np.ndarray:
+def feature_similarity(
+    data: RankingDataset, measure: str = "pearson", *, positive_semidefinite: bool = False
+) -> np.ndarray:
     """(n_features, n_features) similarity in [0, 1], 1 on the diagonal of features that vary.
 
     Parameters
@@ -83,7 +85,9 @@ def feature_similarity(data: RankingDataset, measure: str = "pearson", *, positi
             unit = np.where(size > 0, centred / size, 0.0)
         A = np.minimum(np.abs(unit.T @ unit), 1.0)
     elif measure == "kendall":
-        A = np.array([[_correlation(a, b, "kendall") if j <= i else 0.0 for j, b in enumerate(X.T)] for i, a in enumerate(X.T)])
+        A = np.array(
+            [[_correlation(a, b, "kendall") if j <= i else 0.0 for j, b in enumerate(X.T)] for i, a in enumerate(X.T)]
+        )
         A = A + np.tril(A, -1).T
     else:
         raise DataError(

@@ -109,7 +109,8 @@ def accelerated_gradient(problem: FsmProblem, *, max_iter: int = 400, tol: float
         value, gradient = problem.smooth(w)
         z, z_value, z_gradient = w, value, gradient
         L, momentum = problem.lipschitz_bound * FIRST_L, 1.0
-        objectives, lipschitz = [value], []
+        objectives: list[float] = [value]
+        lipschitz: list[float] = []
         stopped = False
         while len(lipschitz) < max_iter and not stopped:
             while True:

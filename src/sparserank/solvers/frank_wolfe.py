@@ -96,30 +96,37 @@ def frank_wolfe(
 def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     """The exact minimum of the loss over ||w||_1 <= radius.
 
-    Finds the alpha whose l1-penalised optimum has that norm (it falls continuously as alpha grows), by Brent's method on
-    log alpha with warm starts. Where the norm stays below the radius for every alpha the constraint is not active.
+    Finds the alpha at which the norm of the l1-penalised optimum passes the radius (it falls as alpha grows), by Brent's
+    method on log alpha with warm starts. Almost collinear features let the norm jump there: the two sides are then
+    both optimal at that alpha, and so is the point between them whose norm is the radius. Where the norm stays below
+    the radius for every alpha the constraint is not active.
     """
     top = float(np.abs(objective.gradient_at_zero).max())
     stop = Stop(tol=EXACT_TOL, max_iter=1000, scale=max(top, 1e-300))
     solver = ProxNewton()
     start: Iterate | None = None
     n_iter = 0
+    inside, outside = (-radius, np.zeros(objective.n_features)), (np.inf, np.zeros(objective.n_features))
 
     def excess(log_alpha: float) -> float:
-        nonlocal start, n_iter
+        nonlocal start, n_iter, inside, outside
         s = solve(solver, objective, L1(float(np.exp(log_alpha))), stop=stop, start=start, warn=False)
         start = Iterate(s.w, s.loss, s.gradient, s.value)
         n_iter += s.n_iter
-        return float(np.abs(s.w).sum()) - radius
+        value = float(np.abs(s.w).sum()) - radius
+        if inside[0] <= value <= 0:
+            inside = value, s.w
+        elif 0 < value <= outside[0]:
+            outside = value, s.w
+        return value
 
     low = np.log(top) - 1.0
     while excess(low) < 0 and low > np.log(top) - LOG_ALPHA_RANGE:
         low -= 1.0
-    assert start is not None
-    w = start.w
-    if float(np.abs(w).sum()) > radius:
-        excess(brentq(excess, low, np.log(top), xtol=1e-13, rtol=1e-14, maxiter=100))
-        w = start.w * min(1.0, radius / float(np.abs(start.w).sum()))
+    w = inside[1]
+    if np.isfinite(outside[0]):
+        brentq(excess, low, np.log(top), xtol=1e-13, rtol=1e-14, maxiter=100)
+        w = _of_norm(radius, inside[1], outside[1])
     loss, g = objective.value_and_gradient(w)
     alpha = float(np.abs(g).max())
     gap = radius * alpha + float(w @ g)
@@ -127,3 +134,15 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     return BallSolution(
         w, loss, gap, alpha, n_iter, none.astype(np.int64), none, none, np.array([gap]), np.array([loss])
     )
+
+
+def _of_norm(radius: float, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """The point of norm `radius` between one of at most and one of more than that norm."""
+
+    def excess(share: float) -> float:
+        return float(np.abs(inside + share * (outside - inside)).sum()) - radius
+
+    if excess(0.0) >= 0:
+        return inside
+    w = inside + float(brentq(excess, 0.0, 1.0, xtol=1e-15)) * (outside - inside)
+    return np.asarray(w * min(1.0, radius / float(np.abs(w).sum())))

@@ -1,0 +1,100 @@
+"""Sections as text, CSV, Markdown and a self-contained HTML page."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from sparserank.experiments.report import Section, Table, columns_of
+from sparserank.files import atomic_write
+
+STYLE = """
+:root { color-scheme: light; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 76rem; padding: 1rem; color: #1c2330; background: #fff; font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem; } h3 { font-size: 1rem; margin: 1.5rem 0 .25rem; }
+.soft { color: #5b6474; font-size: .9rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .85rem; }
+th, td { padding: .25rem .8rem .25rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid #e5e8ee; font-variant-numeric: tabular-nums; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
+th { font-weight: 600; color: #5b6474; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1rem; }
+figure { margin: 0; } figure svg { width: 100%; height: auto; } figcaption { color: #5b6474; font-size: .9rem; }
+nav a { margin-right: 1rem; color: #1d4ed8; }
+"""
+
+
+def to_html(title: str, intro: str, sections: Sequence[Section]) -> str:
+    """One document: no script, no network, pictures inline."""
+    parts = [
+        "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">',
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
+        f"<p>{escape(intro)}</p><nav>",
+        *(f'<a href="#s{i}">{escape(s.title)}</a>' for i, s in enumerate(sections)), "</nav>",
+    ]  # fmt: skip
+    for i, s in enumerate(sections):
+        parts.append(f'<h2 id="s{i}">{escape(s.title)}</h2>')
+        if s.text:
+            parts.append(f"<p>{escape(s.text)}</p>")
+        parts += [_html_table(t) for t in s.tables]
+        if s.pictures:
+            parts.append('<div class="pictures">')
+            for k, p in enumerate(s.pictures):
+                # Identifiers inside an SVG are global to a page: each picture gets its own.
+                svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>p{i}-{k}-", p.svg)
+                parts.append(f"<figure>{svg}<figcaption>{escape(p.caption)}</figcaption></figure>")
+            parts.append("</div>")
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def _html_table(t: Table) -> str:
+    head = "".join(f"<th>{escape(c)}</th>" for c in t.columns)
+    body = "".join("<tr>" + "".join(f"<td>{escape(v)}</td>" for v in row) + "</tr>" for row in t.rows)
+    note = f'<p class="soft">{escape(t.note)}</p>' if t.note else ""
+    table = f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>' if t.rows else ""
+    return f"<h3>{escape(t.title)}</h3>{note}{table}"
+
+
+def to_markdown(title: str, intro: str, sections: Sequence[Section], pictures: str) -> str:
+    """Markdown with pictures referred to as files in the folder `pictures`."""
+    parts = [f"# {title}", "", intro, ""]
+    for s in sections:
+        parts += [f"## {s.title}", ""]
+        if s.text:
+            parts += [s.text, ""]
+        for t in s.tables:
+            parts += [f"### {t.title}", ""]
+            if t.note:
+                parts += [t.note, ""]
+            if t.rows:
+                parts.append("| " + " | ".join(_cell(c) for c in t.columns) + " |")
+                parts.append("|---" + "|---:" * (len(t.columns) - 1) + "|")
+                parts += ["| " + " | ".join(_cell(v) for v in row) + " |" for row in t.rows]
+                parts.append("")
+        for p in s.pictures:
+            parts += [f"![{p.caption}]({pictures}/{p.name}.svg)", "", f"*{p.caption}*", ""]
+    return "\n".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace(" | ", " / ").replace("|", "\\|").replace("~", "\\~").replace("*", "\\*")
+
+
+def write_text(path: Path, text: str) -> Path:
+    with atomic_write(path) as out:
+        out.write(text)
+    return path
+
+
+def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    with atomic_write(path) as out:
+        writer = csv.DictWriter(out, columns_of(rows), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path

@@ -1,0 +1,41 @@
+"""The penalties of Laporte et al. (2014) with published settings, and their sensitivity to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from sparserank.experiments.laporte2014 import laporte2014_penalty, laporte_path
+from sparserank.experiments.systems.base import Candidate, Fold, Grid
+
+
+def laporte(penalty: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
+    def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+        for point in laporte_path(fold.objective, penalty, grid["alpha_ratio"]):
+            info = {
+                "alpha": point.alpha,
+                "kkt_violation": point.kkt_violation,
+                "loss": point.loss,
+                "status": point.status,
+            }
+            yield Candidate({"alpha_ratio": point.alpha_ratio}, point.w, point.time_s, info)
+
+    return candidates
+
+
+def sensitivity(penalty: str, parameter: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
+    """Laporte's path for each value of a shape parameter that the paper fixes."""
+
+    def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+        for value in grid[parameter]:
+            shaped = replace(laporte2014_penalty(penalty), **{parameter: value})
+            for point in laporte_path(fold.objective, penalty, grid["alpha_ratio"], penalty=shaped):
+                info = {
+                    "alpha": point.alpha,
+                    "kkt_violation": point.kkt_violation,
+                    "loss": point.loss,
+                    "status": point.status,
+                }
+                yield Candidate({parameter: value, "alpha_ratio": point.alpha_ratio}, point.w, point.time_s, info)
+
+    return candidates

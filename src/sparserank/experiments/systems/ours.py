@@ -1,0 +1,84 @@
+"""This package: its paths, its selection, and the floor of random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sparserank.data.dataset import concatenate
+from sparserank.data.folds import query_folds
+from sparserank.evaluation import mean_of
+from sparserank.experiments.systems.base import Candidate, Fold, Grid, timed
+from sparserank.path import PathResult, fit_path_on
+from sparserank.penalties import parse_penalty
+from sparserank.selection import choice
+from sparserank.selection.units import FINAL, PathSettings, UnitWork, unpack
+
+N_FOLDS, MARGIN = 5, 0.01  # of `sparserank select`
+
+
+def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
+    for i in range(len(path.alphas)):
+        info = {
+            "alpha": path.alphas[i], "kkt_violation": path.kkt_violations[i], "loss": path.losses[i],
+            "status": path.statuses[i], "gap": None if np.isnan(path.gaps[i]) else path.gaps[i],
+        }  # fmt: skip
+        yield Candidate(
+            {"penalty": label, "alpha_ratio": path.alphas[i] / path.alpha_max}, path.coefs[i], path.times_s[i], info
+        )
+
+
+def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    for label in grid["penalty"]:
+        path = fit_path_on(fold.objective, parse_penalty(label), n_alphas=grid["n_alphas"][0], alpha_min_ratio=1e-2)
+        yield from path_points(path, label)
+
+
+def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """The product's default: within-query scaling, paths on train and validation, choice out of fold.
+
+    Its answer for a metric is the smallest model that is not worse than the best by more than 1%, or else the best.
+    """
+    everything = concatenate([fold.data.train, fold.data.valid], join_queries=False)
+    metrics = list(fold.metrics.values())
+    of_query = query_folds(everything.n_queries, N_FOLDS, fold.seed)
+    settings = PathSettings("within-query-std", grid["n_alphas"][0], 1e-2, 1e-6, "pair")
+    work = UnitWork(everything, None, of_query, settings, tuple(metrics), "cv")
+    models: list[Candidate] = []
+    quality: list[np.ndarray] = []  # (n_metrics, n_queries) of each model
+    for label in grid["penalty"]:
+        penalty = parse_penalty(label)
+        pieces, times = zip(*(timed(work, penalty, f) for f in range(N_FOLDS)), strict=True)
+        path, scaling = unpack(work(penalty, FINAL), settings, tuple(everything.feature_names or ()))
+        values = np.empty((len(metrics), len(path.alphas), everything.n_queries))
+        for f, piece in enumerate(pieces):
+            values[:, :, of_query == f] = piece["values"]
+        for i, c in enumerate(path_points(path, label)):
+            estimates = {name: mean_of(values[m, i]) for m, name in enumerate(fold.metrics)}
+            models.append(
+                replace(
+                    c, coef=c.coef / scaling.scale, time_s=c.time_s + sum(times) / len(path.alphas), valid=estimates
+                )
+            )
+            quality.append(values[:, i])
+    preferred: dict[int, list[str]] = {}
+    for m, name in enumerate(fold.metrics):
+        pool = [
+            choice.Candidate(c.params["penalty"], i, int(np.count_nonzero(c.coef)), 0.0, quality[i][m])
+            for i, c in enumerate(models)
+            if c.coef.any()
+        ]
+        best = choice.best_candidate(pool)
+        verdict = choice.smallest_non_inferior(pool, best, MARGIN * abs(best.mean), 0.95)
+        preferred.setdefault((verdict.candidate if verdict else best).index, []).append(name)
+    yield from (replace(c, preferred_for=tuple(preferred.get(i, ()))) for i, c in enumerate(models))
+
+
+def random(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    rng = np.random.default_rng(fold.seed)
+    for draw in range(grid["draws"][0]):
+        coef = np.zeros(fold.train.n_features)
+        coef[fold.varying] = rng.dirichlet(np.ones(len(fold.varying)))
+        yield Candidate({"draw": draw}, coef, 0.0)
