@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.experiments.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
+from sparserank.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
 from sparserank.losses._importance_kernels import weighted_huber
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, Lp, Mcp

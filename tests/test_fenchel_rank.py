@@ -82,6 +82,25 @@ def test_the_line_search_finds_the_minimum_of_a_fine_grid_and_of_the_oracle() ->
         assert mu == pytest.approx(oracle.exact_step(1 - K @ w, K @ v), rel=1e-9)
 
 
+def test_the_line_search_ends_at_the_minimum_of_terms_of_very_different_sizes() -> None:
+    """Newton steps alone would leave the bracket here."""
+    tried = 0
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        n = rng.integers(1, 12)
+        a, b = rng.standard_normal((2, n)) * 10 ** rng.uniform(-2, 2, (2, n))
+
+        def at(mu: float, a: np.ndarray = a, b: np.ndarray = b) -> tuple[float, float, float]:
+            h = np.maximum(a - mu * b, 0.0)
+            return float(h @ h), float(-2 * h @ b), float(2 * b[h > 0] @ b[h > 0])
+
+        if at(0.0)[1] < 0:
+            tried += 1
+            best, mu = oracle.exact_step(a, b), exact_minimum(at, at(0.0))
+            assert at(mu)[0] <= at(best)[0] * (1 + 1e-13) + 1e-20 * at(0.0)[0], seed
+    assert tried > 200
+
+
 # Frank-Wolfe as published
 
 

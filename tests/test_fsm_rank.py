@@ -73,6 +73,12 @@ def test_objective_and_lipschitz_traces_are_those_of_explicit_pairs(
         assert m.status_ == ("stopped" if abs(last - previous) <= tol * previous else "not converged")
 
 
+def test_the_first_lipschitz_constant_is_tried_as_it_is() -> None:
+    data = PROBLEMS["in [0, 1]"].replace_features(PROBLEMS["in [0, 1]"].X / 100)
+    m = _fit(data, 0.0, 1e-4, importance="ones", similarity="identity", max_iter=3)
+    assert m.history_["lipschitz"].tolist() == [24.0 / 1024] * 3
+
+
 def test_the_traces_tell_the_forms_and_the_doublings_apart() -> None:
     """Or the agreement above would show little."""
     split, quadratic = (_fit(PROBLEMS["in [0, 1]"], 0.1, 0.001, form=form) for form in ("split", "quadratic"))

@@ -95,9 +95,13 @@ def test_one_and_two_threads_give_identical_models(monkeypatch: pytest.MonkeyPat
 
 
 def test_floating_search_follows_the_rule_of_the_oracle() -> None:
-    """On 40 problems in which greedy sets are often not the best; in seed 2068 the feature added last is protected."""
+    """On problems in which greedy sets are often not the best.
+
+    In seed 2068 the feature that was added last is protected; in the three before it, a set is replaced by a worse one
+    of its size, and the better one must be returned.
+    """
     improved = 0
-    for seed in (*range(1000, 1039), 2068):
+    for seed in (*range(1000, 1039), 1204, 1301, 1547, 2068):
         data = _correlated(seed)
         best, moves = oracle.floating(data.X, data.relevance, data.query_ptr, 0.001, 5)
         steps = floating_search(centre(data), 0.001, 5)
@@ -108,6 +112,9 @@ def test_floating_search_follows_the_rule_of_the_oracle() -> None:
         forward = gram_greedy_search(centre(data), 0.001, 5)
         lower = [f.leave_query_out_error < 0.99 * g.leave_query_out_error for f, g in zip(steps, forward, strict=True)]
         assert any(lower) <= any(move == "drop" for move, _ in moves)
+        selected, _ = oracle.greedy(data.X, data.relevance, data.query_ptr, 0.001, 5)
+        for search in FORWARD.values():  # on the way: close calls for the forward searches
+            assert list(search(centre(data), 0.001, 5)[-1].features) == selected
         improved += any(lower)
     assert improved > 3  # plain greedy selection would not pass
 
@@ -159,12 +166,15 @@ def test_scores_of_back_fitting_equal_explicit_folds_and_the_python_body() -> No
     ptr, d = data.query_ptr, data.n_features
     X, r = sp.csc_matrix(data.X), oracle.centred(np.random.default_rng(0).standard_normal(data.n_docs), ptr)
     query_of = np.repeat(np.arange(data.n_queries), np.diff(ptr))
-    expected = [oracle.backfitting_score(oracle.centred(data.X, ptr)[:, j], r, ptr, 0.3) for j in range(d)]
-    for kernel in (candidate_errors, candidate_errors.py_func):
-        change = np.empty(d)
-        lengths, weight = np.diff(ptr).astype(float), np.ones(data.n_queries)
-        kernel(X.data, X.indices, X.indptr, np.arange(d), query_of, lengths, weight, r, 0.3, change)
-        np.testing.assert_allclose(r @ r + change, expected, rtol=1e-11)
+    lengths = np.diff(ptr).astype(float)
+    for weight in (np.ones(data.n_queries), np.linspace(0, 3, data.n_queries)):
+        scale = np.sqrt(weight)[query_of]  # a weighted square is the square of a scaled row
+        Xs = oracle.centred(data.X, ptr) * scale[:, None]
+        expected = [oracle.backfitting_score(Xs[:, j], scale * r, ptr, 0.3) for j in range(d)]
+        for kernel in (candidate_errors, candidate_errors.py_func):
+            change = np.empty(d)
+            kernel(X.data, X.indices, X.indptr, np.arange(d), query_of, lengths, weight, r, 0.3, change)
+            np.testing.assert_allclose(weight[query_of] @ r**2 + change, expected, rtol=1e-11)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -204,14 +214,18 @@ def test_the_path_has_one_exact_model_per_size_and_a_penalty_chooses_among_them(
 def test_query_weights_scale_squares_and_0_is_a_query_less(search: str) -> None:
     data = small_problem(9, n_queries=9, d=6)
     weight = np.array([2.0, 0.0, 1.0, 0.5, 3.0, 1.0, 0.0, 1.0, 1.0])
-    m = sr.GreedyRankRLS(4, 0.5, search).fit(data.X, data.relevance, qid=data.qid, query_weight=weight)
+    X = data.X.copy()
+    X[~np.isin(data.qid, [1, 6]), 5] = 0.0  # varies in queries of weight 0 only
+    data = data.replace_features(X)
+    m = sr.GreedyRankRLS(99, 0.5, search).fit(data.X, data.relevance, qid=data.qid, query_weight=weight)
+    assert sorted(m.selected_) == [0, 1, 2, 3, 4]
     for step in m.path_:
         only = data.replace_features(np.where(np.isin(np.arange(6), step.features), data.X, 0.0))
         expected = sr.leave_query_out(only, [0.5], query_weight=weight)  # itself checked against copies of queries
         assert step.leave_query_out_error == pytest.approx(expected.errors[0], rel=1e-9)
         np.testing.assert_allclose(step.coef, expected.coefs[0], atol=1e-12)
     present = data.take_queries(weight > 0)
-    less = sr.GreedyRankRLS(4, 0.5, search).fit(
+    less = sr.GreedyRankRLS(99, 0.5, search).fit(
         present.X, present.relevance, qid=present.qid, query_weight=weight[weight > 0]
     )
     assert [s.features for s in m.path_] == [s.features for s in less.path_]

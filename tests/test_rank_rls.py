@@ -15,11 +15,18 @@ from sparserank.errors import DataError
 from tests.oracles import rank_rls as oracle
 from tests.problems import small_problem, unit_problem
 
+
+def _with_constants(data: RankingDataset) -> RankingDataset:
+    """Two more features: one varies only between queries, one not at all."""
+    extra = np.column_stack([np.asarray(data.qid) / 3.0, np.full(data.n_docs, 0.1)])
+    return RankingDataset(np.column_stack([data.X, extra]), data.relevance, data.qid)
+
+
 LAMS = (0.01, 0.7, 30.0)
 PROBLEMS = {
     "tall": unit_problem(0),
     "tall, real labels": small_problem(2, n_queries=8, real=True),
-    "wide": small_problem(3, n_queries=4, d=40),
+    "wide": _with_constants(small_problem(3, n_queries=4, d=40)),
     "wide, real labels": small_problem(4, n_queries=5, d=60, real=True),
     "one feature": small_problem(5, d=1),
 }

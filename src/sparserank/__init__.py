@@ -49,6 +49,7 @@ _HOME = {
     "GreedyRankRLS": "sparserank.rankers",
     "FenchelRank": "sparserank.rankers",
     "FSMRank": "sparserank.rankers",
+    "Laporte2014": "sparserank.rankers",
     "TGRank": "sparserank.rankers",
     "RSRank": "sparserank.rankers",
     "FSRank": "sparserank.rankers",

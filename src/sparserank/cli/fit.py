@@ -77,7 +77,9 @@ def fit(
             penalty=chosen, alpha=alpha, alpha_ratio=alpha_ratio, n_features_to_select=k, tol=tol, n_threads=threads
         ).fit(scaled.X, scaled.relevance, qid=scaled.qid)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
-    parameters = {"penalty": repr(ranker.penalty_)}
+    parameters = {
+        "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
+    }  # fmt: skip
     model = RankingModel(ranker.coef_.astype(float), tuple(data.feature_names or ()), fitted, parameters, metadata)
     model.save(out)
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
@@ -94,5 +96,9 @@ def fit(
                 str(ranker.n_iter_),
             ]
         ],
+    )
+    print(
+        f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean {ranker.C_mean_:.6g}, "
+        f"r = ||w||_1 {ranker.r_:.6g}"
     )
     print(f"wrote {out}")

@@ -20,7 +20,7 @@ from sparserank.experiments.store import ResultsStore
 from sparserank.experiments.units import Unit, UnitRunner
 
 Progress = Callable[[int, int, str], None]
-SLOW_FIRST = ("gas_e", "fsmsvm", "fenchel_rank", "fs_rank", "rs_rank")  # so that no worker ends with a long piece alone
+SLOW_FIRST = ("fenchel_rank", "rs_rank", "tg_rank", "gas_e", "select")  # so that no worker ends with a long piece alone
 
 
 class Experiment:
@@ -44,7 +44,7 @@ class Experiment:
                 if not plan.folds or files.number in plan.folds:
                     self.store.describe_data(dataset.name, files)
                     per_fold.append((dataset, files.number))
-        self.units = [Unit(d, f, s) for s in systems for d, f in per_fold]
+        self.units = [Unit(d, f, s) for d, f in per_fold for s in systems]  # fold by fold: its data are read once
         if not self.units:
             raise DataError("no data set of the plan is available: " + " ".join(self.skipped.values()))
 

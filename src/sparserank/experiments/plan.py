@@ -56,6 +56,15 @@ class ExperimentPlan:
     def __post_init__(self) -> None:
         if not self.datasets:
             raise DataError("the plan names no data set; give [[datasets]] with name and path.")
+        for field_name in ("max_size", "seed"):
+            value = getattr(self, field_name)
+            if not isinstance(value, int) or value < 0:
+                raise DataError(f"{field_name} must be an integer >= 0; got {value!r}.")
+        for field_name in ("systems", "choose_by", "watch", "metrics", "folds"):
+            if not isinstance(getattr(self, field_name), tuple):
+                raise DataError(f"{field_name} must be a list; got {getattr(self, field_name)!r}.")
+        if not self.systems or not self.choose_by:
+            raise DataError("the plan needs at least one system and one metric in choose_by.")
         names = [d.name for d in self.datasets]
         if len(set(names)) != len(names):
             raise DataError(f"the plan names a data set twice: {', '.join(names)}.")

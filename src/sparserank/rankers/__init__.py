@@ -3,6 +3,7 @@
 from sparserank.rankers.fenchel_rank import FenchelRank
 from sparserank.rankers.fsm_rank import FSMRank
 from sparserank.rankers.greedy_rank_rls import GreedyRankRLS
+from sparserank.rankers.laporte2014 import Laporte2014
 from sparserank.rankers.random_ranker import RandomRanker
 from sparserank.rankers.rank_rls import RankRLS
 from sparserank.rankers.sparse_ranker import RankSVM, SparseRanker
@@ -17,6 +18,7 @@ __all__ = [
     "FenchelRank",
     "GasRanker",
     "GreedyRankRLS",
+    "Laporte2014",
     "RSRank",
     "RandomRanker",
     "RankRLS",

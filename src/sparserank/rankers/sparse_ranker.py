@@ -42,7 +42,8 @@ class SparseRanker(LinearRanker):
     Attributes
         coef_ (n_features,), support_, objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
         nonconvex), n_iter_, status_ ('optimal', 'stationary', 'not converged'), alpha_, alpha_max_ (of l1), n_pairs_,
-        penalty_ (resolved)
+        penalty_ (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
+        coef_) are the same strength on their scales
     Notes
         Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks.
     Raises
@@ -128,6 +129,9 @@ class SparseRanker(LinearRanker):
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
             self._keep(objective, penalty, self._solve(objective, penalty))
+        self.C_mean_ = 1.0 / self.alpha_
+        self.C_sum_ = self.C_mean_ / objective.total_weight
+        self.r_ = float(np.abs(self.coef_).sum())
         self.coef_ = self.coef_.astype(data.X.dtype, copy=False)
         return self
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sparserank.experiments.laporte2014 import laporte2014_penalty, laporte_path
 from sparserank.experiments.systems.base import Candidate, Fold, Grid
+from sparserank.laporte2014 import laporte2014_penalty, laporte_path
 
 
 def laporte(penalty: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:

@@ -1,0 +1,315 @@
+"""The LETOR protocol: folder layouts, choice on validation, the store, and the tables made from it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import sparserank as sr
+from sparserank.cli.app import main
+from sparserank.errors import DataError
+from sparserank.experiments.job import Experiment
+from sparserank.experiments.layouts import find_folds, find_published, read_fold
+from sparserank.experiments.plan import DatasetPlan, ExperimentPlan, read_plan
+from sparserank.experiments.results import Results
+from sparserank.experiments.summary import frontier, system_table
+from sparserank.experiments.systems import SYSTEMS
+
+QUICK = ("log", "greedy_rank_rls", "rank_svm", "random")
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
+    monkeypatch.setattr("sys.argv", ["sparserank", *map(str, args)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder S1.txt ... S5.txt with 12 queries each; one of them compressed."""
+    folder = tmp_path_factory.mktemp("letor") / "MQ2008"
+    folder.mkdir()
+    data = sr.make_ranking(60, (8, 14), 9, n_informative=3, n_redundant=2, noise=0.6, seed=5).data
+    for k in range(5):
+        sr.write_letor(data.take_queries(np.arange(12 * k, 12 * k + 12)), folder / f"S{k + 1}.txt")
+    (folder / "S2.txt.gz").write_bytes(gzip.compress((folder / "S2.txt").read_bytes()))
+    (folder / "S2.txt").unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(parts: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    plan = ExperimentPlan((DatasetPlan("MQ2008", str(parts)),), QUICK, max_size=4)
+    experiment = Experiment(plan, tmp_path_factory.mktemp("out"), n_workers=1)
+    experiment.run()
+    return Results(experiment)
+
+
+@pytest.mark.parametrize(
+    ("train", "valid", "test"),
+    [("train.txt", "vali.txt", "test.txt"), ("trainingset.txt", "validationset.txt", "testset.txt")],
+)
+def test_fold_folders_and_parts_give_the_same_folds(
+    parts: Path, tmp_path: Path, train: str, valid: str, test: str
+) -> None:
+    for files in find_folds(parts):
+        place = tmp_path / f"Fold{files.number}"
+        place.mkdir()
+        for name, group in ((train, files.train), (valid, files.valid), (test, files.test)):
+            texts = [gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes() for p in group]
+            (place / name).write_bytes(b"".join(texts))
+    for a, b in zip(find_folds(parts), find_folds(tmp_path), strict=True):
+        first, second = read_fold(a), read_fold(b)
+        for x, y in ((first.train, second.train), (first.valid, second.valid), (first.test, second.test)):
+            np.testing.assert_array_equal(x.X, y.X)
+            np.testing.assert_array_equal(x.qid, y.qid)
+
+
+def test_published_data_sets_are_found_whatever_their_case(parts: Path, tmp_path: Path) -> None:
+    shutil.copytree(parts, tmp_path / "ohsumed" / "QueryLevelNorm")
+    shutil.copytree(parts, tmp_path / "mq2008")
+    (tmp_path / "TD2003").mkdir()
+    assert set(find_published(tmp_path)) == {"MQ2008", "OHSUMED"}
+
+
+def test_a_folder_without_folds_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"neither Fold1/train.txt"):
+        find_folds(tmp_path)
+    (tmp_path / "Fold1").mkdir()
+    with pytest.raises(DataError, match="no train file"):
+        find_folds(tmp_path)
+
+
+def test_choice_is_the_best_validated_model_and_never_an_empty_one(finished: Results) -> None:
+    for (dataset, system, fold), rows in finished.rows.items():
+        if system == "random":
+            continue
+        (chosen,) = finished.chosen(dataset, system, fold, "map")
+        assert chosen["n_features"] > 0
+        best = max(r["valid map"] for r in rows if r["n_features"] > 0)
+        assert chosen["valid map"] == best
+        first = next(r for r in rows if r["n_features"] > 0 and r["valid map"] == best)
+        assert chosen["candidate"] == first["candidate"]  # ties go to the first of the grid
+    assert any(r["n_features"] == 0 for rows in finished.rows.values() for r in rows)  # there was one to avoid
+
+
+def test_test_figures_are_those_of_the_chosen_coefficients(finished: Results) -> None:
+    for system in ("log", "greedy_rank_rls"):
+        for fold in finished.folds("MQ2008", system):
+            (row,) = finished.chosen("MQ2008", system, fold, "ndcg@10")
+            test = finished.fold_data("MQ2008", fold).test
+            expected = sr.evaluate(test.X @ np.array(row["coef"]), test, ["map", "ndcg@3"], convention="letor4")
+            assert row["test map"] == expected["map"]
+            assert row["test ndcg@3"] == expected["ndcg@3"]
+    values = finished.values("MQ2008", "log", "map", "map")
+    assert finished.mean("MQ2008", "log", "map", "map") == pytest.approx(np.mean([v.mean() for v in values]))
+
+
+def test_random_weights_are_averaged_over_draws(finished: Results) -> None:
+    rows = [finished.chosen("MQ2008", "random", f, "map") for f in finished.folds("MQ2008", "random")]
+    assert all(len(r) == 10 for r in rows)
+    expected = np.mean([np.mean([r["test map"] for r in fold]) for fold in rows])
+    assert finished.mean("MQ2008", "random", "map", "map") == pytest.approx(expected)
+
+
+def test_sizes_limit_the_frontier(finished: Results) -> None:
+    rows = frontier(finished, "MQ2008", "map")
+    assert {r["k"] for r in rows} == {1, 2, 3, 4}
+    assert all(0 < r["n_features"] <= r["k"] for r in rows)
+    assert all(r["low"] <= np.nan_to_num(r["mean"]) + 0.05 and r["high"] >= r["mean"] - 0.05 for r in rows)
+    assert {r["system"] for r in rows} <= set(QUICK) - {"random"}
+
+
+def test_every_system_is_tested_against_the_best(finished: Results) -> None:
+    rows = system_table(finished, "MQ2008", "map")
+    best = max(rows, key=lambda r: r["map"])
+    assert best["is_best"]
+    assert "p_query" not in best
+    for r in rows:
+        if r is not best:
+            assert 0 <= r["p_query"] <= 1
+            assert r["p_holm"] >= r["p_query"]
+            assert abs(r["p_randomisation"] - r["p_query"]) < 0.1
+
+
+def test_scales_of_the_same_strength_agree(finished: Results) -> None:
+    for row in finished.rows["MQ2008", "log", 1]:
+        assert row["C_mean"] == pytest.approx(1 / row["alpha"])
+        train = finished.fold_data("MQ2008", 1).train
+        pairs = sr.PairwiseObjective(train.X, train.relevance, train.query_ptr).n_pairs
+        assert row["C_sum"] == pytest.approx(1 / (row["alpha"] * pairs))
+        assert row["r"] == pytest.approx(np.abs(row["coef"]).sum())
+
+
+@pytest.mark.parametrize("system", [s for s in SYSTEMS if s not in QUICK])
+def test_every_system_runs(parts: Path, tmp_path: Path, system: str) -> None:
+    short = {"max_iter": [20], "radius": [1.0], "alpha_ratio": [0.3, 0.1], "lambda1": [0.01], "n_alphas": [6]}
+    short |= {
+        "eps": [0.1],
+        "p": [0.5],
+        "gamma": [2.0],
+        "importance": ["PC"] if "fsm" in system else ["map"],
+        "c": [0.1],
+    }
+    grid = {k: v for k, v in short.items() if k in SYSTEMS[system].grid}
+    if system in ("fsm_s1", "fsm_ai"):
+        grid.pop("importance")
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), (system,), folds=(2,), grids={system: grid})
+    experiment = Experiment(plan, tmp_path, n_workers=1)
+    experiment.run()
+    results = Results(experiment)
+    (row,) = results.chosen("x", system, 2, "map")
+    assert 0 < row["test map"] <= 1
+    assert row["n_features"] <= 9
+
+
+def test_finished_pieces_are_kept_and_a_changed_grid_recomputes_its_own_only(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_svm", "rank_rls"))
+    seen: list[str] = []
+    Experiment(plan, tmp_path, n_workers=1).run(lambda done, total, what: seen.append(what))
+    assert len(seen) == 11
+    seen.clear()
+    Experiment(plan, tmp_path, n_workers=1).run(lambda done, total, what: seen.append(what))
+    assert seen == ["resumed"]
+    seen.clear()
+    changed = ExperimentPlan(plan.datasets, plan.systems, grids={"rank_rls": {"lam": [1.0, 2.0]}})
+    Experiment(changed, tmp_path, n_workers=1).run(lambda done, total, what: seen.append(what))
+    assert sum("rank_rls" in s for s in seen) == 5
+    assert not any("rank_svm" in s for s in seen)
+    broken = next((tmp_path / "candidates").glob("*rank_svm*"))
+    broken.write_bytes(broken.read_bytes()[:100])
+    seen.clear()
+    Experiment(plan, tmp_path, n_workers=1).run(lambda done, total, what: seen.append(what))
+    assert sum("rank_svm" in s for s in seen) == 1  # a damaged piece is computed again
+
+
+def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("log", "rank_rls"), folds=(1, 2))
+    tables = []
+    for n in (1, 2):
+        experiment = Experiment(plan, tmp_path / str(n), n_workers=n)
+        experiment.run()
+        table = experiment.store.load(experiment.units, "candidates")
+        tables.append(table.drop_columns(["time_s"]).to_pylist())
+    for a, b in zip(*tables, strict=True):
+        assert repr(a) == repr(b)  # NaN counts as equal
+
+
+def test_an_absent_data_set_is_skipped_by_name(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan((DatasetPlan("here", str(parts)), DatasetPlan("gone", str(tmp_path / "no"))), ("rank_svm",))
+    assert list(Experiment(plan, tmp_path / "out").skipped) == ["gone"]
+    with pytest.raises(DataError, match="no data set of the plan"):
+        Experiment(ExperimentPlan((plan.datasets[1],)), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("systems = ['log'", "cannot be read as TOML"),
+        ("sistems = ['log']", "unknown key 'sistems'"),
+        ("systems = ['log']", "names no data set"),
+        ("systems = ['nope']\n[[datasets]]\nname='a'\npath='b'", "no system 'nope'"),
+        ("[[datasets]]\nname='a'", "has name and path"),
+        ("choose_by=['nonsense']\n[[datasets]]\nname='a'\npath='b'", "nonsense"),
+        ("[grids.log]\nradius=[1]\n[[datasets]]\nname='a'\npath='b'", "no parameter 'radius'"),
+        ("max_size='x'\n[[datasets]]\nname='a'\npath='b'", "max_size must be"),
+        ("systems = 'log'\n[[datasets]]\nname='a'\npath='b'", "systems must be a list"),
+        ("[[datasets]]\nname='a'\npath='b'\nscaling='sideways'", "scaling must be one of"),
+    ],
+)
+def test_a_wrong_plan_is_one_sentence_naming_the_file(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(text)
+    with pytest.raises(DataError, match=message) as error:
+        read_plan(file)
+    assert "plan.toml" in str(error.value)
+
+
+def test_letor_command_prints_and_writes_its_tables(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    args = ["letor", parts, "--out", out, *[a for s in QUICK for a in ("--system", s)], "--threads", 1]
+    assert _run(monkeypatch, *args) == 0
+    printed = capsys.readouterr().out
+    for word in ("GRankRLS", "RankSVM-Primal", "p (Holm)", "with at most k features"):
+        assert word in printed
+    with open(out / "summary.csv", newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert {r["system"] for r in rows} == set(QUICK)
+    page = (out / "summary.html").read_text()
+    assert page.count("<svg") == 2
+    assert "<script" not in page
+    assert pq.read_table(out / "candidates").num_rows > 0
+    assert _run(monkeypatch, "letor", tmp_path / "nowhere", "--out", out) == 1
+    assert "no such folder" in capsys.readouterr().err
+
+
+def test_published_command_puts_our_figures_beside_theirs(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["--system", "greedy_rank_rls", "--system", "rank_rls", "--threads", 1, "--markdown", tmp_path / "r.md"]
+    assert _run(monkeypatch, "experiment", "published", parts.parent, "--out", tmp_path / "out", *args) == 0
+    printed = capsys.readouterr()
+    assert "MQ2007" in printed.err
+    with open(tmp_path / "out/published.csv", newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert len(rows) == 1323
+    ours = [r for r in rows if r["ours"] != "not available"]
+    assert {(r["source"], r["table"]) for r in ours} >= {("pahikkala2010", t) for t in "2789"}
+    assert all(r["dataset"] == "MQ2008" for r in ours)
+    assert "Pahikkala 2010, Table 7" in (tmp_path / "r.md").read_text()
+    assert list((tmp_path / "r-figures").glob("*.svg"))
+    assert _run(monkeypatch, "experiment", "published", tmp_path / "out", "--out", tmp_path / "o2") == 1
+    assert "found below it" in capsys.readouterr().err
+
+
+def test_a_killed_experiment_goes_on_and_ends_the_same(parts: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sparserank", "letor", str(parts), "--system", "log", "--system", "rank_rls"]
+    for name, kills in (("whole", 0), ("killed", 3)):
+        arguments = [*command, "--out", str(tmp_path / name), "--threads", "2"]
+        for _ in range(kills):
+            process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            folder, before = tmp_path / name / "candidates", time.monotonic()
+            known = len(list(folder.glob("*.parquet")))
+            while process.poll() is None and time.monotonic() - before < 60:
+                if len(list(folder.glob("*.parquet"))) > known:
+                    break
+                time.sleep(0.02)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        subprocess.run(arguments, check=True, capture_output=True)
+    rows = []
+    for name in ("whole", "killed"):
+        with open(tmp_path / name / "summary.csv", newline="") as text:
+            rows.append([{k: v for k, v in r.items() if k != "time_s"} for r in csv.DictReader(text)])
+    assert rows[0] == rows[1]
+
+
+def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_path: Path) -> None:
+    """Pahikkala 2010, Table 2: lambda, k and features chosen on MQ2008; Table 7: MAP of both systems."""
+    plan = ExperimentPlan((DatasetPlan("MQ2008", str(data_folder / "mq2008")),), ("greedy_rank_rls", "rank_rls"))
+    experiment = Experiment(plan, tmp_path, n_workers=2)
+    experiment.run()
+    results = Results(experiment)
+    chosen = [results.chosen("MQ2008", "greedy_rank_rls", f, "map")[0] for f in range(1, 6)]
+    assert [(r["params"]["lam"], r["n_features"]) for r in chosen] == [(1, 1), (1024, 4), (8, 7), (64, 4), (1, 1)]
+    assert [[j + 1 for j in r["features"]] for r in chosen] == [
+        [39], [39, 23, 37, 32], [39, 29, 25, 23, 46, 37, 19], [39, 29, 25, 23], [39],
+    ]  # fmt: skip
+    greedy = [v.mean() for v in results.values("MQ2008", "greedy_rank_rls", "map", "map")]
+    assert [round(float(v), 4) for v in greedy] == [0.4311, 0.4239, 0.4582, 0.5283, 0.5183]
+    plain = [v.mean() for v in results.values("MQ2008", "rank_rls", "map", "map")]
+    assert [round(float(v), 4) for v in plain] == [0.4524, 0.4300, 0.4542, 0.5225, 0.5006]
