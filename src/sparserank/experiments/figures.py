@@ -17,7 +17,7 @@ from sparserank.reports.figures import ACCENT, BAND, INK, SERIES, SOFT, new_axes
 from sparserank.selection.measures import single_feature_metric
 
 MARKERS = ["o", "s", "^", "D", "v", "P"]
-FRONTIER_HIGHLIGHT = ("greedy_rank_rls", "log", "l0.5", "sparserank", "fenchel_exact", "fsmsvm")
+FRONTIER_HIGHLIGHT = ("select", "greedy_rank_rls", "l0.5", "sparserank", "fenchel_exact", "gas_e")
 
 
 def penalty_shapes() -> str:
@@ -74,7 +74,9 @@ def map_against_sparsity(results: Results, dataset: str) -> str:
         axes.plot(r["sparsity_varying"], r["map"], MARKERS[k], color=SERIES[k], markersize=9, label=r["title"])
     axes.axhline(float(np.mean([r["map"] for r in rows])), color=SOFT, linestyle="--", linewidth=1.2)
     axes.set_xlim(0, max(0.7, *(r["sparsity_varying"] + 0.05 for r in rows)))
-    axes.legend(frameon=False, fontsize=9, ncols=2)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.35 * (high - low))
+    axes.legend(frameon=False, fontsize=9, ncols=3, loc="upper center")
     return to_svg(figure, f"MAP against sparsity, {dataset}")
 
 
@@ -118,7 +120,8 @@ def single_features(results: Results, dataset: str, metric: str = "ndcg@10") -> 
 def fenchel_against_primal(results: Results, dataset: str) -> str:
     """Lai 2012, Figs 2-4: NDCG@1..10 and MAP of FenchelRank and RankSVM-Primal."""
     figure, axes = new_axes("", "test value")
-    names = [m for m in results.plan.metric_names if m.startswith("ndcg@")] + ["map"]
+    cutoffs = sorted(int(m[5:]) for m in results.plan.metric_names if m.startswith("ndcg@"))
+    names = [*(f"ndcg@{n}" for n in cutoffs), "map"]
     for k, s in enumerate(("rank_svm", "fenchel_rank", "fenchel_exact")):
         if results.has(dataset, s):
             values = [results.mean(dataset, s, "ndcg@10", m) for m in names]
@@ -153,7 +156,11 @@ def _at_size(results: Results, dataset: str, system: str, fold: int, k: int, met
 
 
 def frontier_figure(results: Results, dataset: str, metric: str) -> str:
-    """Test quality with at most k features: every system, the interval of the best at each k, some by name."""
+    """Test quality with at most k features: every system, some by name.
+
+    The band is the best at each k plus and minus the median half-width of the other systems' paired intervals to it:
+    what lies inside can typically not be told from the best.
+    """
     rows = frontier(results, dataset, metric)
     figure, axes = new_axes("at most k features", f"test {metric}")
     best: dict[int, dict[str, Any]] = {}
@@ -161,9 +168,13 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
         if r["k"] not in best or r["mean"] > best[r["k"]]["mean"]:
             best[r["k"]] = r
     sizes = sorted(best)
+    half = {
+        k: float(np.median([r["behind_high"] - r["behind"] for r in rows if r["k"] == k and r is not best[k]] or [0.0]))
+        for k in sizes
+    }
     axes.fill_between(
-        sizes, [best[k]["low"] for k in sizes], [best[k]["high"] for k in sizes], color=BAND, linewidth=0,
-        label="95% interval of the best at k",
+        sizes, [best[k]["mean"] - half[k] for k in sizes], [best[k]["mean"] + half[k] for k in sizes], color=BAND,
+        linewidth=0, label="paired 95% interval around the best (median)",
     )  # fmt: skip
     for s in dict.fromkeys(r["system"] for r in rows):
         mine = [r for r in rows if r["system"] == s]
@@ -176,8 +187,8 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
         else:
             axes.plot(x, y, color="#b9c0cc", linewidth=0.9, zorder=2)
     means = [r["mean"] for r in rows if r["k"] > 1]
-    span = max(means) - min(means)
-    axes.set_ylim(min(means) - 1.6 * span, max(means) + 0.6 * span)
+    low, span = float(np.quantile(means, 0.02)), max(means) - float(np.quantile(means, 0.02))
+    axes.set_ylim(low - 1.3 * span, max(means) + 0.7 * span)
     axes.plot([], [], color="#b9c0cc", linewidth=0.9, label="other systems")
     axes.legend(frameon=False, fontsize=8, ncols=2, loc="lower right")
     axes.tick_params(colors=INK)
