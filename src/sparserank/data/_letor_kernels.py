@@ -17,8 +17,8 @@ INDEX_ABOVE_LIMIT = 8
 EMPTY_QID = 9
 
 # Slots of the `info` output.
-STATUS, LINE, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX = range(11)
-N_INFO = 11
+STATUS, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX = range(10)
+N_INFO = 10
 
 HUGE = 1.79e308  # Istella writes DBL_MAX, rounded up, for "no value"; it parses to infinity or to DBL_MAX.
 
@@ -332,7 +332,6 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
         row += 1
         row_ptr[row] = filled
     info[STATUS] = status
-    info[LINE] = line
     info[SPAN_START] = bad_start
     info[SPAN_STOP] = bad_stop
     info[N_ROWS] = row

@@ -9,19 +9,15 @@ import numpy as np
 
 
 class Status(Enum):
-    """How a solve ended; the value is the word shown to people."""
+    """How a solve ended; the value is the word shown to people.
+
+    OPTIMAL: global optimum of a convex problem; STATIONARY: stationary point of a nonconvex one, a lower objective may
+    exist; both to the tolerance.
+    """
 
     OPTIMAL = "optimal"
     STATIONARY = "stationary"
     NOT_CONVERGED = "not converged"
-
-    @property
-    def sentence(self) -> str:
-        return {
-            Status.OPTIMAL: "global optimum of a convex problem, to the tolerance",
-            Status.STATIONARY: "stationary point of a nonconvex problem, to the tolerance; a lower objective may exist",
-            Status.NOT_CONVERGED: "stopped before the tolerance was reached; raise max_iter or tol",
-        }[self]
 
 
 @dataclass(frozen=True)
