@@ -164,6 +164,8 @@ def test_every_system_runs(parts: Path, tmp_path: Path, system: str) -> None:
         "c": [0.1],
     }
     grid = {k: v for k, v in short.items() if k in SYSTEMS[system].grid}
+    if system == "laporte_timing":
+        grid["alpha_ratio"] = [0.1]
     if system in ("fsm_s1", "fsm_ai"):
         grid.pop("importance")
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), (system,), folds=(2,), grids={system: grid})

@@ -67,6 +67,7 @@ def laporte_path(
     *,
     published: bool = False,
     penalty: Penalty | None = None,
+    tol: float = TOL,
 ) -> list[Point]:
     """Solutions for decreasing strengths, each from beta = 1 as Algorithm 2 has it, the first round warm-started.
 
@@ -77,7 +78,7 @@ def laporte_path(
     penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight)
     top = float(np.abs(objective.gradient_at_zero).max())
     start = top if penalty.kkt_is_vacuous_at_zero else path_start(objective, penalty)
-    stop = Stop(tol=TOL, max_iter=MAX_ROUNDS if name != "l1" else 100_000, scale=top)
+    stop = Stop(tol=tol, max_iter=MAX_ROUNDS if name != "l1" else 100_000, scale=top)
     points = []
     for ratio in sorted(alpha_ratios, reverse=True):
         began = time.perf_counter()

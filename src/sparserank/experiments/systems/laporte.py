@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sparserank.experiments.systems.base import Candidate, Fold, Grid
-from sparserank.laporte2014 import laporte2014_penalty, laporte_path
+from sparserank.laporte2014 import PENALTIES, laporte2014_penalty, laporte_path
 
 
 def laporte(penalty: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
@@ -39,3 +39,19 @@ def sensitivity(penalty: str, parameter: str) -> Callable[[Fold, Grid], Iterator
                 yield Candidate({parameter: value, "alpha_ratio": point.alpha_ratio}, point.w, point.time_s, info)
 
     return candidates
+
+
+def laporte_timing(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """Each penalty at one strength, by the published algorithms and by ours, to the same tolerance."""
+    (ratio,), (tol,) = grid["alpha_ratio"], grid["tol"]
+    for penalty in PENALTIES:
+        for published in (False, True):
+            (point,) = laporte_path(fold.objective, penalty, [ratio], published=published, tol=tol)
+            info = {
+                "alpha": point.alpha,
+                "kkt_violation": point.kkt_violation,
+                "loss": point.loss,
+                "status": point.status,
+            }
+            params = {"penalty": penalty, "published": published, "alpha_ratio": ratio}
+            yield Candidate(params, point.w, point.time_s, info)
