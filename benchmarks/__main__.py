@@ -10,7 +10,7 @@ import time
 from benchmarks.environment import Neighbours, describe
 from benchmarks.report import Verdict, verdict_table
 
-CASES = ("one_fit", "path", "fused_pass", "scaling", "memory", "reading")
+CASES = ("one_fit", "path", "fused_pass", "scaling", "memory", "reading", "greedy", "fsm_convergence")
 
 
 def main() -> int:

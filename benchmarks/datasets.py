@@ -1,4 +1,4 @@
-"""The data of every case: fixed generators, fixed seeds.
+"""The data of every case: fixed generators, fixed seeds; at the end, the published sets.
 
 Features come in groups that share a latent factor, as BM25 on title, body and anchor do; they are skewed, and scaled to
 [0, 1] within each query as LETOR is. Grades follow a linear score of half of the features plus noise that outweighs it, so
@@ -7,10 +7,16 @@ that no model separates them: held-out NDCG@10 comes out near 0.3 (0.35 is publi
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from sparserank import RankingDataset
 
 GROUP = 4  # features that share one factor
 SHARED = 0.9  # correlation of a feature with its factor, before skewing
@@ -18,6 +24,7 @@ SKEW = 0.5  # exp(SKEW * normal): most documents score low, few high
 USEFUL = 0.5  # share of the features that have a weight
 NOISE = 1.2  # standard deviation of the label noise relative to the clean score
 MSLR_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)
+PUBLISHED = {"MQ2008": ("mq2008", 46), "OHSUMED": ("ohsumed/querylevelnorm", 45)}  # folder, number of features
 
 
 @dataclass(frozen=True)
@@ -96,3 +103,21 @@ def _features(
         at += n
     score = X @ coef.astype(dtype)
     return X, score + NOISE * score.std() * rng.standard_normal(len(score))
+
+
+def published_absent() -> str | None:
+    """The reason for which a case that reads the published sets declines, or None."""
+    root = os.environ.get("SPARSERANK_DATA")
+    if not root:
+        return "needs MQ2008 and OHSUMED: set SPARSERANK_DATA (see CONTRIBUTING.md)"
+    missing = [name for name, (folder, _) in PUBLISHED.items() if not (Path(root) / folder).is_dir()]
+    return f"{root} has no {', '.join(missing)} (see CONTRIBUTING.md)" if missing else None
+
+
+def published_train(name: str) -> RankingDataset:
+    """Training part of fold 1: S1, S2, S3."""
+    from sparserank import read_letor
+
+    folder, n_features = PUBLISHED[name]
+    place = Path(os.environ["SPARSERANK_DATA"]) / folder
+    return read_letor([place / f"S{i}.txt.gz" for i in (1, 2, 3)], n_features=n_features)

@@ -18,6 +18,7 @@ class Verdict:
     target: float
     at_least: bool = True  # False: the figure must not exceed the target
     bound: str = ""  # '>= ' when the competitor was stopped before it was done
+    unit: str = "x"  # '' for figures that are no ratios
 
     @property
     def met(self) -> bool:
@@ -25,8 +26,8 @@ class Verdict:
 
     def row(self) -> list[str]:
         sign = ">=" if self.at_least else "<="
-        measured = f"{self.bound}{figure(self.measured)}x"
-        return [self.case, self.claim, measured, f"{sign} {self.target:g}x", "met" if self.met else "MISSED"]
+        measured = f"{self.bound}{figure(self.measured)}{self.unit}"
+        return [self.case, self.claim, measured, f"{sign} {self.target:g}{self.unit}", "met" if self.met else "MISSED"]
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:

@@ -240,6 +240,7 @@ def test_the_smoothed_objective_of_algorithm_2_never_increases(
     objective: PairwiseObjective, name: str, published: bool
 ) -> None:
     scale = float(np.abs(objective.gradient_at_zero).max())
+    gain = 0.0
     for alpha in (0.1, 0.02, 0.004):
         penalty, stop = laporte2014_penalty(name).with_alpha(alpha), Stop(1e-6, 60, scale)
         l1 = solve(ProxNewton(), objective, L1(alpha), stop=stop).w  # where beta = 1 ends; w = 0 may be stationary
@@ -248,13 +249,14 @@ def test_the_smoothed_objective_of_algorithm_2_never_increases(
         assert all(b <= a + 1e-9 for a, b in itertools.pairwise(values))
         assert solution.status is Status.STATIONARY
         assert solution.w.any()
-        assert name == "mcp" or values[-1] < values[0] - 1e-4
+        gain = max(gain, values[0] - values[-1])
+    assert gain > 1e-3 or name == "mcp"  # which is practically l1, where the first round ends
 
 
 def test_the_unsmoothed_lp_objective_does_increase(objective: PairwiseObjective) -> None:
     """The wrong variant: what descends is the smoothed objective only."""
     scale, alpha = float(np.abs(objective.gradient_at_zero).max()), 0.03215
-    smoothed, plain = laporte2014_penalty("l0.5").with_alpha(alpha), Lp(alpha, p=0.5)
+    smoothed, plain = Lp(alpha, p=0.5, eps=1e-3).smoothed(), Lp(alpha, p=0.5)
     runs = [solve(Reweighted(), objective, smoothed, stop=Stop(1e-9, n, scale), warn=False) for n in range(1, 8)]
     assert max(np.diff([s.value for s in runs])) < 0
     assert max(np.diff([s.loss + plain.value(s.w) for s in runs])) > 1e-7

@@ -185,6 +185,20 @@ def test_the_exact_solution_is_certified_by_explicit_pairs_and_below_frank_wolfe
         np.testing.assert_allclose(penalised.w, exact.w, atol=1e-5 * radius)
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-6])
+def test_the_exact_solution_survives_features_that_are_almost_copies(noise: float) -> None:
+    """The norm of the penalised optimum then jumps as its strength falls."""
+    for seed in range(5):
+        data = unit_problem(seed)
+        copy = data.X[:, 0] + noise * np.random.default_rng(0).standard_normal(data.n_docs)
+        X = np.column_stack([data.X, copy, 3 * data.X[:, 2], data.X[:, 0] - data.X[:, 2]])
+        copied = RankingDataset(X, data.relevance, data.qid)
+        for radius in (0.1, 1.0, 4.0):
+            exact = solve_ball(_objective(copied), radius)
+            assert np.abs(exact.w).sum() <= radius * (1 + 1e-14)
+            assert _explicit_gap(copied, exact.w, radius) <= 1e-8
+
+
 def test_beyond_the_unconstrained_minimum_the_radius_does_not_matter() -> None:
     data = unit_problem(0)
     objective = _objective(data)

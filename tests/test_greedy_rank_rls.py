@@ -13,7 +13,7 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.rls import GreedyStep, greedy_search
-from sparserank.rls.backfitting import candidate_errors
+from sparserank.rls._backfitting_kernels import candidate_errors
 from sparserank.rls.centring import centre
 from sparserank.rls.gram_search import floating_search, gram_greedy_search
 from tests.oracles import rank_rls as oracle

@@ -53,7 +53,7 @@ published.csv and as published.html with pictures. A data set that is absent is 
 
   sparserank experiment published $SPARSERANK_DATA --out results
 
-  sparserank experiment published ~/letor --out results --markdown docs/reproduction.md
+  sparserank experiment published ~/letor --out results --markdown report.md --preface words.md
 """
 
 LETOR_HELP = """Compare all systems on LETOR folders: five folds, grids, choice on validation, tests.
@@ -96,6 +96,9 @@ def published(
         Path | None,
         typer.Option("--markdown", help="Also write a Markdown document; pictures go to a folder beside it."),
     ] = None,
+    preface: Annotated[
+        Path | None, typer.Option("--preface", help="Markdown file to put before the tables of --markdown.")
+    ] = None,
     threads: opt.Threads = None,
 ) -> None:
     from sparserank.errors import DataError
@@ -104,6 +107,11 @@ def published(
     from sparserank.experiments.report import published_rows, published_sections
     from sparserank.experiments.systems import SYSTEMS
 
+    opt.require(preface is None or markdown is not None, "--preface", "needs --markdown.")
+    try:
+        words = "" if preface is None else preface.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{preface}: cannot be read ({error}).") from error
     if not data.is_dir():
         raise DataError(f"{data}: no such folder; expected one that holds MQ2008, OHSUMED, ... in LETOR layout.")
     found = find_published(data)
@@ -117,7 +125,7 @@ def published(
     def more(results: Any, pictures: bool) -> tuple[list[Section], dict[str, list[dict[str, Any]]]]:
         return published_sections(results, pictures=pictures), {"published": published_rows(results)}
 
-    _execute(chosen, out, threads, name="published", more=more, absent=absent, markdown=markdown)
+    _execute(chosen, out, threads, name="published", more=more, absent=absent, markdown=markdown, preface=words)
 
 
 @app.command("systems")
@@ -184,6 +192,7 @@ def _execute(
     more: More | None = None,
     absent: dict[str, str] | None = None,
     markdown: Path | None = None,
+    preface: str = "",
 ) -> None:
     """Run what is missing, print the tables, write them as CSV and as one page."""
     import importlib.util
@@ -239,7 +248,7 @@ def _execute(
         for s in sections:
             for p in s.pictures:
                 write_text(folder / f"{p.name}.svg", p.svg)
-        written.append(write_text(markdown, to_markdown(title, intro, sections, folder.name)))
+        written.append(write_text(markdown, to_markdown(title, intro, sections, folder.name, preface)))
     print(
         f"{len(experiment.units)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written))
     )

@@ -61,9 +61,9 @@ def _html_table(t: Table) -> str:
     return f"<h3>{escape(t.title)}</h3>{note}{table}"
 
 
-def to_markdown(title: str, intro: str, sections: Sequence[Section], pictures: str) -> str:
-    """Markdown with pictures referred to as files in the folder `pictures`."""
-    parts = [f"# {title}", "", intro, ""]
+def to_markdown(title: str, intro: str, sections: Sequence[Section], pictures: str, preface: str = "") -> str:
+    """Markdown with pictures referred to as files in the folder `pictures`; `preface` stands before the tables."""
+    parts = [f"# {title}", "", intro, "", *([preface.strip(), ""] if preface else [])]
     for s in sections:
         parts += [f"## {s.title}", ""]
         if s.text:
