@@ -255,9 +255,9 @@ def test_in_a_single_query_documents_are_left_out(search: str) -> None:
         ({"search": "backward"}, "search must be one of forward, floating, backfitting"),
         ({"lam": 0.0}, "lam must be finite and > 0"),
         ({"lam": float("inf")}, "lam must be finite and > 0"),
-        ({"n_features_to_select": 0}, "n_features_to_select must be >= 1"),
-        ({"n_candidates": 0}, "n_candidates must be >= 1"),
-        ({"max_features": -1}, "max_features must be >= 1"),
+        ({"n_features_to_select": 0}, "n_features_to_select must be an integer >= 1"),
+        ({"n_candidates": 0}, "n_candidates must be an integer >= 1"),
+        ({"max_features": -1}, "max_features must be an integer >= 1"),
         ({"size_penalty": float("nan")}, "size_penalty must be >= 0"),
     ],
 )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.path import path_start
 from sparserank.penalties import L1, Log, Lp, Mcp, Penalty
-from sparserank.solvers import Fista, ProxNewton, Reweighted, Stop, solve
+from sparserank.solvers import Fista, ProxNewton, Reweighted, Solution, Stop, solve
 from sparserank.solvers.loop import Solver
 
 PENALTIES: dict[str, Penalty] = {
@@ -27,7 +26,7 @@ MAX_ROUNDS = 200
 
 @dataclass(frozen=True)
 class Point:
-    """One strength of a path; alpha_ratio relates it to where the penalty's path starts."""
+    """One strength of a path; alpha_ratio relates it to alpha_max of l1."""
 
     alpha: float
     alpha_ratio: float
@@ -60,6 +59,22 @@ def laporte2014_solver(name: str, *, published: bool = False) -> Solver:
     return Reweighted(inner=Fista, inner_options={"step": "published"}) if published else Reweighted()
 
 
+def laporte2014_solve(
+    objective: PairwiseObjective, name: str, penalty: Penalty, stop: Stop, *, published: bool = False
+) -> Solution:
+    """Algorithm 1 from w = 0, or Algorithm 2 from its first round.
+
+    The first round of Algorithm 2 (beta = 1: plain l1) is solved before the shared loop looks at the certificate: for large
+    alpha w = 0 is stationary already, and the published algorithm passes by it.
+    """
+    solver = laporte2014_solver(name, published=published)
+    if name == "l1":
+        return solve(solver, objective, penalty, stop=stop, warn=False)
+    l1_stop = replace(stop, max_iter=100_000)
+    first = solve(laporte2014_solver("l1", published=published), objective, L1(penalty.alpha), stop=l1_stop, warn=False)
+    return solve(solver, objective, penalty, first.w, stop, warn=False)
+
+
 def laporte_path(
     objective: PairwiseObjective,
     name: str,
@@ -69,23 +84,20 @@ def laporte_path(
     penalty: Penalty | None = None,
     tol: float = TOL,
 ) -> list[Point]:
-    """Solutions for decreasing strengths, each from beta = 1 as Algorithm 2 has it, the first round warm-started.
+    """Solutions for decreasing strengths, each from beta = 1 as Algorithm 2 has it.
 
-    Ratios are relative to alpha_max of l1, of the log penalty, or, for lp (whose smoothed slope at 0 is finite), to the
-    strength from which the reweighted l1 of slope g'(0) is zero; 1 / (alpha n_pairs) is the paper's C for l1, log and lp.
+    Ratios are relative to alpha_max of l1, from which the first round is zero; 1 / (alpha n_pairs) is the paper's C for l1, log
+    and lp.
     """
     penalty = penalty or laporte2014_penalty(name)
     penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight)
     top = float(np.abs(objective.gradient_at_zero).max())
-    start = top if penalty.kkt_is_vacuous_at_zero else path_start(objective, penalty)
     stop = Stop(tol=tol, max_iter=MAX_ROUNDS if name != "l1" else 100_000, scale=top)
     points = []
     for ratio in sorted(alpha_ratios, reverse=True):
         began = time.perf_counter()
-        alpha = start * float(ratio)
-        s = solve(
-            laporte2014_solver(name, published=published), objective, penalty.with_alpha(alpha), stop=stop, warn=False
-        )
+        alpha = top * float(ratio)
+        s = laporte2014_solve(objective, name, penalty.with_alpha(alpha), stop, published=published)
         points.append(
             Point(alpha, float(ratio), s.w, s.loss, s.kkt_violation, s.status.value, time.perf_counter() - began)
         )

@@ -214,13 +214,14 @@ class PairwiseObjective:
         return self._useful[::step]
 
     @property
-    def query_in_use(self) -> np.ndarray:
-        """(n_queries,) bool: queries that have pairs of positive weight."""
-        return (self._scale > 0) & (self._n_levels > 1)
+    def query_scale(self) -> np.ndarray:
+        """(n_queries,) weight v_p of each pair of a query (before grade-pair weights); 0 for queries without pairs."""
+        return np.where(self._n_levels > 1, self._scale, 0.0)
 
     @cached_property
     def _useful(self) -> np.ndarray:
-        return np.flatnonzero(self.query_in_use)
+        """Queries that have pairs of positive weight."""
+        return np.flatnonzero(self.query_scale > 0)
 
     @cached_property
     def pair_norms(self) -> np.ndarray:

@@ -182,7 +182,7 @@ def penalty_timing_table(results: Results, dataset: str) -> Table:
         f"{dataset}, computing time of the penalties",
         ["penalty", "published s", "ours s", "ratio", "losses differ by", "features, published", "features, ours"],
         lines,
-        "One strength (0.03 of where the path starts), KKT 1e-4 alpha_max, one thread, means over folds. Published: Algorithms 1 "
+        "One strength (0.03 alpha_max), KKT 1e-4 alpha_max, one thread, means over folds. Published: Algorithms 1 "
         "and 2 with FISTA and the paper's Lipschitz constant; ours: the same problems with proximal Newton inside.",
     )
 

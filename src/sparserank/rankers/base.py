@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import warnings
 from typing import Any, Self
@@ -121,6 +122,17 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+def require_count(owner: str, name: str, value: Any) -> None:
+    """Raise DataError unless `value` is an integer >= 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise DataError(f"{owner}: {name} must be an integer >= 1; got {value!r}.")
+
+
+def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
+    """The queries of positive weight: what feature measures are taken from, which know no other weights."""
+    return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
 
 
 def _query_ids(qid: Any, group: Any, n_docs: int) -> np.ndarray | None:

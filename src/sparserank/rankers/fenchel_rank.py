@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, require_count
 from sparserank.solvers.frank_wolfe import STEPS, frank_wolfe, solve_ball
 
 SOLVERS = ("frank_wolfe", "exact")
@@ -76,8 +76,9 @@ class FenchelRank(LinearRanker):
             raise DataError(f"{name}: step must be one of {', '.join(STEPS)}; got {self.step!r}.")
         if not (np.isfinite(self.radius) and self.radius > 0):
             raise DataError(f"{name}: radius must be finite and > 0; got {self.radius}.")
-        if not (self.epsilon >= 0 and self.max_iter >= 1):
-            raise DataError(f"{name}: epsilon must be >= 0 and max_iter >= 1; got {self.epsilon} and {self.max_iter}.")
+        require_count(name, "max_iter", self.max_iter)
+        if not self.epsilon >= 0:
+            raise DataError(f"{name}: epsilon must be >= 0; got {self.epsilon}.")
         data = self._fit_dataset(X, y, qid, group)
         objective = PairwiseObjective(
             data.X, data.relevance, data.query_ptr,
@@ -96,8 +97,11 @@ class FenchelRank(LinearRanker):
             "feature": result.features, "sign": result.signs, "mu": result.steps, "gap": result.gaps, "loss": result.losses,
         }  # fmt: skip
         if self.status_ != "optimal":
+            remedy = "raise max_iter or take solver='exact'."
+            if self.solver == "exact":
+                remedy = "scale the features, or take a smaller radius: here the problem is ill-conditioned."
             warnings.warn(
-                f"{name}: gap {result.gap:.3g} > {goal:.3g} after {result.n_iter} iterations; raise max_iter or take solver='exact'.",
+                f"{name}: gap {result.gap:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
                 ConvergenceWarning,
                 stacklevel=2,
             )

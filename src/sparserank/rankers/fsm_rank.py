@@ -10,7 +10,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, require_count, used_queries
 from sparserank.selection.measures import feature_importance, feature_similarity, nearest_positive_semidefinite
 from sparserank.solvers.accelerated_gradient import FsmProblem, accelerated_gradient
 
@@ -40,7 +40,9 @@ class FSMRank(LinearRanker):
         DataError             no preferred pair, parameters out of range
     Notes
         The paper states no ablation defaults: Table III's are lambda1=0 with importance='ones', and lambda2=0 with
-        similarity='identity'. Features are expected in [0, 1]; L may exceed Theorem 1's bound otherwise.
+        similarity='identity'. Features are expected in [0, 1]; L may exceed Theorem 1's bound otherwise. Features that vary
+        between queries only are never used: no ranking depends on them, though w^T A w would. Measures are taken over the
+        queries of positive query_weight, unweighted.
     Source
         Lai et al. (2013), equation (2), Algorithm 1; departures in docs/theory.md.
     """
@@ -87,15 +89,17 @@ class FSMRank(LinearRanker):
             raise DataError(f"{name}: form must be one of {', '.join(FORMS)}; got {self.form!r}.")
         if not (np.isfinite(self.lambda1) and np.isfinite(self.lambda2) and self.lambda1 >= 0 and self.lambda2 >= 0):
             raise DataError(f"{name}: lambda1 and lambda2 must be finite and >= 0; got {self.lambda1}, {self.lambda2}.")
-        if not (self.max_iter >= 1 and self.tol >= 0):
-            raise DataError(f"{name}: max_iter must be >= 1 and tol >= 0; got {self.max_iter} and {self.tol}.")
+        require_count(name, "max_iter", self.max_iter)
+        if not self.tol >= 0:
+            raise DataError(f"{name}: tol must be >= 0; got {self.tol}.")
         data = self._fit_dataset(X, y, qid, group)
+        weight = self._weight_per_query(data, query_weight)
         objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr,
-            query_weight=self._weight_per_query(data, query_weight), n_threads=self.n_threads,
-        )  # fmt: skip
-        self.importance_ = self._importance(data)
-        self.similarity_ = self._similarity(data)
+            data.X, data.relevance, data.query_ptr, query_weight=weight, n_threads=self.n_threads
+        )
+        measured = used_queries(data, weight)
+        self.importance_ = self._importance(measured)
+        self.similarity_ = self._similarity(measured)
         if self.form == "quadratic" and self.lambda1 > 0:
             smallest = float(np.linalg.eigvalsh(self.similarity_)[0])
             if smallest < -1e-10:

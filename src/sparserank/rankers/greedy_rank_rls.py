@@ -10,9 +10,16 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, require_count
 from sparserank.rls.backfitting import backfitting_search
-from sparserank.rls.centring import CentredData, centre, centre_rows, refuse_without_preference, row_scale
+from sparserank.rls.centring import (
+    CentredData,
+    centre,
+    centre_rows,
+    held_out_blocks,
+    refuse_without_preference,
+    row_scale,
+)
 from sparserank.rls.gram_search import floating_search, gram_greedy_search
 from sparserank.rls.greedy import Candidates, GreedyStep, greedy_search
 
@@ -118,10 +125,8 @@ class GreedyRankRLS(LinearRanker):
                 f"search={self.search!r} needs {dense_bytes / (1 << 30):.0f} GiB of dense copies for {data.n_docs} documents "
                 f"x {data.n_features} features; use search='backfitting'."
             )
-        centred = centre(data, query_weight)
-        refuse_without_preference(centred.y)
-        if data.n_queries == 1:  # nothing would be left to fit on: leave documents out
-            centred = replace(centred, query_ptr=np.arange(data.n_docs + 1))
+        refuse_without_preference(data, query_weight)
+        centred = replace(centre(data, query_weight), query_ptr=held_out_blocks(data))
         empty = float(centred.y @ centred.y)
         if self.search == "floating":
             return floating_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
@@ -144,8 +149,8 @@ class GreedyRankRLS(LinearRanker):
             raise DataError(f"{name}: lam must be finite and > 0; got {self.lam}.")
         for parameter in ("n_features_to_select", "n_candidates", "max_features"):
             value = getattr(self, parameter)
-            if value is not None and not value >= 1:
-                raise DataError(f"{name}: {parameter} must be >= 1; got {value}.")
+            if value is not None:
+                require_count(name, parameter, value)
         if not self.size_penalty >= 0:
             raise DataError(f"{name}: size_penalty must be >= 0; got {self.size_penalty}.")
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.laporte2014 import MAX_ROUNDS, laporte2014_penalty, laporte2014_solver
+from sparserank.laporte2014 import MAX_ROUNDS, laporte2014_penalty, laporte2014_solve
 from sparserank.objective import PairwiseObjective
 from sparserank.rankers.base import LinearRanker
-from sparserank.solvers import Stop, solve
+from sparserank.solvers import Stop
 
 
 class Laporte2014(LinearRanker):
@@ -31,7 +31,7 @@ class Laporte2014(LinearRanker):
     Attributes
         coef_ (n_features,), alpha_, C_sum_, C_mean_, r_ (the l1 norm of coef_: the radius at which FenchelRank has the same
         problem, for l1), objective_ (mean scale), loss_, kkt_violation_, status_, n_iter_,
-        history_: objective after each round (Algorithm 2), from the second on never increasing
+        history_: objective after the first round (beta = 1) and after each further one, never increasing from there
     Raises
         DataError  no preferred pair, parameters out of range
     Source
@@ -41,7 +41,7 @@ class Laporte2014(LinearRanker):
     def __init__(
         self,
         penalty: str = "log",
-        C_sum: float = 1e-3,
+        C_sum: float = 1.0,
         published: bool = False,
         tol: float = 1e-6,
         max_iter: int | None = None,
@@ -74,7 +74,7 @@ class Laporte2014(LinearRanker):
             raise DataError(f"{name}: C_sum must be finite and > 0; got {self.C_sum}.")
         if not (self.tol > 0 and (self.max_iter is None or self.max_iter >= 1)):
             raise DataError(f"{name}: tol must be positive and max_iter >= 1; got {self.tol} and {self.max_iter}.")
-        penalty, solver = laporte2014_penalty(self.penalty), laporte2014_solver(self.penalty, published=self.published)
+        penalty = laporte2014_penalty(self.penalty)
         data = self._fit_dataset(X, y, qid, group)
         objective = PairwiseObjective(
             data.X, data.relevance, data.query_ptr,
@@ -84,12 +84,13 @@ class Laporte2014(LinearRanker):
         most = self.max_iter or (100_000 if self.penalty == "l1" else MAX_ROUNDS)
         scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
         stop = Stop(tol=self.tol, max_iter=most, scale=scale)
-        s = solve(solver, objective, penalty.with_alpha(self.alpha_), stop=stop, warn=False)
+        penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight).with_alpha(self.alpha_)
+        s = laporte2014_solve(objective, self.penalty, penalty, stop, published=self.published)
         self.coef_ = s.w.astype(data.X.dtype, copy=False)
         self.C_sum_, self.C_mean_, self.r_ = self.C_sum, 1.0 / self.alpha_, float(np.abs(s.w).sum())
         self.objective_, self.loss_, self.kkt_violation_ = s.value, s.loss, s.kkt_violation
         self.n_iter_, self.status_ = s.n_iter, s.status.value
-        self.history_ = np.array([value for _, value, _ in s.history[1:]])
+        self.history_ = np.array([value for _, value, _ in s.history])
         if self.status_ == "not converged":
             warnings.warn(
                 f"{name}: kkt_violation {s.kkt_violation:.3g} > {stop.threshold:.3g} after {s.n_iter} iterations; "

@@ -10,7 +10,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses._importance_kernels import weighted_huber
 from sparserank.objective import PairwiseObjective
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, require_count
 from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.truncated_gradient import truncated_gradient
 
@@ -63,10 +63,10 @@ class TGRank(LinearRanker):
     ) -> Self:
         """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
         name = type(self).__name__
-        if not (np.isfinite(self.alpha) and self.alpha > 0 and self.step > 0):
+        if not (np.isfinite(self.alpha) and self.alpha > 0 and np.isfinite(self.step) and self.step > 0):
             raise DataError(f"{name}: alpha and step must be finite and > 0; got {self.alpha} and {self.step}.")
-        if not (self.window >= 1 and self.max_iter >= 1):
-            raise DataError(f"{name}: window and max_iter must be >= 1; got {self.window} and {self.max_iter}.")
+        require_count(name, "window", self.window)
+        require_count(name, "max_iter", self.max_iter)
         data = self._fit_dataset(X, y, qid, group)
         objective = PairwiseObjective(
             data.X, data.relevance, data.query_ptr,
@@ -117,7 +117,7 @@ class RSRank(TGRank):
                 for lo, hi in zip(data.query_ptr[:-1], data.query_ptr[1:], strict=True)
             ]
         )
-        scale = np.where((ideal > 0) & objective.query_in_use, 1.0 / np.maximum(ideal, 1e-300), 0.0)
+        scale = np.where(ideal > 0, objective.query_scale / np.maximum(ideal, 1e-300), 0.0)
         g = np.empty(data.n_docs)
 
         def gradient(w: np.ndarray) -> np.ndarray:

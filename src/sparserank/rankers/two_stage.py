@@ -10,7 +10,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.path import refit_on_support
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, require_count, used_queries
 from sparserank.rankers.fsm_rank import FSMRank
 from sparserank.selection.filters import gas_order
 from sparserank.selection.measures import feature_importance, feature_similarity, single_feature_metric
@@ -18,6 +18,8 @@ from sparserank.selection.measures import feature_importance, feature_similarity
 
 class TwoStageRanker(LinearRanker):
     """Base: RankSVM (squared hinge + ridge) on the first n_features_to_select features of an order.
+
+    The filter sees the queries of positive query_weight, unweighted; RankSVM sees the weights.
 
     Attributes
         coef_ (n_features,), selected_ (k,) in the filter's order, objective_, kkt_violation_, status_, n_iter_
@@ -41,19 +43,20 @@ class TwoStageRanker(LinearRanker):
     ) -> Self:
         """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
         name = type(self).__name__
-        if not self.n_features_to_select >= 1:
-            raise DataError(f"{name}: n_features_to_select must be >= 1; got {self.n_features_to_select}.")
+        require_count(name, "n_features_to_select", self.n_features_to_select)
         if not (np.isfinite(self.alpha) and self.alpha > 0):
             raise DataError(f"{name}: alpha must be finite and > 0; got {self.alpha}.")
         data = self._fit_dataset(X, y, qid, group)
+        weight = self._weight_per_query(data, query_weight)
         objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr,
-            query_weight=self._weight_per_query(data, query_weight), n_threads=self.n_threads,
-        )  # fmt: skip
-        order = self.feature_order(data)
+            data.X, data.relevance, data.query_ptr, query_weight=weight, n_threads=self.n_threads
+        )
+        if not objective.varying.any():
+            raise DataError(f"{name}: no feature varies within a query, so there is nothing to select.")
+        order = self.feature_order(used_queries(data, weight))
         order = order[objective.varying[order]]
         if len(order) == 0:
-            raise DataError(f"{name}: no feature varies within a query, so there is nothing to select.")
+            raise DataError(f"{name}: the first stage keeps no feature; give it smaller strengths.")
         self.selected_ = order[: self.n_features_to_select]
         solution = refit_on_support(objective, self.selected_, self.alpha)
         self.coef_ = solution.w.astype(data.X.dtype, copy=False)

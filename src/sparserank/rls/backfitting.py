@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.rls._backfitting_kernels import candidate_errors
-from sparserank.rls.centring import centre_rows, refuse_without_preference, row_scale, varying_features
-from sparserank.rls.greedy import Candidates, GreedyStep
+from sparserank.rls.centring import centre_rows, held_out_blocks, refuse_without_preference, row_scale, varying_features
+from sparserank.rls.greedy import Candidates, GreedyStep, best_candidate
 from sparserank.rls.leave_query_out import without_query
 
 
@@ -28,21 +28,24 @@ def backfitting_search(
 
     A candidate's score is the leave-query-out error after fitting its coefficient alone (ridge, lam) to the current
     residual: O(its non-zeros). The best is added and all selected coefficients are refitted. The error kept with
-    each step is the exact leave-query-out error of the refitted model.
+    each step is the exact leave-query-out error of the refitted model. With a single query, documents are left out.
 
     Memory
         The non-zeros twice, plus n_docs times k.
     Source
         Pahikkala et al. (2010), Section 5, name back-fitting without defining it; this definition is ours.
     """
+    refuse_without_preference(data, query_weight)
     scale = row_scale(data, query_weight)
-    ptr = data.query_ptr
-    y = centre_rows(data.relevance.astype(np.float64), ptr) * scale
-    refuse_without_preference(y)
+    y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale
     X = sp.csc_matrix(data.X, dtype=np.float64)
     X.sort_indices()
-    lengths = np.diff(ptr).astype(np.float64)
-    query_of = np.repeat(np.arange(data.n_queries), np.diff(ptr))
+    ptr = held_out_blocks(data)
+    lengths = np.diff(data.query_ptr).astype(np.float64)
+    if data.n_queries == 1:  # documents are left out: blocks of one row, which must not be centred again
+        X = sp.csc_matrix(centre_rows(X.toarray(), data.query_ptr))
+        lengths = np.full(data.n_docs, np.inf)
+    query_of = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
     weight = scale[ptr[:-1]] ** 2
     remaining = np.flatnonzero(varying_features(data, query_weight))
     k = min(k, len(remaining))
@@ -51,13 +54,14 @@ def backfitting_search(
     residual = y
     steps: list[GreedyStep] = []
     while len(selected) < k:
-        allowed = remaining if candidates is None else candidates(remaining)
-        change = np.empty(len(allowed))
+        allowed = remaining if candidates is None else np.sort(candidates(remaining))
         with np.errstate(divide="ignore", invalid="ignore"):
             r = np.where(scale > 0, residual / scale, 0.0)
-        candidate_errors(X.data, X.indices, X.indptr, allowed, query_of, lengths, weight, r, lam, change)
-        b = int(allowed[np.argmin(change)])
-        chosen[:, len(selected)] = centre_rows(X[:, [b]].toarray().ravel(), ptr) * scale
+        errors = np.empty(len(allowed))
+        candidate_errors(X.data, X.indices, X.indptr, allowed, query_of, lengths, weight, r, lam, errors)
+        errors += float(residual @ residual)
+        b = int(allowed[best_candidate(errors, np.arange(len(allowed)), None)])
+        chosen[:, len(selected)] = centre_rows(X[:, [b]].toarray().ravel(), data.query_ptr) * scale
         selected.append(b)
         remaining = remaining[remaining != b]
         S = chosen[:, : len(selected)]

@@ -49,6 +49,11 @@ def centre_rows(values: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     return values - np.repeat(means, lengths, axis=0)
 
 
+def held_out_blocks(data: RankingDataset) -> np.ndarray:
+    """Row offsets of what is left out together: the queries, or single documents when there is only one query."""
+    return data.query_ptr if data.n_queries > 1 else np.arange(data.n_docs + 1)
+
+
 def row_scale(data: RankingDataset, query_weight: np.ndarray | None) -> np.ndarray:
     """(n_docs,) square root of the weight of each row's query."""
     if query_weight is None:
@@ -66,10 +71,12 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
     return ~data.constant_features()
 
 
-def refuse_without_preference(y: np.ndarray) -> None:
-    """y (n_docs,) centred relevance: all 0 means that nothing can be learnt."""
-    if not np.any(y):
+def refuse_without_preference(data: RankingDataset, query_weight: np.ndarray | None) -> None:
+    """Raise DataError when no query of positive weight has two different grades."""
+    starts = data.query_ptr[:-1]
+    graded = np.maximum.reduceat(data.relevance, starts) > np.minimum.reduceat(data.relevance, starts)
+    if not (graded if query_weight is None else graded & (np.asarray(query_weight) > 0)).any():
         raise DataError(
-            f"no preferred pair (n_samples={len(y)}): within every query all documents have the same relevance; "
+            f"no preferred pair (n_samples={data.n_docs}): within every query all documents have the same relevance; "
             "learning to rank needs at least one query with two different grades."
         )

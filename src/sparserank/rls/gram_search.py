@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sparserank.rls.centring import CentredData
-from sparserank.rls.greedy import Candidates, GreedyStep
+from sparserank.rls.greedy import Candidates, GreedyStep, best_candidate
 
 
 class GramSearch:
@@ -129,7 +129,7 @@ def floating_search(
 
     After each addition the feature whose removal leaves the smallest leave-query-out error is dropped (never the one
     that was just added) as long as that error is below the best seen at that size. The best model of each size 1..k is
-    returned; its error is never above greedy's at the first size where they differ.
+    returned; up to the size at which the first feature is dropped it is greedy's or better, beyond it can be worse.
 
     Source
         Pudil, Novovicova and Kittler (1994), doi:10.1016/0167-8655(94)90127-9, which Pahikkala et al. (2010), Section 5, propose.
@@ -160,6 +160,4 @@ def floating_search(
 
 def _add_best(search: GramSearch, candidates: Candidates | None) -> None:
     errors = search.errors_with()
-    remaining = np.flatnonzero(np.isfinite(errors))
-    allowed = remaining if candidates is None else candidates(remaining)
-    search.add(int(allowed[np.argmin(errors[allowed])]))
+    search.add(best_candidate(errors, np.flatnonzero(np.isfinite(errors)), candidates))

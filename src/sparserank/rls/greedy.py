@@ -12,6 +12,14 @@ from sparserank.rls import _greedy_kernels as kernels
 from sparserank.rls.centring import CentredData
 
 Candidates = Callable[[np.ndarray], np.ndarray]  # the features that may be added now, of those that remain
+TIE = 1e-12  # errors this close, relative to the current one, are equal
+
+
+def best_candidate(errors: np.ndarray, remaining: np.ndarray, candidates: Candidates | None) -> int:
+    """The position in `errors` with the smallest error among the allowed ones; ties go to the smaller index."""
+    allowed = remaining if candidates is None else np.sort(candidates(remaining))
+    least = float(errors[allowed].min())
+    return int(allowed[np.argmax(errors[allowed] <= least + TIE * abs(least))])
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,7 @@ def greedy_search(
         CU, aU, pU, UU = per_query
         step = d + (aU - d * CU) / (CU - 1.0 / c)
         errors = float(p @ p) + (step * (step * UU - 2.0 * pU)).sum(axis=0)
-        allowed = remaining if candidates is None else candidates(remaining)
-        b = int(allowed[np.argmin(errors[allowed])])
+        b = best_candidate(errors, remaining, candidates)
 
         def product(first: int, last: int, b: int = b) -> np.ndarray:
             out = np.zeros(len(columns))
@@ -93,7 +100,7 @@ def greedy_search(
         selected.append(b)
         remaining = remaining[remaining != b]
         coef = np.zeros(len(data.varying))
-        coef[columns[selected]] = X[:, selected].T @ a
+        coef[columns[selected]] = (a @ X)[selected]
         steps.append(GreedyStep(tuple(int(j) for j in columns[selected]), coef, float(p @ p)))
         if progress is not None:
             progress(len(selected), min(k, len(columns)))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.rls.centring import centre_rows, refuse_without_preference, row_scale, varying_features
+from sparserank.rls.centring import centre_rows, held_out_blocks, refuse_without_preference, row_scale, varying_features
 
 MAX_SIDE = 20_000  # side of the matrix that is decomposed: the smaller of n_docs and n_features
 
@@ -47,6 +47,8 @@ def leave_query_out(
         query_weight  (n_queries,) >= 0
     Raises
         DataError     no preferred pair, lam <= 0, both sides of X above 20,000
+    Notes
+        With a single query, documents are left out instead of queries.
     Cost
         One decomposition of the smaller side of X; then O(n_docs min(list length, side)) per lambda and document.
     Source
@@ -58,7 +60,7 @@ def leave_query_out(
         raise DataError("lam must be finite and > 0.")
     scale = row_scale(data, query_weight)
     y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale
-    refuse_without_preference(y)
+    refuse_without_preference(data, query_weight)
     varying = varying_features(data, query_weight)
     by_documents = data.n_features > data.n_docs
     if min(data.n_docs, data.n_features) > MAX_SIDE:
@@ -75,7 +77,7 @@ def leave_query_out(
         v = moment / (eigenvalues + lam)
         coefs[k] = np.where(varying, to_coef(v), 0.0)
         e = y - Z @ v
-        for lo, hi in pairwise(data.query_ptr):
+        for lo, hi in pairwise(held_out_blocks(data)):
             residuals[k, lo:hi] = without_query(Z[lo:hi], eigenvalues + lam, e[lo:hi])
     errors = np.einsum("km,km->k", residuals, residuals)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,18 +110,23 @@ def _by_features(data: RankingDataset, scale: np.ndarray, varying: np.ndarray): 
 
 
 def _by_documents(data: RankingDataset, scale: np.ndarray, varying: np.ndarray):  # type: ignore[no-untyped-def]
-    """The same Z from X X^T = U Lambda U^T, Z = U Lambda^(1/2): X is never centred explicitly, so CSR stays sparse."""
-    X = data.X.astype(np.float64)
-    gram = X @ X.T
-    gram = gram.toarray() if sp.issparse(gram) else gram
-    centred = centre_rows(centre_rows(gram, data.query_ptr).T, data.query_ptr) * scale[:, None] * scale
-    eigenvalues, U = np.linalg.eigh(centred)
+    """The same Z from X X^T = U Lambda U^T, Z = U Lambda^(1/2); CSR is never centred explicitly and stays sparse."""
+    columns = np.flatnonzero(varying)
+    X = data.X[:, columns].astype(np.float64)
+    if sp.issparse(X):
+        gram = centre_rows(centre_rows((X @ X.T).toarray(), data.query_ptr).T, data.query_ptr)
+    else:  # centred first: a large offset would drown the differences in the products
+        X = centre_rows(X, data.query_ptr)
+        gram = X @ X.T
+    eigenvalues, U = np.linalg.eigh(gram * scale[:, None] * scale)
     useful = eigenvalues > eigenvalues[-1] * len(eigenvalues) * np.finfo(np.float64).eps
     eigenvalues, U = eigenvalues[useful], U[:, useful]
     root = np.sqrt(eigenvalues)
 
     def to_coef(v: np.ndarray) -> np.ndarray:
         dual = centre_rows((U @ (v / root)) * scale, data.query_ptr)
-        return np.asarray(X.T @ dual).ravel()
+        w = np.zeros(data.n_features)
+        w[columns] = np.asarray(X.T @ dual).ravel()
+        return w
 
     return U * root, eigenvalues, to_coef

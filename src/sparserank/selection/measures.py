@@ -14,6 +14,7 @@ from sparserank.evaluation import mean_of, per_query_values
 from sparserank.metrics import Convention, parse_metrics
 
 CORRELATIONS = ("pearson", "spearman", "kendall")
+PAIR_BLOCK = 1 << 20
 MAX_FEATURES = 5000  # similarities are dense (n_features, n_features)
 
 
@@ -111,18 +112,26 @@ def nearest_positive_semidefinite(A: np.ndarray) -> np.ndarray:
 
 
 def concordance(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
-    """(d, d) fraction of the document pairs of a query that two features order alike (or both tie), mean over queries."""
+    """(d, d) fraction of the document pairs of a query that two features order alike (or both tie), mean over queries.
+
+    Pairs are visited in blocks of about a million values, never stored.
+    """
     d = X.shape[1]
     total, n_queries = np.zeros((d, d)), 0
     for lo, hi in pairwise(query_ptr):
-        if hi - lo < 2:
+        m = hi - lo
+        if m < 2:
             continue
         n_queries += 1
-        above, below = np.triu_indices(hi - lo, 1)
-        order = np.sign(X[lo:hi][above] - X[lo:hi][below]).astype(np.float32)  # sums of at most 2^24 units are exact
-        strict = np.abs(order)
-        tie = 1.0 - strict
-        total += (0.5 * (order.T @ order + strict.T @ strict) + tie.T @ tie) / len(above)
+        alike = np.zeros((d, d))
+        rows = max(1, PAIR_BLOCK // (m * d))
+        for start in range(0, m - 1, rows):
+            first, second = np.nonzero(np.arange(start, min(start + rows, m))[:, None] < np.arange(m))
+            order = np.sign(X[lo + start + first] - X[lo + second]).astype(np.float32)  # sums of < 2^24 units are exact
+            strict = np.abs(order)
+            tie = 1.0 - strict
+            alike += (0.5 * (order.T @ order + strict.T @ strict) + tie.T @ tie).astype(np.float64)
+        total += alike / (0.5 * m * (m - 1))
     return total / max(n_queries, 1)
 
 

@@ -18,6 +18,7 @@ from sparserank.solvers.solution import Iterate, Stop
 
 STEPS = ("exact", "closed_form")
 LOG_ALPHA_RANGE = 25.0  # the constraint counts as inactive when it still is not reached at exp(-25) alpha_max
+EXACT_GAP = 1e-7  # radius times the KKT violation bounds what it adds to the gap
 EXACT_TOL = 1e-9  # of alpha_max: kkt_violation of the penalised problems behind the exact solution
 
 
@@ -73,7 +74,7 @@ def frank_wolfe(
             gap = radius * abs(float(gradient[j])) + float(w @ gradient)
             gaps.append(gap)
             losses.append(loss)
-            if gap <= epsilon or len(steps) == max_iter:
+            if gap <= epsilon or len(steps) >= max_iter:
                 break
             sign = 1.0 if -gradient[j] >= 0 else -1.0
             direction = -w
@@ -102,7 +103,7 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     the radius for every alpha the constraint is not active.
     """
     top = float(np.abs(objective.gradient_at_zero).max())
-    stop = Stop(tol=EXACT_TOL, max_iter=1000, scale=max(top, 1e-300))
+    stop = Stop(tol=min(EXACT_TOL, EXACT_GAP / (radius * max(top, 1e-300))), max_iter=1000, scale=max(top, 1e-300))
     solver = ProxNewton()
     start: Iterate | None = None
     n_iter = 0
