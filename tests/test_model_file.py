@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sparserank as sr
 from sparserank.data.scaling import SCALINGS, fit_scaling
 from sparserank.errors import DataError, ModelFormatError, RunDirectoryError
 from sparserank.model import RankingModel, load_model
@@ -94,3 +95,22 @@ def test_unwritable_place_is_one_sentence(model: RankingModel, tmp_path: Path) -
 def test_wrong_width_names_both_numbers(model: RankingModel) -> None:
     with pytest.raises(DataError, match=r"5 features.*6"):
         model.predict(np.ones((1, 6)))
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        sr.SparseRanker(), sr.RankSVM(), sr.RankRLS(), sr.GreedyRankRLS(2), sr.FenchelRank(1.0), sr.FSMRank(), sr.TGRank(),
+        sr.RSRank(max_iter=20), sr.FSRank(2), sr.GasRanker(2), sr.FSMSVM(2, lambda2=1e-3), sr.RandomRanker(0), sr.Laporte2014(),
+    ],
+    ids=lambda r: type(r).__name__,
+)  # fmt: skip
+def test_every_ranker_saves_to_the_model_file(ranker: sr.SparseRanker, tmp_path: Path) -> None:
+    data = sr.make_ranking(20, (6, 9), 8, n_informative=3, n_redundant=1, seed=2).data
+    X = (data.X - data.X.min(axis=0)) / np.ptp(data.X, axis=0)
+    ranker.fit(X, data.relevance, qid=data.qid).save(tmp_path / "model.json")
+    model = sr.load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(model.support, ranker.support_)
+    np.testing.assert_allclose(model.predict(X), ranker.predict(X), rtol=1e-13, atol=1e-15)
+    assert model.metadata["estimator"] == type(ranker).__name__
