@@ -176,7 +176,7 @@ def test_python_body_equals_compiled_sweep() -> None:
         for sweep in (module.sweep, module.sweep.py_func):
             gradient = np.zeros(hi)
             order = np.arange(hi, dtype=np.int32)
-            value = sweep(scores, lv.levels[lo:hi], lv.n_levels[0], lv.table, order, gradient, np.empty((3, hi + 5)))
+            value = sweep(scores, lv.levels[lo:hi], lv.n_levels[0], lv.table, order, gradient, np.empty((5, hi + 5)))
             results.append((value, gradient))
         assert results[0][0] == pytest.approx(results[1][0], rel=1e-14)
         np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-13)

@@ -112,7 +112,7 @@ def _dense_pass(X, w, query_ptr, first, last, query_scale, levels, n_levels, tab
     for q in range(first, last):
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     buffer = np.empty(longest)
-    work = np.empty((3, max(longest, table.shape[0]) + 1))
+    work = np.empty((5, max(longest, table.shape[0]) + 1))
     for q in range(first, last):
         lo, hi = query_ptr[q], query_ptr[q + 1]
         if n_levels[q] < 2 or query_scale[q] == 0.0:
@@ -136,7 +136,7 @@ def _sparse_pass(
     for q in range(first, last):
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     buffer = np.empty(longest)
-    work = np.empty((3, max(longest, table.shape[0]) + 1))
+    work = np.empty((5, max(longest, table.shape[0]) + 1))
     for q in range(first, last):
         lo, hi = query_ptr[q], query_ptr[q + 1]
         if n_levels[q] < 2 or query_scale[q] == 0.0:
@@ -159,7 +159,7 @@ def _line_pass(scores, direction, mu, query_ptr, queries, query_scale, levels, n
     moved = np.empty(longest)
     gradient = np.empty(longest)
     bent = np.empty((longest, 1))
-    work = np.empty((3, max(longest, table.shape[0]) + 1))
+    work = np.empty((5, max(longest, table.shape[0]) + 1))
     value = slope = curvature = 0.0
     for q in queries:
         lo, hi = query_ptr[q], query_ptr[q + 1]

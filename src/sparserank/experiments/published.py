@@ -231,7 +231,7 @@ RANKRLS_NOTE = (
     "lambda and k. RankSVM there is SVMrank, cited from the LETOR site."
 )
 LAPORTE_NOTE = (
-    "Choice by validation MAP. The paper prints no grid of C: ours is 41 strengths over five decades below alpha_max of l1. "
+    "Choice by validation MAP. The paper prints no grid of C: ours is 31 strengths over four decades below alpha_max of l1. "
     "Sparsity is of the features that vary within queries (40 of 46 on MQ2008, 36 of 45 on OHSUMED). lp is smoothed with "
     "eps = 0.1, the paper's only eps; it prints none for lp. MCP with gamma = 2 in sum scale is l1 but for rounding."
 )

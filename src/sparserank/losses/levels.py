@@ -14,7 +14,9 @@ MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
 
 @dataclass(frozen=True)
 class RelevanceLevels:
-    """levels (n_docs,) int32, n_levels (n_queries,) int64, table (K, K) pair weights or (0, 0) for the tree."""
+    """levels (n_docs,) int32, n_levels (n_queries,) int64; table (K, K): pair weights below the diagonal and 0 elsewhere,
+    or (0, 0) for the tree.
+    """
 
     levels: np.ndarray
     n_levels: np.ndarray
@@ -39,7 +41,7 @@ def relevance_levels(
         levels = relevance.astype(np.int32)
         if (levels != relevance).any() or (len(levels) and (levels.min() < 0 or levels.max() >= len(table))):
             raise DataError(f"with grade_pair_weights, relevance must be integers in 0..{len(table) - 1}.")
-        return RelevanceLevels(levels, np.full(n_queries, len(table), dtype=np.int64), table)
+        return RelevanceLevels(levels, np.full(n_queries, len(table), dtype=np.int64), np.tril(table, -1))
     # One pass over all queries: sort by (query, relevance), count the steps within each query.
     sizes = np.diff(query_ptr)
     query = np.repeat(np.arange(n_queries), sizes)
@@ -54,7 +56,7 @@ def relevance_levels(
     levels[by_grade] = ranks
     n_levels = np.zeros(n_queries, dtype=np.int64) if len(levels) == 0 else ranks[query_ptr[1:] - 1] + 1
     most = int(n_levels.max(initial=1))
-    table = np.ones((most, most)) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
+    table = np.tril(np.ones((most, most)), -1) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
     return RelevanceLevels(levels, n_levels, table)
 
 
@@ -68,7 +70,7 @@ def pair_totals(lv: RelevanceLevels, query_ptr: np.ndarray) -> np.ndarray:
             [_pairs_of(np.bincount(lv.levels[lo:hi]).astype(float)) for lo, hi in itertools.pairwise(query_ptr)]
         )
     counts = np.bincount(query * width + lv.levels, minlength=n_queries * width).reshape(n_queries, width).astype(float)
-    below = np.tril(lv.table[:width, :width], -1)
+    below = lv.table[:width, :width]
     return np.einsum("qa,ab,qb->q", counts, below, counts)
 
 

@@ -51,7 +51,7 @@ class SquaredHinge:
         sweep, _ = self.sweeps(lv)
         scores = np.asarray(scores, dtype=np.float64)
         gradient = np.zeros(len(scores))
-        work = np.empty((3, max(int(np.diff(query_ptr).max(initial=0)), len(lv.table)) + 1))
+        work = np.empty((5, max(int(np.diff(query_ptr).max(initial=0)), len(lv.table)) + 1))
         value = 0.0
         for q in np.flatnonzero(lv.n_levels > 1):
             lo, hi = query_ptr[q], query_ptr[q + 1]

@@ -129,7 +129,7 @@ class SparseRanker(LinearRanker):
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
             self._keep(objective, penalty, self._solve(objective, penalty))
-        self.C_mean_ = 1.0 / self.alpha_
+        self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")  # 0: no feature can leave 0
         self.C_sum_ = self.C_mean_ / objective.total_weight
         self.r_ = float(np.abs(self.coef_).sum())
         self.coef_ = self.coef_.astype(data.X.dtype, copy=False)

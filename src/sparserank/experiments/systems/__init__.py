@@ -14,7 +14,7 @@ from sparserank.rankers.truncated_gradient import RSRank, TGRank
 
 RIDGE_ALPHAS = [10.0**e for e in range(-7, 1)]
 REFIT_ALPHAS = [1e-5, 1e-3, 1e-1]
-RATIOS = [float(a) for a in np.logspace(0, -5, 41)]  # of alpha_max: eight a decade
+RATIOS = [float(a) for a in np.logspace(0, -4, 31)]  # of alpha_max
 FSM_GRID: dict[str, Sequence[Any]] = {
     "lambda1": [1e-3, 1e-2, 1e-1, 1.0],
     "lambda2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
