@@ -22,8 +22,10 @@ from sparserank.errors import DataError
 from sparserank.experiments.job import Experiment
 from sparserank.experiments.layouts import find_folds, find_published, read_fold
 from sparserank.experiments.plan import DatasetPlan, ExperimentPlan, read_plan
+from sparserank.experiments.render import to_html
 from sparserank.experiments.results import Results
 from sparserank.experiments.summary import frontier, system_table
+from sparserank.experiments.summary_tables import frontier_sections, summary_sections
 from sparserank.experiments.systems import SYSTEMS
 
 QUICK = ("log", "greedy_rank_rls", "rank_svm", "random")
@@ -81,7 +83,10 @@ def test_published_data_sets_are_found_whatever_their_case(parts: Path, tmp_path
     shutil.copytree(parts, tmp_path / "ohsumed" / "QueryLevelNorm")
     shutil.copytree(parts, tmp_path / "mq2008")
     (tmp_path / "TD2003").mkdir()
-    assert set(find_published(tmp_path)) == {"MQ2008", "OHSUMED"}
+    found, lacking = find_published(tmp_path)
+    assert set(found) == {"MQ2008", "OHSUMED"}
+    assert "neither Fold1" in lacking["TD2003"]
+    assert lacking["HP2004"] == "no such folder"
 
 
 def test_a_folder_without_folds_is_refused_by_name(tmp_path: Path) -> None:
@@ -160,21 +165,23 @@ def test_every_system_runs(parts: Path, tmp_path: Path, system: str) -> None:
         "eps": [0.1],
         "p": [0.5],
         "gamma": [2.0],
-        "importance": ["PC"] if "fsm" in system else ["map"],
+        "importance": ["pearson"] if "fsm" in system else ["map"],
         "c": [0.1],
     }
     grid = {k: v for k, v in short.items() if k in SYSTEMS[system].grid}
     if system == "laporte_timing":
         grid["alpha_ratio"] = [0.1]
-    if system in ("fsm_s1", "fsm_ai"):
-        grid.pop("importance")
     plan = ExperimentPlan((DatasetPlan("x", str(parts)),), (system,), folds=(2,), grids={system: grid})
     experiment = Experiment(plan, tmp_path, n_workers=1)
     experiment.run()
+    assert experiment.failed == {}
     results = Results(experiment)
     (row,) = results.chosen("x", system, 2, "map")
     assert 0 < row["test map"] <= 1
     assert row["n_features"] <= 9
+    sections = [*summary_sections(results), *frontier_sections(results, pictures=True)]
+    assert any(t.rows for s in sections for t in s.tables)
+    assert to_html("t", "i", sections).count("<table>") >= 2
 
 
 def test_finished_pieces_are_kept_and_a_changed_grid_recomputes_its_own_only(parts: Path, tmp_path: Path) -> None:
@@ -209,6 +216,91 @@ def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
         assert repr(a) == repr(b)  # NaN counts as equal
 
 
+def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = ExperimentPlan(
+        (DatasetPlan("x", str(parts)),),
+        ("log", "rank_rls", "fsm_truncated"),
+        grids={"log": {"alpha_ratio": [1.0]}, "fsm_truncated": {"lambda2": [1e4]}},
+    )
+    experiment = Experiment(plan, tmp_path, n_workers=1)
+    experiment.run()
+    assert len(experiment.failed) == 10
+    assert "x fold 1 log" in experiment.failed
+    assert all("no point of the grid" in why for why in experiment.failed.values())
+    results = Results(experiment)
+    assert [r["system"] for r in system_table(results, "x", "map")] == ["rank_rls"]
+    out = tmp_path / "cli"
+    text = f"systems=['log','rank_rls']\n[[datasets]]\nname='x'\npath='{parts}'\n[grids.log]\nalpha_ratio=[1.0]"
+    (tmp_path / "plan.toml").write_text(text)
+    assert _run(monkeypatch, "experiment", "run", tmp_path / "plan.toml", "--out", out, "--threads", 1) == 1
+    assert (out / "summary.html").exists()
+
+
+def test_a_system_missing_in_one_fold_is_left_out_of_the_comparison(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan((DatasetPlan("x", str(parts)),), ("rank_svm", "rank_rls"))
+    experiment = Experiment(plan, tmp_path, n_workers=1)
+    experiment.run()
+    next((tmp_path / "per_query").glob("*fold3-rank_svm*")).unlink()
+    results = Results(experiment)
+    assert [r["system"] for r in system_table(results, "x", "map")] == ["rank_rls"]
+    assert any("Left out" in t.note for s in summary_sections(results) for t in s.tables)
+    experiment.run()  # the lost half of a piece is computed again
+    assert len(system_table(Results(experiment), "x", "map")) == 2
+
+
+def test_lists_too_short_for_the_metric_tie_and_say_so(tmp_path: Path) -> None:
+    data = sr.make_ranking(40, 6, 5, n_informative=2, n_redundant=1, noise=0.4, seed=8).data
+    for k in range(5):
+        sr.write_letor(data.take_queries(np.arange(8 * k, 8 * k + 8)), tmp_path / f"S{k + 1}.txt")
+    plan = ExperimentPlan((DatasetPlan("x", str(tmp_path)),), ("rank_svm", "rank_rls"), ("ndcg@10",), max_size=1)
+    experiment = Experiment(plan, tmp_path / "out", n_workers=1)
+    experiment.run()
+    sections = summary_sections(Results(experiment))
+    assert "All candidates tie" in sections[0].tables[0].note
+    frontier_sections(Results(experiment), pictures=True)
+
+
+@pytest.mark.filterwarnings("ignore::sparserank.errors.DataWarning")
+def test_queries_in_two_parts_of_a_fold_are_refused(parts: Path, tmp_path: Path) -> None:
+    for k in range(1, 6):
+        (tmp_path / f"S{k}.txt").write_text((parts / "S1.txt").read_text())
+    with pytest.raises(DataError, match=r"fold 1: train and validation have 12 query ids in common"):
+        read_fold(find_folds(tmp_path)[0])
+
+
+def test_a_gap_in_the_folds_is_named(parts: Path, tmp_path: Path) -> None:
+    for k in (1, 3):
+        (tmp_path / f"Fold{k}").mkdir()
+    with pytest.raises(DataError, match="Fold2 is missing"):
+        find_folds(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--system", "nope"),
+        ("--convention", "nope"),
+        ("--missing", "banana"),
+        ("--scaling", "up"),
+        ("--choose-by", "x"),
+    ],
+)
+def test_misuse_of_letor_exits_with_2(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
+) -> None:
+    assert _run(monkeypatch, "letor", parts, "--out", tmp_path / "o", *options) == 2
+    assert not (tmp_path / "o").exists()
+
+
+def test_another_convention_goes_without_what_it_lacks(parts: Path, tmp_path: Path) -> None:
+    plan = ExperimentPlan(
+        (DatasetPlan("x", str(parts)),), ("rank_rls",), ("ndcg@5",), metrics=("ndcg@5",), convention="letor3"
+    )
+    experiment = Experiment(plan, tmp_path, n_workers=1)
+    experiment.run()
+    assert summary_sections(Results(experiment))[0].tables[0].rows
+
+
 def test_an_absent_data_set_is_skipped_by_name(parts: Path, tmp_path: Path) -> None:
     plan = ExperimentPlan((DatasetPlan("here", str(parts)), DatasetPlan("gone", str(tmp_path / "no"))), ("rank_svm",))
     assert list(Experiment(plan, tmp_path / "out").skipped) == ["gone"]
@@ -224,6 +316,12 @@ def test_an_absent_data_set_is_skipped_by_name(parts: Path, tmp_path: Path) -> N
         ("systems = ['log']", "names no data set"),
         ("systems = ['nope']\n[[datasets]]\nname='a'\npath='b'", "no system 'nope'"),
         ("[[datasets]]\nname='a'", "has name and path"),
+        ("datasets = 3", "are given as"),
+        ("[[datasets]]\nname=2008\npath='b'", "must be text"),
+        ("[[datasets]]\nname='a'\npath='b'\nmissing='banana'", "banana"),
+        ("systems = ['log', 'log']\n[[datasets]]\nname='a'\npath='b'", "twice"),
+        ("[grids.log]\nalpha_ratio=['x']\n[[datasets]]\nname='a'\npath='b'", "finite numbers"),
+        ("[grids.fenchel_rank]\nmax_iter=[1, 2]\n[[datasets]]\nname='a'\npath='b'", "takes one value"),
         ("choose_by=['nonsense']\n[[datasets]]\nname='a'\npath='b'", "nonsense"),
         ("[grids.log]\nradius=[1]\n[[datasets]]\nname='a'\npath='b'", "no parameter 'radius'"),
         ("max_size='x'\n[[datasets]]\nname='a'\npath='b'", "max_size must be"),

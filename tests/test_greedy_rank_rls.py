@@ -268,11 +268,13 @@ def test_wrong_parameters_get_a_sentence(parameters: dict, sentence: str) -> Non
 
 
 def test_dense_searches_refuse_what_would_not_fit_and_name_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sparserank.rankers.greedy_rank_rls as module
-
     data = PROBLEMS["wide"]
-    monkeypatch.setattr(module, "MAX_DENSE_BYTES", 3 * 8 * data.X.size - 1)
+    monkeypatch.setattr("sparserank.rls.centring.MAX_DENSE_BYTES", 3 * 8 * data.X.size - 1)
     for search in ("forward", "floating"):
-        with pytest.raises(DataError, match=r"dense copies.*use search='backfitting'"):
+        with pytest.raises(DataError, match=r"dense copies.*search='backfitting'"):
             sr.GreedyRankRLS(1, search=search).fit(data.X, data.relevance, qid=data.qid)
+    monkeypatch.undo()
+    monkeypatch.setattr("sparserank.rankers.greedy_rank_rls.MAX_DENSE_BYTES", 5 * 8 * data.n_queries)
+    with pytest.raises(DataError, match="use search='forward'"):
+        sr.GreedyRankRLS(1, search="floating").fit(data.X, data.relevance, qid=data.qid)
     assert sr.GreedyRankRLS(1, search="backfitting").fit(data.X, data.relevance, qid=data.qid).path_[0].k == 1

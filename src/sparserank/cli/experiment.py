@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +13,8 @@ from sparserank.cli import options as opt
 from sparserank.cli.screen import note, progress_bar, slow_start_note, table
 
 if TYPE_CHECKING:
+    from sparserank.experiments.document import Section
     from sparserank.experiments.plan import ExperimentPlan
-    from sparserank.experiments.report import Section
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments on LETOR data sets and compare with published tables.")
 
@@ -25,7 +25,7 @@ same command goes on after a kill, and a changed plan recomputes only what it ch
 
 [bold]A plan[/bold]
 
-  systems = \\["fenchel_rank", "greedy_rank_rls", "log"]   # default: all; see 'sparserank experiment systems'
+  systems = \\["fenchel_rank", "greedy_rank_rls", "log"]   # default: all that are compared; see 'sparserank experiment systems'
   choose_by = \\["map", "ndcg@10"]
   convention = "letor4"
 
@@ -104,9 +104,10 @@ def published(
     from sparserank.errors import DataError
     from sparserank.experiments.layouts import PUBLISHED_DATASETS, find_published
     from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
-    from sparserank.experiments.report import published_rows, published_sections
+    from sparserank.experiments.published_tables import published_rows, published_sections
     from sparserank.experiments.systems import SYSTEMS
 
+    _check_systems(system)
     opt.require(preface is None or markdown is not None, "--preface", "needs --markdown.")
     try:
         words = "" if preface is None else preface.read_text(encoding="utf-8")
@@ -114,10 +115,9 @@ def published(
         raise DataError(f"{preface}: cannot be read ({error}).") from error
     if not data.is_dir():
         raise DataError(f"{data}: no such folder; expected one that holds MQ2008, OHSUMED, ... in LETOR layout.")
-    found = find_published(data)
+    found, absent = find_published(data)
     if not found:
         raise DataError(f"{data}: none of {', '.join(PUBLISHED_DATASETS)} found below it.")
-    absent = {n: "absent" for n in PUBLISHED_DATASETS if n not in found}
     chosen = ExperimentPlan(
         tuple(DatasetPlan(n, str(p)) for n, p in found.items()), systems=tuple(system or SYSTEMS), name="published"
     )
@@ -143,6 +143,12 @@ def systems() -> None:
     )
 
 
+def _values(values: Sequence[Any]) -> str:
+    """A grid for people: all of a short one, the ends of a long one."""
+    texts = [v if isinstance(v, str) else f"{v:.4g}" for v in values]
+    return " ".join(texts) if len(texts) <= 5 else f"{texts[0]} {texts[1]} ... {texts[-1]} ({len(texts)})"
+
+
 def letor(
     folders: Annotated[list[Path], typer.Argument(help="LETOR folders.", show_default=False)],
     out: Out,
@@ -162,22 +168,38 @@ def letor(
     missing: opt.Missing = None,
     threads: opt.Threads = None,
 ) -> None:
+    from sparserank.data.missing import MissingPolicy
+    from sparserank.data.scaling import SCALINGS
     from sparserank.experiments.layouts import find_folds
     from sparserank.experiments.plan import CHOOSE_BY, DatasetPlan, ExperimentPlan
     from sparserank.experiments.systems import COMPARED
+    from sparserank.metrics import parse_convention, parse_metric
 
+    _check_systems(system)
+    rules = opt.parsed("--convention", parse_convention, convention)
+    for m in choose_by or ():
+        opt.parsed("--choose-by", lambda text: parse_metric(text, rules), m)
+    opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
+    if missing is not None:
+        opt.parsed("--missing", MissingPolicy.parse, missing)
     for folder in folders:
         find_folds(folder)
     names = [f.resolve().name for f in folders]
     if len(set(names)) < len(names):
         names = [str(f) for f in folders]
     datasets = tuple(DatasetPlan(n, str(f), missing, scaling) for n, f in zip(names, folders, strict=True))
-    watch = ("mean_ndcg",) if convention == "letor4" else ()
-    metrics = ("map", *(f"ndcg@{n}" for n in range(1, 11)), "p@10", *watch)
     plan = ExperimentPlan(
-        datasets, tuple(system or COMPARED), tuple(choose_by or CHOOSE_BY), watch, metrics, convention, name="letor"
+        datasets, tuple(system or COMPARED), tuple(choose_by or CHOOSE_BY), convention=convention, name="letor"
     )
     _execute(plan, out, threads)
+
+
+def _check_systems(system: list[str] | None) -> None:
+    from sparserank.experiments.systems import find_system
+
+    for s in system or ():
+        opt.parsed("--system", find_system, s)
+    opt.require(len(set(system or ())) == len(system or ()), "--system", "names the same system twice.")
 
 
 More = Callable[[Any, bool], "tuple[list[Section], dict[str, list[dict[str, Any]]]]"]
@@ -198,16 +220,11 @@ def _execute(
     import importlib.util
     import time
 
+    from sparserank.errors import DataError
     from sparserank.experiments.job import Experiment
     from sparserank.experiments.render import to_html, to_markdown, write_csv, write_text
-    from sparserank.experiments.report import (
-        frontier_rows,
-        frontier_sections,
-        skipped_text,
-        summary_rows,
-        summary_sections,
-    )
     from sparserank.experiments.results import Results
+    from sparserank.experiments.summary_tables import frontier_rows, frontier_sections, summary_rows, summary_sections
     from sparserank.warmup import finish_compiling, start_compiling
 
     began = time.monotonic()
@@ -216,14 +233,16 @@ def _execute(
             finish_compiling(start_compiling())
         experiment = Experiment(plan, out, n_workers=threads)
         skipped = {**experiment.skipped, **(absent or {})}
-        if skipped:
-            note(skipped_text(skipped))
+        for name_of_set, why in skipped.items():
+            note(f"skipped {name_of_set}: {why}")
         with progress_bar("pieces") as progress:
             experiment.run(progress)
     except KeyboardInterrupt:
         note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")
         os._exit(130)  # workers inside compiled kernels cannot be interrupted; nothing half-written exists
     ran = time.monotonic() - began
+    for piece, why in experiment.failed.items():
+        note(f"failed: {piece}: {why}")
     results = Results(experiment)
     pictures = importlib.util.find_spec("matplotlib") is not None
     first, files = more(results, pictures) if more else ([], {})
@@ -237,8 +256,12 @@ def _execute(
     title = "Published tables and ours" if more else f"Experiment {plan.name}"
     intro = (
         f"{len(results.datasets)} data sets ({', '.join(results.datasets)}), {len(plan.systems)} systems, "
-        f"{len(experiment.units)} pieces; metric convention {plan.convention}. {skipped_text(skipped)}"
+        f"{len(experiment.units)} pieces; metric convention {plan.convention}."
     )
+    if skipped:
+        intro += f" Not available: {', '.join(skipped)}."
+    if experiment.failed:
+        intro += f" Failed: {'; '.join(experiment.failed)}."
     written = [write_text(out / f"{name}.html", to_html(title, intro, sections))]
     for stem, rows in {"summary": summary_rows(results), "frontier": frontier_rows(results), **files}.items():
         written.append(write_csv(out / f"{stem}.csv", rows))
@@ -252,3 +275,7 @@ def _execute(
     print(
         f"{len(experiment.units)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written))
     )
+    if experiment.failed:
+        raise DataError(
+            f"{len(experiment.failed)} of {len(experiment.units)} pieces failed; the tables hold the others."
+        )

@@ -75,7 +75,7 @@ def map_against_sparsity(results: Results, dataset: str) -> str:
     axes.axhline(float(np.mean([r["map"] for r in rows])), color=SOFT, linestyle="--", linewidth=1.2)
     axes.set_xlim(0, max(0.7, *(r["sparsity_varying"] + 0.05 for r in rows)))
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.35 * (high - low))
+    axes.set_ylim(low, high + max(0.35 * (high - low), 1e-3))
     axes.legend(frameon=False, fontsize=9, ncols=3, loc="upper center")
     return to_svg(figure, f"MAP against sparsity, {dataset}")
 
@@ -124,7 +124,8 @@ def fenchel_against_primal(results: Results, dataset: str) -> str:
     names = [*(f"ndcg@{n}" for n in cutoffs), "map"]
     for k, s in enumerate(("rank_svm", "fenchel_rank", "fenchel_exact")):
         if results.has(dataset, s):
-            values = [results.mean(dataset, s, "ndcg@10", m) for m in names]
+            by = "ndcg@10" if "ndcg@10" in results.plan.choose_by else results.plan.choose_by[0]
+            values = [results.mean(dataset, s, by, m) for m in names]
             axes.plot(
                 names, values, MARKERS[k] + "-", color=SERIES[k], markersize=4, linewidth=1.3, label=SYSTEMS[s].title
             )
@@ -186,8 +187,9 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
             )
         else:
             axes.plot(x, y, color="#b9c0cc", linewidth=0.9, zorder=2)
-    means = [r["mean"] for r in rows if r["k"] > 1]
-    low, span = float(np.quantile(means, 0.02)), max(means) - float(np.quantile(means, 0.02))
+    means = [r["mean"] for r in rows if r["k"] > 1] or [r["mean"] for r in rows]
+    low = float(np.quantile(means, 0.02))
+    span = max(max(means) - low, 1e-3)
     axes.set_ylim(low - 1.3 * span, max(means) + 0.7 * span)
     axes.plot([], [], color="#b9c0cc", linewidth=0.9, label="other systems")
     axes.legend(frameon=False, fontsize=8, ncols=2, loc="lower right")
@@ -198,7 +200,7 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
 def published_figures(results: Results) -> Iterator[tuple[str, str, str]]:
     """(file name, caption, SVG) of every figure for which there are results."""
     yield "laporte2014-fig1", "Laporte 2014, Fig. 1: penalties", penalty_shapes()
-    with_laporte = [d for d in results.datasets if all(results.has(d, s) for s in LAPORTE)]
+    with_laporte = [d for d in results.datasets if len(results.complete(d, "map", LAPORTE)) == len(LAPORTE)]
     if with_laporte == results.datasets:
         yield "laporte2014-fig2", "Laporte 2014, Fig. 2: removed features", removed_features(results)
     for d in with_laporte:

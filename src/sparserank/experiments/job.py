@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sparserank import __version__
-from sparserank.errors import DataError, RunDirectoryError
+from sparserank.errors import DataError, RunDirectoryError, SparserankError
 from sparserank.execution.processes import open_pool
 from sparserank.experiments.layouts import find_folds
 from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
@@ -30,7 +30,8 @@ class Experiment:
         self.plan = plan
         self.store = ResultsStore(out, plan)
         self.n_workers = n_workers or os.cpu_count() or 1
-        self.skipped: dict[str, str] = {}
+        self.skipped: dict[str, str] = {}  # data sets that are absent, and why
+        self.failed: dict[str, str] = {}  # pieces that could not be computed, and why
         self.units: list[Unit] = []
         systems = sorted(plan.systems, key=lambda s: (s not in SLOW_FIRST, plan.systems.index(s)))
         per_fold: list[tuple[DatasetPlan, int]] = []
@@ -46,16 +47,20 @@ class Experiment:
                     per_fold.append((dataset, files.number))
         self.units = [Unit(d, f, s) for d, f in per_fold for s in systems]  # fold by fold: its data are read once
         if not self.units:
-            raise DataError("no data set of the plan is available: " + " ".join(self.skipped.values()))
+            why = " ".join(self.skipped.values()) or f"none has the folds {', '.join(map(str, plan.folds))}."
+            raise DataError(f"no data set of the plan is available: {why}")
 
     @property
     def datasets(self) -> list[str]:
         return list(dict.fromkeys(u.dataset.name for u in self.units))
 
     def run(self, progress: Progress | None = None) -> None:
-        """Compute every missing piece; an interrupted run loses only what was being computed."""
+        """Compute every missing piece; an interrupted run loses only what was being computed.
+
+        A piece that fails (no preferred pair in a fold, say) is noted in `failed` and the others go on.
+        """
         report = progress or (lambda done, total, what: None)
-        self.store.record(environment())
+        self.store.record(self.units, environment())
         waiting = [u for u in self.units if not self.store.has(u)]
         done = len(self.units) - len(waiting)
         report(done, len(self.units), "resumed" if done else "start")
@@ -68,8 +73,16 @@ class Experiment:
             futures = {pool.submit(call, u): u for u in waiting}
             for future in as_completed(futures):
                 unit = futures[future]
-                self.store.save(unit, *future.result())
                 done += 1
+                try:
+                    candidates, per_query = future.result()
+                except BrokenProcessPool:
+                    raise
+                except Exception as error:  # whatever a system meets in one fold must not cost the other pieces
+                    kind = "" if isinstance(error, SparserankError) else f"{type(error).__name__}: "
+                    self.failed[unit.label] = f"{kind}{error}"
+                else:
+                    self.store.save(unit, candidates, per_query)
                 report(done, len(self.units), unit.label)
         except BrokenProcessPool as error:
             raise RunDirectoryError(

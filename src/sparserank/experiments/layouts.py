@@ -10,6 +10,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor import read_letor
 from sparserank.data.scaling import fit_scaling
 from sparserank.errors import DataError, TooManyFeaturesError
+from sparserank.selection.inputs import check_overlap
 
 NAMES = {
     "train": ("train.txt", "trainingset.txt", "train"),
@@ -52,14 +53,17 @@ def find_folds(folder: str | os.PathLike) -> list[FoldFiles]:
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; expected a LETOR folder with Fold1..Fold5 or S1..S5.")
     folds = []
-    for k in range(1, 6):
+    present = [k for k in range(1, 6) if _child(root, f"Fold{k}")]
+    if present and present != list(range(1, len(present) + 1)):
+        missing = next(k for k in range(1, 6) if k not in present)
+        raise DataError(f"{root}: Fold{missing} is missing, though Fold{present[-1]} is there.")
+    for k in present:
         place = _child(root, f"Fold{k}")
-        if place is None:
-            break
+        assert place is not None
         parts = {part: _file(place, names) for part, names in NAMES.items()}
-        missing = [part for part, path in parts.items() if path is None]
-        if missing:
-            raise DataError(f"{place}: no {missing[0]} file; expected one of {', '.join(NAMES[missing[0]])} (or .gz).")
+        absent = [part for part, path in parts.items() if path is None]
+        if absent:
+            raise DataError(f"{place}: no {absent[0]} file; expected one of {', '.join(NAMES[absent[0]])} (or .gz).")
         folds.append(FoldFiles(k, *((path,) for path in parts.values())))  # type: ignore[arg-type]
     if folds:
         return folds
@@ -73,22 +77,26 @@ def find_folds(folder: str | os.PathLike) -> list[FoldFiles]:
     raise DataError(f"{root}: neither Fold1/train.txt ... nor S1.txt ... S5.txt (or .gz) found.")
 
 
-def find_published(root: str | os.PathLike) -> dict[str, Path]:
-    """{name: folder} of the papers' data sets below `root`, by folder name, whatever its case."""
+def find_published(root: str | os.PathLike) -> tuple[dict[str, Path], dict[str, str]]:
+    """({name: folder} of the papers' data sets below `root`, {name: why not} of the others), whatever the folders' case."""
     found: dict[str, Path] = {}
+    lacking: dict[str, str] = {}
     for name in PUBLISHED_DATASETS:
         place = _child(Path(root), name)
         if place is None:
+            lacking[name] = "no such folder"
             continue
         for inside in INSIDE:
             candidate = place / inside if inside else place
             try:
                 find_folds(candidate)
-            except DataError:
+            except DataError as error:
+                lacking.setdefault(name, str(error))
                 continue
             found[name] = candidate
+            lacking.pop(name, None)
             break
-    return found
+    return found, lacking
 
 
 def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = None) -> FoldData:
@@ -104,6 +112,10 @@ def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = 
             break
         except TooManyFeaturesError as error:  # a later part names more features than train, where they are 0
             width = error.width
+    try:
+        check_overlap(dict(zip(("train", "validation", "test"), data, strict=True)), remedy="Separate them.")
+    except DataError as error:
+        raise DataError(f"fold {files.number}: {error}") from error
     fitted = fit_scaling(data[0], scaling)
     return FoldData(*(fitted.apply(d) for d in data))
 

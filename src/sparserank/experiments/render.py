@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sparserank.experiments.report import Section, Table, columns_of
+from sparserank.experiments.document import Section, Table
 from sparserank.files import atomic_write
 
 STYLE = """
@@ -94,7 +94,7 @@ def write_text(path: Path, text: str) -> Path:
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     with atomic_write(path) as out:
-        writer = csv.DictWriter(out, columns_of(rows), lineterminator="\n")
+        writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     return path

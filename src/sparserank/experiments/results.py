@@ -12,7 +12,7 @@ import numpy as np
 from sparserank.evaluation import per_query_values
 from sparserank.experiments.job import Experiment
 from sparserank.experiments.layouts import FoldData, find_folds, read_fold
-from sparserank.experiments.systems import COMPARED
+from sparserank.experiments.systems import COMPARED, SYSTEMS
 from sparserank.experiments.units import Unit
 
 Row = dict[str, Any]
@@ -47,15 +47,30 @@ class Results:
         return bool(self.folds(dataset, system))
 
     def systems(self, dataset: str) -> list[str]:
-        """Systems with results that are compared with each other, in the registry's order."""
-        return [s for s in COMPARED if self.has(dataset, s)]
+        """Systems with results that are compared with each other, in the registry's order; any others if there are none."""
+        return [s for s in COMPARED if self.has(dataset, s)] or [s for s in SYSTEMS if self.has(dataset, s)]
+
+    def complete(self, dataset: str, by: str, systems: list[str] | None = None) -> list[str]:
+        """Those of the systems that made a choice in every fold of the data set: only these can be compared."""
+        folds = sorted({u.fold for u in self.experiment.units if u.dataset.name == dataset})
+        return [
+            s
+            for s in systems or self.systems(dataset)
+            if self.folds(dataset, s) == folds and all(self.chosen(dataset, s, f, by) for f in folds)
+        ]
+
+    @property
+    def headline(self) -> list[str]:
+        """The metrics of short tables: MAP and NDCG@10 if they are reported, else the first two."""
+        usual = [m for m in self.plan.metric_names if m in ("map", "ndcg@10")]
+        return usual or self.plan.metric_names[:2]
 
     def chosen(self, dataset: str, system: str, fold: int, by: str) -> list[Row]:
         """What `by` (a metric, or 'map:k=5') chose: one candidate; for random weights all draws."""
         return [r for r in self.rows[dataset, system, fold] if by in r["chosen_for"]]
 
     def values(self, dataset: str, system: str, by: str, metric: str) -> list[np.ndarray]:
-        """Per fold, the chosen model's metric on each test query (mean over draws for random weights)."""
+        """Per fold, (n_test_queries,) the chosen model's metric (mean over draws for random weights)."""
         out = []
         for fold in self.folds(dataset, system):
             rows = self.chosen(dataset, system, fold, by)

@@ -12,6 +12,7 @@ from sparserank.experiments.systems import SYSTEMS
 from sparserank.statistics import holm, mean_interval, one_sided_t, randomisation_test
 
 FREQUENT = 5
+SIGNIFICANCE = 0.05
 
 
 def system_table(results: Results, dataset: str, by: str, systems: list[str] | None = None) -> list[dict[str, Any]]:
@@ -19,12 +20,14 @@ def system_table(results: Results, dataset: str, by: str, systems: list[str] | N
 
     Columns: every reported metric (mean over folds), sparsity of all and of varying features, features per fold, the best
     system's advantage as p values of one-sided paired tests (t over queries, Holm-corrected; t over folds;
-    randomisation over queries), seconds per fit, grid points, share of chosen models that their solver calls not
-    converged, most frequent features.
+    randomisation over queries), seconds per fit, grid points, folds in which all candidates tie on validation, most
+    frequent features. Systems that made no choice in some fold are left out.
     """
-    names = [s for s in systems or results.systems(dataset) if results.has(dataset, s)]
+    names = results.complete(dataset, by, systems)
+    if not names:
+        return []
     best = max(names, key=lambda s: results.mean(dataset, s, by, by))
-    best_values = results.values(dataset, best, by, by)
+    best_values, best_mean = results.values(dataset, best, by, by), results.mean(dataset, best, by, by)
     rows = []
     for s in names:
         values = results.values(dataset, s, by, by)
@@ -40,10 +43,10 @@ def system_table(results: Results, dataset: str, by: str, systems: list[str] | N
             "params": [r["params"] for r in chosen] if s != "random" else [],
             "time_s": float(np.mean([r["time_s"] for r in everything])),
             "grid": len(everything) / max(len(results.folds(dataset, s)), 1),
-            "not_converged": float(np.mean([r["status"] == "not converged" for r in chosen])),
+            "tied": sum(_all_tied(results.rows[dataset, s, f], by) for f in results.folds(dataset, s)),
             "frequent": [j + 1 for j, _ in counts.most_common(FREQUENT)] if s != "random" else [],
             "is_best": s == best,
-            "decrease": 1.0 - results.mean(dataset, s, by, by) / results.mean(dataset, best, by, by),
+            "decrease": 1.0 - results.mean(dataset, s, by, by) / best_mean if best_mean else float("nan"),
         }
         a, b = np.concatenate(best_values), np.concatenate(values)
         if s != best:
@@ -59,23 +62,25 @@ def system_table(results: Results, dataset: str, by: str, systems: list[str] | N
     return rows
 
 
+def _all_tied(rows: list[dict[str, Any]], by: str) -> bool:
+    values = {r[f"valid {by}"] for r in rows if r["n_features"] > 0}
+    return len(values) == 1 and len(rows) > 1
+
+
 def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]]:
     """Test quality of each system with at most k features, k = 1..max_size; the model of each k is chosen on validation.
 
-    Columns: system, k, n_features (mean over folds of what was taken), mean, 95% interval over queries, and
-    `not_worse`: the interval of the difference to the best system at this k reaches 0.
+    Columns: system, k, n_features (mean over folds of what was taken), mean over folds, 95% interval (low, high) over
+    queries; best: the system with the largest mean at this k; behind: mean paired difference to it over queries, with
+    interval (behind_low, behind_high) and p_holm, the one-sided paired t test corrected over the systems at this k;
+    `below`: p_holm < 0.05. The best is picked on the test queries themselves, which favours finding others below it.
     """
     rows = []
     for k in range(1, results.plan.max_size + 1):
         by = f"{metric}:k={k}"
         at_k: list[dict[str, Any]] = []
-        for s in results.systems(dataset):
-            if s == "random":
-                continue
-            values = results.values(dataset, s, by, metric)
-            if not values:
-                continue
-            pooled = np.concatenate(values)
+        for s in results.complete(dataset, by):
+            pooled = np.concatenate(results.values(dataset, s, by, metric))
             _, low, high = mean_interval(pooled)
             taken = [r["n_features"] for f in results.folds(dataset, s) for r in results.chosen(dataset, s, f, by)]
             at_k.append(
@@ -88,10 +93,14 @@ def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]
         if not at_k:
             continue
         best = max(at_k, key=lambda r: r["mean"])
+        others = [r for r in at_k if r is not best]
+        p_values = holm(np.array([one_sided_t(best["values"], r["values"]) for r in others]))
         for r in at_k:
             difference, low, high = mean_interval(best["values"] - r["values"])
             r |= {"best": best["system"], "behind": difference, "behind_low": low, "behind_high": high}
-            r["not_worse"] = bool(r is best or not low > 0)
+            r |= {"p_holm": float("nan"), "below": False}
+        for r, p in zip(others, p_values, strict=True):
+            r |= {"p_holm": float(p), "below": bool(p < SIGNIFICANCE)}
         rows += at_k
     for r in rows:
         del r["values"]

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparserank.errors import ConvergenceWarning
+from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.execution.threads import one_blas_thread
 from sparserank.experiments.layouts import FoldData, find_folds, read_fold
 from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
 from sparserank.experiments.systems import find_system
 from sparserank.experiments.systems.base import Candidate, Fold
+from sparserank.metrics import parse_convention
 
-INFO = ("alpha", "loss", "objective", "gap", "kkt_violation", "leave_query_out_error")
+INFO = ("n_iter", "alpha", "loss", "objective", "gap", "kkt_violation", "leave_query_out_error")
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,13 @@ class UnitRunner:
 
     def _run(self, unit: Unit) -> tuple[pa.Table, pa.Table]:
         data = _fold_data(unit.dataset, unit.fold)
-        fold = Fold(
-            data, dict(zip(self.plan.valid_names, self.plan.valid_metrics, strict=True)), self.plan.seed + unit.fold
-        )
-        fold.objective.gradient_at_zero  # noqa: B018 (compiles, so that no candidate's time pays for it)
+        by_name = dict(zip(self.plan.valid_names, self.plan.valid_metrics, strict=True))
+        fold = Fold(data, parse_convention(self.plan.convention), by_name, self.plan.seed + unit.fold)
+        w = np.zeros(fold.train.n_features)
+        fold.objective.along(w, w)(0.0)  # compiles or loads the kernels, so that no candidate's time pays for it
         candidates = list(find_system(unit.system).candidates(fold, self.plan.grid(unit.system)))
+        if not any(c.coef.any() for c in candidates):
+            raise DataError("no point of the grid gives a model with features.")
         metrics = self.plan.valid_metrics
         scores = data.valid.X @ np.array([c.coef for c in candidates]).T
         valid = np.array(
@@ -115,7 +118,10 @@ class UnitRunner:
             "n_features_all": [fold.train.n_features] * n,
             "n_features_varying": [len(fold.varying)] * n,
             "time_s": [c.time_s for c in candidates],
-            "C_sum": 1.0 / (alpha * objective.total_weight),
+            "C_sum": [
+                1.0 / (a * c.info.get("total_weight", objective.total_weight))
+                for a, c in zip(alpha, candidates, strict=True)
+            ],
             "C_mean": 1.0 / alpha,
             "r": [float(np.abs(c.coef).sum()) for c in candidates],
             **{name: [_number(c.info.get(name)) for c in candidates] for name in INFO if name != "alpha"},

@@ -13,18 +13,17 @@ from sparserank.errors import DataError
 from sparserank.rankers.base import LinearRanker, require_count
 from sparserank.rls.backfitting import backfitting_search
 from sparserank.rls.centring import (
-    CentredData,
+    MAX_DENSE_BYTES,
     centre,
     centre_rows,
     held_out_blocks,
     refuse_without_preference,
     row_scale,
 )
-from sparserank.rls.gram_search import floating_search, gram_greedy_search
+from sparserank.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
 from sparserank.rls.greedy import Candidates, GreedyStep, greedy_search
 
 SEARCHES = ("forward", "floating", "backfitting")
-MAX_DENSE_BYTES = 8 << 30
 
 
 class GreedyRankRLS(LinearRanker):
@@ -119,18 +118,18 @@ class GreedyRankRLS(LinearRanker):
             )
             y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * row_scale(data, query_weight)
             return path, float(y @ y)
-        dense_bytes = 3 * 8.0 * data.n_docs * data.n_features
-        if dense_bytes > MAX_DENSE_BYTES:
-            raise DataError(
-                f"search={self.search!r} needs {dense_bytes / (1 << 30):.0f} GiB of dense copies for {data.n_docs} documents "
-                f"x {data.n_features} features; use search='backfitting'."
-            )
         refuse_without_preference(data, query_weight)
         centred = replace(centre(data, query_weight), query_ptr=held_out_blocks(data))
         empty = float(centred.y @ centred.y)
         if self.search == "floating":
+            gram_bytes = 5 * 8.0 * centred.n_queries * float(centred.varying.sum()) ** 2
+            if gram_bytes > MAX_DENSE_BYTES:
+                raise DataError(
+                    f"search='floating' needs {gram_bytes / (1 << 30):.0f} GiB for {centred.n_queries} queries and "
+                    f"{int(centred.varying.sum())} features; use search='forward'."
+                )
             return floating_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
-        if _prefers_grams(centred):
+        if prefers_grams(centred):
             return gram_greedy_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
         path = greedy_search(centred, self.lam, k, candidates=candidates, n_threads=self.n_threads, progress=progress)
         return path, empty
@@ -153,8 +152,3 @@ class GreedyRankRLS(LinearRanker):
                 require_count(name, parameter, value)
         if not self.size_penalty >= 0:
             raise DataError(f"{name}: size_penalty must be >= 0; got {self.size_penalty}.")
-
-
-def _prefers_grams(data: CentredData) -> bool:
-    """Grams take 2 n_queries d^2 numbers, the published form 3 n_docs d."""
-    return 2 * data.n_queries * data.X.shape[1] < 3 * len(data.y)

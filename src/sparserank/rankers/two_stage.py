@@ -76,6 +76,7 @@ class FSRank(TwoStageRanker):
         n_features_to_select  k
         alpha                 ridge strength on the mean-loss scale
         importance            metric of ranking the training set by one feature, descending; the paper's is NDCG@10
+        convention            of that metric: 'default', 'letor3', 'letor4', ...
         metric, n_threads     as in SparseRanker
     Source
         Lai et al. (2012), Section 8.5.2.
@@ -86,17 +87,19 @@ class FSRank(TwoStageRanker):
         n_features_to_select: int = 10,
         alpha: float = 1e-3,
         importance: str = "ndcg@10",
+        convention: str = "default",
         metric: str = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.alpha = alpha
         self.importance = importance
+        self.convention = convention
         self.metric = metric
         self.n_threads = n_threads
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
-        values, _ = single_feature_metric(data, self.importance, ascending=False)
+        values, _ = single_feature_metric(data, self.importance, convention=self.convention, ascending=False)
         return np.argsort(-values, kind="stable")
 
 
@@ -109,6 +112,7 @@ class GasRanker(TwoStageRanker):
         c                     weight >= 0 of similarity against importance
         importance            'map' or another metric (better of ascending and descending), or a correlation
         similarity            'concordance' (fraction of concordant document pairs), or another name of `feature_similarity`
+        convention            of the metric of importance: 'default', 'letor3', 'letor4', ...
         metric, n_threads     as in SparseRanker
     Source
         Geng, Liu, Qin and Li (2007), doi:10.1145/1277741.1277811, with RankSVM as in Lai et al. (2013), Section IV-D.
@@ -121,6 +125,7 @@ class GasRanker(TwoStageRanker):
         c: float = 0.1,
         importance: str = "map",
         similarity: str = "concordance",
+        convention: str = "default",
         metric: str = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
@@ -129,11 +134,12 @@ class GasRanker(TwoStageRanker):
         self.c = c
         self.importance = importance
         self.similarity = similarity
+        self.convention = convention
         self.metric = metric
         self.n_threads = n_threads
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
-        importance = feature_importance(data, self.importance)
+        importance = feature_importance(data, self.importance, convention=self.convention)
         k = min(self.n_features_to_select, data.n_features)
         varying = np.flatnonzero(~data.constant_features())
         similarity = feature_similarity(data, self.similarity)[np.ix_(varying, varying)]

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 
+MAX_DENSE_BYTES = 8 << 30
+
 
 @dataclass(frozen=True)
 class CentredData:
@@ -30,7 +32,17 @@ class CentredData:
 
 
 def centre(data: RankingDataset, query_weight: np.ndarray | None = None) -> CentredData:
-    """Centre a data set; a sparse X becomes dense, so this is for data whose dense form fits into memory."""
+    """Centre a data set; a sparse X becomes dense, so this is for data whose dense form fits into memory.
+
+    Raises
+        DataError   the copies that a search makes of it would take more than 8 GiB
+    """
+    dense_bytes = 3 * 8.0 * data.n_docs * data.n_features
+    if dense_bytes > MAX_DENSE_BYTES:
+        raise DataError(
+            f"this needs {dense_bytes / (1 << 30):.0f} GiB of dense copies for {data.n_docs} documents x "
+            f"{data.n_features} features; use GreedyRankRLS(search='backfitting')."
+        )
     X = data.X.toarray() if sp.issparse(data.X) else data.X
     scale = row_scale(data, query_weight)
     return CentredData(

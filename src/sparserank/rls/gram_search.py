@@ -20,7 +20,7 @@ class GramSearch:
             R = Z (A - S_q) Z^T, D = Z S_q Z^T, eta_i = z_i.(S_q w_q - b_q).
         Adding a feature is one Gaussian elimination step of every query: O(d^2), whatever the list lengths.
     Memory
-        2 n_queries d^2 float64.
+        About 5 n_queries d^2 float64 at its peak.
     """
 
     def __init__(self, data: CentredData, lam: float) -> None:
@@ -95,6 +95,12 @@ class GramSearch:
         coef = np.zeros(self.n_features)
         coef[self.columns[S]] = np.linalg.solve(self._A[np.ix_(S, S)], self._b[S])
         return GreedyStep(tuple(int(j) for j in self.columns[S]), coef, self.error)
+
+
+def prefers_grams(data: CentredData) -> bool:
+    """True when the Grams of the queries take less memory than the three copies of X of the published form."""
+    d = int(data.varying.sum())
+    return 5 * data.n_queries * d < 3 * len(data.y)
 
 
 def gram_greedy_search(

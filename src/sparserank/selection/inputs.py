@@ -12,8 +12,10 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataFormatError
 
+OVERLAP_REMEDY = "Separate them, or pass --allow-overlap if equal ids mean different queries."
 
-def check_overlap(parts: Mapping[str, RankingDataset | None]) -> None:
+
+def check_overlap(parts: Mapping[str, RankingDataset | None], remedy: str = OVERLAP_REMEDY) -> None:
     """Refuse a query id that stands in two parts: its documents would leak.
 
     Raises
@@ -25,7 +27,7 @@ def check_overlap(parts: Mapping[str, RankingDataset | None]) -> None:
         if common:
             raise DataError(
                 f"{first} and {second} have {len(common)} query ids in common (first: {min(common)}); this leaks. "
-                "Separate them, or pass --allow-overlap if equal ids mean different queries."
+                f"{remedy}"
             )
 
 

@@ -45,6 +45,8 @@ def single_feature_metric(
     ascending=False looks at descending order only.
     """
     X, parsed = _dense(data), parse_metrics([metric], convention)
+    if not parsed[0].higher_is_better:
+        raise DataError(f"importance must be a metric where higher is better; got {metric!r}.")
     best, sign = np.zeros(data.n_features), np.ones(data.n_features)
     for j in range(data.n_features):
         best[j] = mean_of(per_query_values(X[:, j].astype(np.float64), data, parsed)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ RATIOS = [float(a) for a in np.logspace(0, -4, 31)]  # of alpha_max
 FSM_GRID: dict[str, Sequence[Any]] = {
     "lambda1": [1e-3, 1e-2, 1e-1, 1.0],
     "lambda2": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
-    "importance": ["PC"],
-    "similarity": ["PC"],
+    "importance": ["pearson"],
+    "similarity": ["pearson"],
 }
 
 
@@ -36,21 +37,37 @@ SYSTEMS: dict[str, System] = {
     s.name: s
     for s in (
         System("fenchel_rank", "FenchelRank", "Lai 2012, Algorithm 1; its grid", FENCHEL_GRID, lai.fenchel_rank),
-        System("fenchel_exact", "FenchelRank, exact optimum", "the same problem", FENCHEL_GRID, lai.fenchel_exact),
+        System(
+            "fenchel_exact",
+            "FenchelRank, exact optimum",
+            "the same problem",
+            {"radius": FENCHEL_GRID["radius"]},
+            lai.fenchel_exact,
+        ),
         System("fsm_rank", "FSMRank", "Lai 2013, Algorithm 1", FSM_GRID, lai.fsm_rank),
         System("fsm_truncated", "FSMRank, k largest weights", "Lai 2013, Figs 1-3", FSM_GRID, lai.fsm_truncated),
-        System("fsm_s1", "FSMRank, lambda1 = 0, s = 1", "Lai 2013, Table III", _ablation(importance="1"), lai.fsm_rank),
         System(
-            "fsm_spc", "FSMRank, lambda1 = 0, s = PC", "Lai 2013, Table III", _ablation(importance="PC"), lai.fsm_rank
+            "fsm_s1", "FSMRank, lambda1 = 0, s = 1", "Lai 2013, Table III", _ablation(importance="ones"), lai.fsm_rank
         ),
         System(
-            "fsm_ai", "FSMRank, lambda2 = 0, A = I", "Lai 2013, Section IV-D", _ablation(similarity="1"), lai.fsm_rank
+            "fsm_spc",
+            "FSMRank, lambda1 = 0, s = PC",
+            "Lai 2013, Table III",
+            _ablation(importance="pearson"),
+            lai.fsm_rank,
+        ),
+        System(
+            "fsm_ai",
+            "FSMRank, lambda2 = 0, A = I",
+            "Lai 2013, Section IV-D",
+            _ablation(similarity="identity"),
+            lai.fsm_rank,
         ),
         System(
             "fsm_apc",
             "FSMRank, lambda2 = 0, A = PC",
             "Lai 2013, Section IV-D",
-            _ablation(similarity="PC"),
+            _ablation(similarity="pearson"),
             lai.fsm_rank,
         ),
         System("l1", "RankSVM-l1", "Laporte 2014, Algorithm 1", {"alpha_ratio": RATIOS}, laporte.laporte("l1")),
@@ -108,7 +125,7 @@ SYSTEMS: dict[str, System] = {
         ),
         System(
             "select",
-            "sparserank select",
+            "sparserank select (train + validation)",
             "this package's default: smallest within 1%, out of fold",
             {"penalty": ["l1", "log", "mcp"], "n_alphas": [40]},
             ours.select,
@@ -153,6 +170,13 @@ SYSTEMS: dict[str, System] = {
 }
 
 
+SINGLE = ("epsilon", "max_iter", "max_k", "n_alphas", "tol", "draws")  # parameters that are settings, not grids
+SYSTEMS = {
+    name: replace(
+        s, single=tuple(p for p in SINGLE if p in s.grid) + (("alpha_ratio",) if name == "laporte_timing" else ())
+    )
+    for name, s in SYSTEMS.items()
+}
 COMPARED = tuple(  # what an experiment runs by default; the others answer one question of one paper
     s for s in SYSTEMS if not s.startswith("fsm_") or s in ("fsm_rank", "fsm_truncated")
     if s not in ("lai2012_timing", "laporte_timing", "log_eps", "lp_p", "mcp_gamma")
@@ -160,6 +184,7 @@ COMPARED = tuple(  # what an experiment runs by default; the others answer one q
 
 
 def find_system(name: str) -> System:
+    """The system of that name; DataError names those that exist."""
     if name not in SYSTEMS:
         raise DataError(f"no system {name!r}; there are {', '.join(SYSTEMS)}.")
     return SYSTEMS[name]

@@ -13,7 +13,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.experiments.layouts import FoldData
-from sparserank.metrics import Metric
+from sparserank.metrics import Convention, Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.rls.centring import CentredData, centre
 
@@ -42,6 +42,7 @@ class Fold:
     """What the systems share within a fold; computed when first asked for."""
 
     data: FoldData
+    convention: Convention
     metrics: dict[str, Metric]  # every metric of the choice, by the plan's name for it
     seed: int = 0
 
@@ -61,10 +62,10 @@ class Fold:
     def varying(self) -> np.ndarray:
         return np.flatnonzero(self.objective.varying)
 
-    def validation(self, coef: np.ndarray) -> float:
-        """The first metric of choice on the validation queries."""
-        metric = next(iter(self.metrics.values()))
-        return mean_of(per_query_values(self.data.valid.X @ coef, self.data.valid, [metric])[0])
+    def validation(self, coef: np.ndarray) -> list[float]:
+        """Every metric of validation, in the order of `metrics`."""
+        values = per_query_values(self.data.valid.X @ coef, self.data.valid, list(self.metrics.values()))
+        return [mean_of(v) for v in values]
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class System:
     """Conventions: `candidates(fold, grid)` yields models in the order in which ties on validation are broken.
 
     title     as the papers print it
+    single    parameters of the grid that take one value
     grid      default values; every list here is ours unless the source gives it
     source    paper and section
     """
@@ -81,6 +83,7 @@ class System:
     source: str
     grid: dict[str, Sequence[Any]]
     candidates: Callable[[Fold, Grid], Iterator[Candidate]]
+    single: tuple[str, ...] = ()
 
 
 def timed(run: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,63 +14,65 @@ from sparserank.rankers.truncated_gradient import TGRank
 from sparserank.selection.filters import gas_order
 from sparserank.selection.measures import feature_importance, feature_similarity, single_feature_metric
 from sparserank.solvers.accelerated_gradient import FsmProblem, accelerated_gradient
-from sparserank.solvers.frank_wolfe import frank_wolfe, solve_ball
+from sparserank.solvers.frank_wolfe import BallSolution, frank_wolfe, solve_ball
+
+EXACT_GOAL = 1e-6  # duality gap from which the exact solution counts as optimal
 
 
 def fenchel_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """FenchelRank as published, for each radius."""
+    (epsilon,), (max_iter,) = grid["epsilon"], grid["max_iter"]
     for radius in grid["radius"]:
-        for epsilon in grid["epsilon"]:
-            s, t = timed(frank_wolfe, fold.objective, radius, epsilon=epsilon, max_iter=grid["max_iter"][0])
-            info: dict[str, Any] = {"gap": s.gap, "loss": s.loss, "n_iter": s.n_iter, "alpha": s.alpha}
-            info["status"] = "optimal" if s.gap <= epsilon else "not converged"
-            yield Candidate({"radius": radius, "epsilon": epsilon}, s.w, t, info)
+        s, t = timed(frank_wolfe, fold.objective, radius, epsilon=epsilon, max_iter=max_iter)
+        yield Candidate({"radius": radius}, s.w, t, _ball_info(s, epsilon))
 
 
 def fenchel_exact(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """The exact optimum of FenchelRank's problem, for each radius."""
     for radius in grid["radius"]:
         s, t = timed(solve_ball, fold.objective, radius)
-        info: dict[str, Any] = {"gap": s.gap, "loss": s.loss, "n_iter": s.n_iter, "alpha": s.alpha}
-        info["status"] = "optimal" if s.gap <= 1e-6 else "not converged"
-        yield Candidate({"radius": radius}, s.w, t, info)
+        yield Candidate({"radius": radius}, s.w, t, _ball_info(s, EXACT_GOAL))
+
+
+def _ball_info(s: BallSolution, goal: float) -> dict[str, Any]:
+    status = "optimal" if s.gap <= goal else "not converged"
+    return {"gap": s.gap, "loss": s.loss, "n_iter": s.n_iter, "alpha": s.alpha, "status": status}
 
 
 def fsm_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    importance, similarity = feature_importance(fold.train), feature_similarity(fold.train)
-    measures = {"PC": (importance, similarity), "1": (np.ones_like(importance), np.eye(len(importance)))}
-    for s_name in grid["importance"]:
-        for a_name in grid["similarity"]:
-            for lambda1 in grid["lambda1"]:
-                for lambda2 in grid["lambda2"]:
-                    problem = FsmProblem(
-                        fold.objective, lambda1, lambda2, measures[s_name][0], measures[a_name][1], split=True
-                    )
-                    s, t = timed(accelerated_gradient, problem, max_iter=400, tol=1e-4)
-                    info = {"kkt_violation": s.kkt_violation, "objective": s.objectives[-1], "n_iter": s.n_iter}
-                    info["status"] = "stopped" if s.stopped else "not converged"
-                    params = {"lambda1": lambda1, "lambda2": lambda2}
-                    if len(grid["importance"]) * len(grid["similarity"]) > 1 or (s_name, a_name) != ("PC", "PC"):
-                        params |= {"importance": s_name, "similarity": a_name}
-                    yield Candidate(params, s.w, t, info)
+    """FSMRank for each pair of measures and of strengths; 'ones' and 'identity' switch a measure off."""
+    d = fold.train.n_features
+    importances = {m: np.ones(d) if m == "ones" else feature_importance(fold.train, m) for m in grid["importance"]}
+    similarities = {m: feature_similarity(fold.train, m) for m in grid["similarity"]}
+    for s_name, a_name in product(importances, similarities):
+        for lambda1, lambda2 in product(grid["lambda1"], grid["lambda2"]):
+            problem = FsmProblem(fold.objective, lambda1, lambda2, importances[s_name], similarities[a_name])
+            s, t = timed(accelerated_gradient, problem, max_iter=400, tol=1e-4)
+            info = {
+                "kkt_violation": s.kkt_violation, "objective": s.objectives[-1], "n_iter": s.n_iter,
+                "status": "stopped" if s.stopped else "not converged",
+            }  # fmt: skip
+            params = {"lambda1": lambda1, "lambda2": lambda2, "importance": s_name, "similarity": a_name}
+            yield Candidate(params, s.w, t, info)
 
 
-def _best_fsm(fold: Fold, grid: Grid) -> Candidate:
-    """The FSMRank model that validation prefers."""
-    best, best_value = None, -np.inf
-    for c in fsm_rank(fold, grid):
-        value = fold.validation(c.coef) if c.coef.any() else -np.inf
-        if value > best_value or best is None:
-            best, best_value = c, value
-    assert best is not None
-    return best
+def _best_fsm(fold: Fold, grid: Grid) -> list[Candidate]:
+    """The FSMRank models that validation prefers, one for each metric (fewer when they agree)."""
+    models = [c for c in fsm_rank(fold, grid) if c.coef.any()]
+    if not models:
+        return []
+    values = np.array([fold.validation(c.coef) for c in models])
+    return [models[i] for i in dict.fromkeys(values.argmax(axis=0).tolist())]
 
 
 def fsm_truncated(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    best = _best_fsm(fold, grid)
-    order = np.argsort(-np.abs(best.coef), kind="stable")
-    for k in range(1, np.count_nonzero(best.coef) + 1):
-        coef = np.zeros_like(best.coef)
-        coef[order[:k]] = best.coef[order[:k]]
-        yield Candidate({"k": k, **best.params}, coef, best.time_s)
+    """FSMRank cut to its k largest weights, without refit, for each k."""
+    for best in _best_fsm(fold, grid):
+        order = np.argsort(-np.abs(best.coef), kind="stable")
+        for k in range(1, np.count_nonzero(best.coef) + 1):
+            coef = np.zeros_like(best.coef)
+            coef[order[:k]] = best.coef[order[:k]]
+            yield Candidate({"k": k, **best.params}, coef, best.time_s)
 
 
 def _refitted(fold: Fold, orders: Sequence[tuple[dict[str, Any], np.ndarray]], grid: Grid) -> Iterator[Candidate]:
@@ -88,22 +91,27 @@ def _refitted(fold: Fold, orders: Sequence[tuple[dict[str, Any], np.ndarray]], g
 
 
 def fsmsvm(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    best = _best_fsm(fold, grid)
-    order = np.argsort(-np.abs(best.coef), kind="stable")[: np.count_nonzero(best.coef)]
-    yield from _refitted(fold, [(dict(best.params), order)], grid)
+    """RankSVM on the k largest weights of FSMRank."""
+    orders = []
+    for best in _best_fsm(fold, grid):
+        order = np.argsort(-np.abs(best.coef), kind="stable")[: np.count_nonzero(best.coef)]
+        orders.append((dict(best.params), order))
+    yield from _refitted(fold, orders, grid)
 
 
 def fs_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    values, _ = single_feature_metric(fold.train, "ndcg@10", convention="letor4", ascending=False)
+    """RankSVM on the k features that rank the training queries best alone."""
+    values, _ = single_feature_metric(fold.train, "ndcg@10", convention=fold.convention, ascending=False)
     yield from _refitted(fold, [({}, np.argsort(-values, kind="stable"))], grid)
 
 
 def gas(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """RankSVM on the first k features of GAS, for each importance and weight c of similarity."""
     varying = fold.varying
     similarity = feature_similarity(fold.train, "concordance")[np.ix_(varying, varying)]
     orders = []
     for importance in grid["importance"]:
-        values = feature_importance(fold.train, importance, convention="letor4")[varying]
+        values = feature_importance(fold.train, importance, convention=fold.convention)[varying]
         for c in grid["c"]:
             order = varying[gas_order(values, similarity, c, len(varying))]
             orders.append(({"importance": importance, "c": c}, order))
@@ -111,6 +119,8 @@ def gas(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def truncated(ranker: type[TGRank]) -> Callable[[Fold, Grid], Iterator[Candidate]]:
+    """TGRank or RSRank for each strength."""
+
     def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
         top = float(np.abs(fold.objective.gradient_at_zero).max())
         for ratio in sorted(grid["alpha_ratio"], reverse=True):

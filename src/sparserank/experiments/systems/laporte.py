@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from sparserank.experiments.systems.base import Candidate, Fold, Grid
-from sparserank.laporte2014 import PENALTIES, laporte2014_penalty, laporte_path
+from sparserank.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
+
+
+def _info(point: Point) -> dict[str, Any]:
+    return {"alpha": point.alpha, "kkt_violation": point.kkt_violation, "loss": point.loss, "status": point.status}
 
 
 def laporte(penalty: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
     def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
         for point in laporte_path(fold.objective, penalty, grid["alpha_ratio"]):
-            info = {
-                "alpha": point.alpha,
-                "kkt_violation": point.kkt_violation,
-                "loss": point.loss,
-                "status": point.status,
-            }
-            yield Candidate({"alpha_ratio": point.alpha_ratio}, point.w, point.time_s, info)
+            yield Candidate({"alpha_ratio": point.alpha_ratio}, point.w, point.time_s, _info(point))
 
     return candidates
 
@@ -30,13 +29,9 @@ def sensitivity(penalty: str, parameter: str) -> Callable[[Fold, Grid], Iterator
         for value in grid[parameter]:
             shaped = replace(laporte2014_penalty(penalty), **{parameter: value})
             for point in laporte_path(fold.objective, penalty, grid["alpha_ratio"], penalty=shaped):
-                info = {
-                    "alpha": point.alpha,
-                    "kkt_violation": point.kkt_violation,
-                    "loss": point.loss,
-                    "status": point.status,
-                }
-                yield Candidate({parameter: value, "alpha_ratio": point.alpha_ratio}, point.w, point.time_s, info)
+                yield Candidate(
+                    {parameter: value, "alpha_ratio": point.alpha_ratio}, point.w, point.time_s, _info(point)
+                )
 
     return candidates
 
@@ -47,11 +42,5 @@ def laporte_timing(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     for penalty in PENALTIES:
         for published in (False, True):
             (point,) = laporte_path(fold.objective, penalty, [ratio], published=published, tol=tol)
-            info = {
-                "alpha": point.alpha,
-                "kkt_violation": point.kkt_violation,
-                "loss": point.loss,
-                "status": point.status,
-            }
             params = {"penalty": penalty, "published": published, "alpha_ratio": ratio}
-            yield Candidate(params, point.w, point.time_s, info)
+            yield Candidate(params, point.w, point.time_s, _info(point))

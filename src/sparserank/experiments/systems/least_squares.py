@@ -8,7 +8,7 @@ import numpy as np
 
 from sparserank.experiments.systems.base import Candidate, Fold, Grid, timed
 from sparserank.penalties import Ridge
-from sparserank.rls.gram_search import gram_greedy_search
+from sparserank.rls.gram_search import gram_greedy_search, prefers_grams
 from sparserank.rls.greedy import greedy_search
 from sparserank.rls.leave_query_out import leave_query_out
 from sparserank.solvers import ProxNewton, Stop, solve
@@ -34,8 +34,7 @@ def rank_rls(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 def greedy_rank_rls(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     centred = fold.centred
     d = len(np.flatnonzero(centred.varying))
-    long_lists = 2 * centred.n_queries * d < 3 * len(centred.y)
-    search = gram_greedy_search if long_lists else greedy_search
+    search = gram_greedy_search if prefers_grams(centred) else greedy_search
     for lam in sorted(grid["lam"]):
         path, t = timed(search, centred, lam, min(d, grid["max_k"][0]))
         for step in path:

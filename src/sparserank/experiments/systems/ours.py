@@ -25,6 +25,7 @@ def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
             "alpha": path.alphas[i], "kkt_violation": path.kkt_violations[i], "loss": path.losses[i],
             "status": path.statuses[i], "gap": None if np.isnan(path.gaps[i]) else path.gaps[i],
         }  # fmt: skip
+        info["total_weight"] = path.total_weight
         yield Candidate(
             {"penalty": label, "alpha_ratio": path.alphas[i] / path.alpha_max}, path.coefs[i], path.times_s[i], info
         )

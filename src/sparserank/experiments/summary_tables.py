@@ -1,56 +1,17 @@
-"""What an experiment says, as sections of tables and figures; the renderers know nothing of experiments."""
+"""Summary and frontier of an experiment as sections, and as rows for CSV."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from sparserank.experiments.published import TABLES, ComparedCell, PublishedTable, compare
+from sparserank.experiments.document import Picture, Section, Table, figure, p_text
 from sparserank.experiments.results import Results, Row
 from sparserank.experiments.summary import frontier, system_table
 from sparserank.experiments.systems import SYSTEMS
 
 SHOWN = ("map", "ndcg@10", "p@10")
-
-
-@dataclass(frozen=True)
-class Table:
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Picture:
-    name: str
-    caption: str
-    svg: str
-
-
-@dataclass(frozen=True)
-class Section:
-    title: str
-    text: str = ""
-    tables: list[Table] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
-
-
-def figure(value: Any, digits: int = 4) -> str:
-    """A number for people; '-' for what does not exist."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "-"
-    if isinstance(value, str):
-        return value
-    return f"{value:.{digits}f}"
-
-
-def _p(value: Any) -> str:
-    return "-" if value is None or math.isnan(value) else ("<0.001" if value < 0.001 else f"{value:.3f}")
 
 
 def summary_sections(results: Results) -> list[Section]:
@@ -60,6 +21,8 @@ def summary_sections(results: Results) -> list[Section]:
         tables = []
         for by in results.plan.choose_by:
             rows = system_table(results, dataset, by)
+            if not rows:
+                continue
             rows.sort(key=lambda r: -r[by])
             shown = [m for m in dict.fromkeys([by, *SHOWN]) if m in results.plan.metric_names]
             best = next(r["title"] for r in rows if r["is_best"])
@@ -69,13 +32,15 @@ def summary_sections(results: Results) -> list[Section]:
                     ["system", *shown, "SR", "SR varying", "p (t)", "p (Holm)", "p (folds)", "p (random.)", "s/fit", "grid", "features per fold", "often"],
                     [
                         [r["title"], *(figure(r[m]) for m in shown), figure(r["sparsity_all"], 3), figure(r["sparsity_varying"], 3),
-                         _p(r.get("p_query")), _p(r.get("p_holm")), _p(r.get("p_fold")), _p(r.get("p_randomisation")),
+                         p_text(r.get("p_query")), p_text(r.get("p_holm")), p_text(r.get("p_fold")), p_text(r.get("p_randomisation")),
                          f"{r['time_s']:.3f}", f"{r['grid']:.0f}", " ".join(map(str, r["features"])) or "-", " ".join(map(str, r["frequent"])) or "-"]
                         for r in rows
                     ],
                     "Means over folds of test means. SR: features that remain / all features, / features that vary within "
                     "queries. p: one-sided paired tests against the best mean: t over queries, with Holm's correction; t over "
-                    "folds; randomisation over queries. s/fit: mean over the grid. often: features chosen in most folds.",
+                    "folds; randomisation over queries. s/fit: mean over the grid, without what its points share (similarities, "
+                    "decompositions, FSMRank before FSMSVM). often: features chosen in most folds. sparserank select trains on the "
+                    "validation queries too. " + _notes(results, dataset, by, rows),
                 )
             )  # fmt: skip
         if results.has(dataset, "fenchel_rank"):
@@ -94,35 +59,49 @@ def summary_sections(results: Results) -> list[Section]:
     return out
 
 
+def _notes(results: Results, dataset: str, by: str, rows: list[dict[str, Any]]) -> str:
+    shown = {r["system"] for r in rows}
+    left_out = [SYSTEMS[s].title for s in results.systems(dataset) if s not in shown]
+    tied = [f"{r['title']} ({r['tied']} folds)" for r in rows if r["tied"]]
+    words = []
+    if left_out:
+        words.append(f"Left out, without a choice in every fold: {', '.join(left_out)}.")
+    if tied:
+        words.append(f"All candidates tie on validation, and the first is taken: {', '.join(tied)}.")
+    return " ".join(words)
+
+
 def fenchel_table(results: Results, dataset: str) -> Table:
     """For each radius: folds where the published rule stops short of the optimum, and what the optimum gives."""
     rows, exact = _by_radius(results, dataset, "fenchel_rank"), _by_radius(results, dataset, "fenchel_exact")
+    if results.folds(dataset, "fenchel_exact") != results.folds(dataset, "fenchel_rank"):
+        exact = {}
+    epsilon = float(results.plan.grid("fenchel_rank")["epsilon"][0])
+    metrics = results.headline
     lines = []
     for radius in sorted(rows):
         mine = rows[radius]
         line = [
-            f"{radius:g}", f"{sum(r['gap'] > 1e-3 for r in mine)} of {len(mine)}", f"{max(r['gap'] for r in mine):.2g}",
-            figure(np.mean([r["n_features"] for r in mine]), 1), figure(results.test_mean(list(mine), "map")),
-            figure(results.test_mean(list(mine), "ndcg@10")), f"{np.mean([r['time_s'] for r in mine]):.2f}",
+            f"{radius:g}", f"{sum(r['gap'] > epsilon for r in mine)} of {len(mine)}", f"{max(r['gap'] for r in mine):.2g}",
+            figure(np.mean([r["n_features"] for r in mine]), 1), *(figure(results.test_mean(list(mine), m)) for m in metrics), f"{np.mean([r['time_s'] for r in mine]):.2f}",
         ]  # fmt: skip
         if radius in exact:
             best = exact[radius]
-            excess = [m["loss"] - b["loss"] for m, b in zip(mine, best, strict=True)]
+            excess = [a["loss"] - b["loss"] for a, b in zip(mine, best, strict=True)]
             line += [
                 f"{max(excess):.1e}", f"{max(b['gap'] for b in best):.0e}", figure(np.mean([b["n_features"] for b in best]), 1),
-                figure(results.test_mean(list(best), "map")), figure(results.test_mean(list(best), "ndcg@10")),
+                *(figure(results.test_mean(list(best), m)) for m in metrics),
                 f"{np.mean([b['time_s'] for b in best]):.2f}",
             ]  # fmt: skip
         else:
-            line += ["-"] * 6
+            line += ["-"] * (4 + len(metrics))
         lines.append(line)
-    short = sum(any(r["gap"] > 1e-3 for r in mine) for mine in rows.values())
+    short = sum(any(r["gap"] > epsilon for r in mine) for mine in rows.values())
     return Table(
         f"{dataset}, FenchelRank as published against the exact optimum: {short} of {len(rows)} radii are not optimal in some fold",
-        ["radius", "gap > 1e-3", "worst gap", "features", "map", "ndcg@10", "s",
-         "loss above optimum", "gap, exact", "features", "map", "ndcg@10", "s"],
+        ["radius", f"gap > {epsilon:g}", "worst gap", "features", *metrics, "s", "loss above optimum", "gap, exact", "features", *metrics, "s"],
         lines,
-        "Published: epsilon = 1e-3, at most 1000 iterations. Means over folds, test metrics.",
+        f"Published: epsilon = {epsilon:g}, at most {results.plan.grid('fenchel_rank')['max_iter'][0]} iterations. Means over folds, test metrics.",
     )  # fmt: skip
 
 
@@ -136,13 +115,14 @@ def _by_radius(results: Results, dataset: str, system: str) -> dict[float, list[
 
 def ablation_table(results: Results, dataset: str) -> Table:
     """FSMRank with one of its two measures at a time."""
-    names = [s for s in ("fsm_rank", "fsm_s1", "fsm_spc", "fsm_ai", "fsm_apc") if results.has(dataset, s)]
+    measured = ["fsm_rank", "fsm_s1", "fsm_spc", "fsm_ai", "fsm_apc"]
+    names = [s for s in measured if all(results.complete(dataset, by, [s]) for by in results.plan.choose_by)]
     lines = [
-        [SYSTEMS[s].title, *(figure(results.mean(dataset, s, by, m)) for by in results.plan.choose_by for m in ("map", "ndcg@10")),
+        [SYSTEMS[s].title, *(figure(results.mean(dataset, s, by, m)) for by in results.plan.choose_by for m in results.headline),
          *(figure(results.sparsity(dataset, s, by, varying=True), 3) for by in results.plan.choose_by)]
         for s in names
     ]  # fmt: skip
-    columns = [f"{m}, by {by}" for by in results.plan.choose_by for m in ("map", "ndcg@10")]
+    columns = [f"{m}, by {by}" for by in results.plan.choose_by for m in results.headline]
     columns += [f"SR varying, by {by}" for by in results.plan.choose_by]
     return Table(f"{dataset}, FSMRank's measures one at a time", ["system", *columns], lines if len(names) > 1 else [])
 
@@ -208,14 +188,14 @@ def sensitivity_tables(results: Results, dataset: str) -> list[Table]:
                 ]
             )
             lines.append(
-                [f"{value:g}", figure(results.test_mean(best, "map")), figure(results.test_mean(best, "ndcg@10")),
+                [f"{value:g}", *(figure(results.test_mean(best, m)) for m in results.headline),
                  figure(np.mean([r["n_features"] / r["n_features_varying"] for r in found]), 3),
                  " ".join(str(r["n_features"]) for r in found), f"{time_s:.3f}"]
             )  # fmt: skip
         tables.append(
             Table(
                 f"{dataset}, sensitivity of {SYSTEMS[system].title.partition(',')[0]} to {parameter}",
-                [parameter, "map", "ndcg@10", "SR varying", "features per fold", "s/fit"],
+                [parameter, *results.headline, "SR varying", "features per fold", "s/fit"],
                 lines,
             )
         )
@@ -223,7 +203,7 @@ def sensitivity_tables(results: Results, dataset: str) -> list[Table]:
 
 
 def _with_value(results: Results, dataset: str, system: str, fold: int, parameter: str, value: float) -> Row | None:
-    return results.best_of(dataset, system, fold, "map", lambda r: r["params"][parameter] == value)
+    return results.best_of(dataset, system, fold, results.plan.choose_by[0], lambda r: r["params"][parameter] == value)
 
 
 def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
@@ -243,9 +223,7 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
                 for k in sizes:
                     r = at.get((s, k))
                     line.append(
-                        "-"
-                        if r is None
-                        else figure(r["mean"]) + ("*" if r["best"] == s else "" if r["not_worse"] else "-")
+                        "-" if r is None else figure(r["mean"]) + ("*" if r["best"] == s else "-" if r["below"] else "")
                     )
                 lines.append(line)
             best = [next(r for r in rows if r["k"] == k and r["best"] == r["system"]) for k in sizes]
@@ -255,8 +233,9 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
                     f"{dataset}: test {metric} with at most k features",
                     ["system", *map(str, sizes)],
                     lines,
-                    "The model of each k is chosen on validation. * best mean at this k; a trailing - : significantly below it "
-                    "(95% interval of the paired difference over queries); the others cannot be told from the best.",
+                    "The model of each k is chosen on validation. * largest mean at this k; a trailing - : significantly below it "
+                    "(one-sided paired t test over queries, Holm's correction over the systems at this k, 5%). No mark is no "
+                    "proof of equality, and the largest mean was picked on the test queries themselves.",
                 )
             )
             if pictures:
@@ -270,100 +249,6 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
     return out
 
 
-def published_sections(results: Results, *, pictures: bool) -> list[Section]:
-    """Every table of the papers beside ours, and the figures."""
-    sections = []
-    for source in dict.fromkeys(t.source for t in TABLES):
-        mine = [t for t in TABLES if t.source == source]
-        present = [t for t in mine if any(c.dataset in results.datasets for c in t.cells)]
-        absent = [t for t in mine if t not in present]
-        notes = [
-            f"Table{'s' * (len(ts) > 1)} {', '.join(t.table for t in ts)}: {n}"
-            for n, ts in _by_note(present).items()
-            if n
-        ]
-        if absent:
-            names = ", ".join(dict.fromkeys(c.dataset for t in absent for c in t.cells))
-            notes.append(f"Not available, for want of data ({names}): tables {', '.join(t.table for t in absent)}.")
-        tables = [published_table(t, results) for t in present]
-        if source == "laporte2014":
-            tables.insert(2, _laporte_means(results))
-        sections.append(Section(f"{source[:-4].capitalize()} {source[-4:]}", " ".join(notes), tables))
-    if pictures:
-        from sparserank.experiments.figures import published_figures
-
-        drawn = [Picture(name.replace("@", ""), caption, svg) for name, caption, svg in published_figures(results)]
-        sections.append(Section("Figures of the papers", pictures=drawn))
-    return sections
-
-
-def _by_note(tables: list[PublishedTable]) -> dict[str, list[PublishedTable]]:
-    out: dict[str, list[PublishedTable]] = {}
-    for t in tables:
-        out.setdefault(t.note, []).append(t)
-    return out
-
-
-def _laporte_means(results: Results) -> Table:
-    """Table IV, averaged over the data sets that are here, on both sides."""
-    (table,) = (t for t in TABLES if (t.source, t.table) == ("laporte2014", "IV"))
-    rows: dict[str, list[tuple[float, float]]] = {}
-    for c in compare(table, results):
-        if isinstance(c.value, float) and c.cell.dataset in results.datasets:
-            rows.setdefault(c.cell.row, []).append((float(c.printed), c.value))
-    lines = [[name, *(figure(m, 3) for m in np.mean(pairs, axis=0))] for name, pairs in rows.items()]
-    return Table(f"Table IV, mean of {', '.join(results.datasets)}", ["sparsity ratio", "published", "ours"], lines)
-
-
-def published_table(table: PublishedTable, results: Results) -> Table:
-    """'published | ours' in every cell; data sets without results are named in the note."""
-    cells = compare(table, results)
-    columns = list(dict.fromkeys(c.cell.column for c in cells))
-    lines: dict[tuple[str, str], dict[str, str]] = {}
-    absent: dict[str, None] = {}
-    for c in cells:
-        if c.cell.dataset not in results.datasets:
-            if c.cell.dataset != "Mean":
-                absent[c.cell.dataset] = None
-            continue
-        lines.setdefault((c.cell.dataset, c.cell.row), {})[c.cell.column] = _beside(c)
-    judged = [c for c in cells if c.agrees is not None]
-    title = f"{table.label}: {table.title}"
-    if judged:
-        title += f" ({sum(bool(c.agrees) for c in judged)} of {len(judged)} equal as printed"
-        differences = [abs(c.difference) for c in judged if not math.isnan(c.difference)]
-        title += f", mean difference {np.mean(differences):.4f})" if differences and max(differences) < 1 else ")"
-    rows = [[f"{d} {r}".strip(), *(row.get(c, "") for c in columns)] for (d, r), row in lines.items()]
-    note = f"Not available here: {', '.join(absent)}." if absent else ""
-    return Table(title, ["published | ours", *columns], rows, note)
-
-
-def _beside(c: ComparedCell) -> str:
-    if c.value is None:
-        return f"{c.printed} | -"
-    if isinstance(c.value, str):
-        text = c.value
-    elif c.printed.startswith("2^"):
-        text = f"2^{math.log2(c.value):.0f}"
-    else:
-        digits = len(c.printed.partition(".")[2]) if "." in c.printed else 0 if c.value == round(c.value) else 4
-        text = f"{c.value:.{digits}f}"
-    return f"{c.printed} | {text}" + (" =" if c.agrees else "")
-
-
-def published_rows(results: Results) -> list[dict[str, Any]]:
-    """One row per printed cell for CSV."""
-    return [
-        {
-            "source": c.cell.source, "table": c.cell.table, "dataset": c.cell.dataset, "row": c.cell.row, "column": c.cell.column,
-            "published": c.printed, "ours": "not available" if c.value is None else c.value,
-            "difference": "" if math.isnan(c.difference) else c.difference, "equal": "" if c.agrees is None else c.agrees,
-        }
-        for t in TABLES
-        for c in compare(t, results)
-    ]  # fmt: skip
-
-
 def summary_rows(results: Results) -> list[dict[str, Any]]:
     """One row per data set, metric of choice and system for CSV."""
     rows = [r for d in results.datasets for by in results.plan.choose_by for r in system_table(results, d, by)]
@@ -372,11 +257,3 @@ def summary_rows(results: Results) -> list[dict[str, Any]]:
 
 def frontier_rows(results: Results) -> list[dict[str, Any]]:
     return [r for d in results.datasets for m in results.plan.choose_by for r in frontier(results, d, m)]
-
-
-def skipped_text(skipped: dict[str, str]) -> str:
-    return "" if not skipped else "Not available, skipped: " + ", ".join(skipped) + "."
-
-
-def columns_of(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for row in rows for key in row))

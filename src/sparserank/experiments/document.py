@@ -1,0 +1,44 @@
+"""What a report is made of: sections of tables and pictures, which the renderers print."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    name: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    text: str = ""
+    tables: list[Table] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+
+
+def figure(value: Any, digits: int = 4) -> str:
+    """A number for people; '-' for what does not exist."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, str):
+        return value
+    return f"{value:.{digits}f}"
+
+
+def p_text(value: Any) -> str:
+    """A p value for people."""
+    return "-" if value is None or math.isnan(value) else ("<0.001" if value < 0.001 else f"{value:.3f}")
