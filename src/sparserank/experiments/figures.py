@@ -175,7 +175,7 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
     }
     axes.fill_between(
         sizes, [best[k]["mean"] - half[k] for k in sizes], [best[k]["mean"] + half[k] for k in sizes], color=BAND,
-        linewidth=0, label="paired 95% interval around the best (median)",
+        linewidth=0, label="paired 95% interval to the best",
     )  # fmt: skip
     for s in dict.fromkeys(r["system"] for r in rows):
         mine = [r for r in rows if r["system"] == s]
@@ -190,9 +190,9 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
     means = [r["mean"] for r in rows if r["k"] > 1] or [r["mean"] for r in rows]
     low = float(np.quantile(means, 0.02))
     span = max(max(means) - low, 1e-3)
-    axes.set_ylim(low - 1.3 * span, max(means) + 0.7 * span)
+    axes.set_ylim(low - 0.5 * span, max(means) + 0.7 * span)
     axes.plot([], [], color="#b9c0cc", linewidth=0.9, label="other systems")
-    axes.legend(frameon=False, fontsize=8, ncols=2, loc="lower right")
+    figure.legend(frameon=False, fontsize=8, ncols=2, loc="outside lower center")
     axes.tick_params(colors=INK)
     return to_svg(figure, f"Frontier, {metric}, {dataset}")
 
