@@ -25,16 +25,23 @@ same command goes on after a kill, and a changed plan recomputes only what it ch
 
 [bold]A plan[/bold]
 
-  systems = \\["fenchel_rank", "greedy_rank_rls", "log"]   # default: all that are compared; see 'sparserank experiment systems'
-  choose_by = \\["map", "ndcg@10"]
+  systems = \\["fenchel_rank", "greedy_rank_rls", "log"]
+  choose_by = \\["map", "ndcg@10"]   # each makes its own choice per fold
+  metrics = \\["map", "ndcg@5"]      # reported on the test queries
+  watch = \\["mean_ndcg"]            # further metrics on validation
   convention = "letor4"
+  max_size = 15                     # the frontier's largest model
+  folds = \\[1, 2, 3, 4, 5]
+  seed = 0
 
-  \\[\\[datasets]]
+  \\[\\[datasets]]                    # Fold1..Fold5 or S1..S5
   name = "MQ2008"
-  path = "$SPARSERANK_DATA/mq2008"                        # Fold1..Fold5 or S1..S5; missing = "zero", scaling = "min-max"
+  path = "$SPARSERANK_DATA/mq2008"  # also: missing = "zero", scaling = "min-max"
 
-  \\[grids.fenchel_rank]
+  \\[grids.fenchel_rank]             # instead of the system's own grid
   radius = \\[1, 2, 4, 8]
+
+All keys but the data sets have defaults: 'sparserank experiment systems' lists systems and grids.
 
 [bold]Examples[/bold]
 
@@ -58,7 +65,8 @@ published.csv and as published.html with pictures. A data set that is absent is 
 
 LETOR_HELP = """Compare all systems on LETOR folders: five folds, grids, choice on validation, tests.
 
-Any folder with Fold1..Fold5 (train.txt, vali.txt, test.txt or trainingset.txt, ...) or S1.txt..S5.txt works, plain or gzip.
+Any folder with Fold1..Fold5 (train.txt, vali.txt, test.txt or trainingset.txt, ...) or S1.txt..S5.txt works, plain or gzip. All systems
+take about five minutes on two cores for a data set of 15,000 documents and 46 features; finished pieces are kept.
 
 [bold]Examples[/bold]
 
@@ -72,7 +80,11 @@ Out = Annotated[
 ]
 Systems = Annotated[
     list[str] | None,
-    typer.Option("--system", help="System; may be repeated. [default: all that are compared]", show_default=False),
+    typer.Option(
+        "--system",
+        help="System, by its name in 'sparserank experiment systems'; may be repeated. [default: the 19 that are compared]",
+        show_default=False,
+    ),
 ]
 
 
@@ -137,7 +149,7 @@ def systems() -> None:
         "Systems",
         ["name", "title", "source", "grid"],
         [
-            [s.name, s.title, s.source, "; ".join(f"{k} ({len(v)})" for k, v in s.grid.items())]
+            [s.name, s.title, s.source, "; ".join(f"{k}: {_values(v)}" for k, v in s.grid.items())]
             for s in SYSTEMS.values()
         ],
     )
@@ -184,7 +196,7 @@ def letor(
         opt.parsed("--missing", MissingPolicy.parse, missing)
     for folder in folders:
         find_folds(folder)
-    names = [f.resolve().name for f in folders]
+    names = [_name_of(f.resolve()) for f in folders]
     if len(set(names)) < len(names):
         names = [str(f) for f in folders]
     datasets = tuple(DatasetPlan(n, str(f), missing, scaling) for n, f in zip(names, folders, strict=True))
@@ -192,6 +204,13 @@ def letor(
         datasets, tuple(system or COMPARED), tuple(choose_by or CHOOSE_BY), convention=convention, name="letor"
     )
     _execute(plan, out, threads)
+
+
+def _name_of(folder: Path) -> str:
+    """The data set's name: that of the folder above where the folder only names a normalisation."""
+    return (
+        folder.parent.name if folder.name.lower() in ("querylevelnorm", "feature-min", "feature-null") else folder.name
+    )
 
 
 def _check_systems(system: list[str] | None) -> None:
@@ -224,6 +243,7 @@ def _execute(
     from sparserank.experiments.job import Experiment
     from sparserank.experiments.render import to_html, to_markdown, write_csv, write_text
     from sparserank.experiments.results import Results
+    from sparserank.experiments.summary import fold_rows
     from sparserank.experiments.summary_tables import frontier_rows, frontier_sections, summary_rows, summary_sections
     from sparserank.warmup import finish_compiling, start_compiling
 
@@ -241,8 +261,15 @@ def _execute(
         note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")
         os._exit(130)  # workers inside compiled kernels cannot be interrupted; nothing half-written exists
     ran = time.monotonic() - began
+    reasons: dict[str, list[str]] = {}
     for piece, why in experiment.failed.items():
-        note(f"failed: {piece}: {why}")
+        reasons.setdefault(why, []).append(piece)
+    for why, pieces in reasons.items():
+        note(f"failed: {pieces[0]}{f' and {len(pieces) - 1} more' if len(pieces) > 1 else ''}: {why}")
+    if len(experiment.failed) == len(experiment.units):
+        raise DataError(f"no piece succeeded; the first: {next(iter(experiment.failed.values()))}")
+    for dataset, folds in experiment.partial.items():
+        note(f"{dataset}: {len(folds)} of 5 folds ({', '.join(map(str, folds))})")
     results = Results(experiment)
     pictures = importlib.util.find_spec("matplotlib") is not None
     first, files = more(results, pictures) if more else ([], {})
@@ -250,7 +277,9 @@ def _execute(
     for s in sections:
         for t in s.tables:
             if t.rows:
-                table(t.title, t.columns, t.rows)
+                table(t.title, *t.on_screen())
+                if t.note:
+                    print(f"{t.note}\n")
     if not pictures:
         note("pictures were left out; install them with: pip install 'sparserank[report]'")
     title = "Published tables and ours" if more else f"Experiment {plan.name}"
@@ -263,7 +292,12 @@ def _execute(
     if experiment.failed:
         intro += f" Failed: {'; '.join(experiment.failed)}."
     written = [write_text(out / f"{name}.html", to_html(title, intro, sections))]
-    for stem, rows in {"summary": summary_rows(results), "frontier": frontier_rows(results), **files}.items():
+    for stem, rows in {
+        "summary": summary_rows(results),
+        "folds": fold_rows(results),
+        "frontier": frontier_rows(results),
+        **files,
+    }.items():
         written.append(write_csv(out / f"{stem}.csv", rows))
     if markdown is not None:
         folder = markdown.parent / f"{markdown.stem}-figures"

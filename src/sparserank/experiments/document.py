@@ -9,10 +9,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Table:
+    """screen: the columns that a terminal shows (default all); the other renderers show everything."""
+
     title: str
     columns: list[str]
     rows: list[list[str]]
     note: str = ""
+    screen: tuple[int, ...] = ()
+
+    def on_screen(self) -> tuple[list[str], list[list[str]]]:
+        """Columns and rows for a terminal."""
+        keep = self.screen or tuple(range(len(self.columns)))
+        return [self.columns[i] for i in keep], [[row[i] for i in keep] for row in self.rows]
 
 
 @dataclass(frozen=True)

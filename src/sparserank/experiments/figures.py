@@ -177,11 +177,13 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
         sizes, [best[k]["mean"] - half[k] for k in sizes], [best[k]["mean"] + half[k] for k in sizes], color=BAND,
         linewidth=0, label="paired 95% interval to the best",
     )  # fmt: skip
-    for s in dict.fromkeys(r["system"] for r in rows):
+    drawn = list(dict.fromkeys(r["system"] for r in rows))
+    named = drawn if len(drawn) <= len(SERIES) else [s for s in FRONTIER_HIGHLIGHT if s in drawn]
+    for s in drawn:
         mine = [r for r in rows if r["system"] == s]
         x, y = [r["k"] for r in mine], [r["mean"] for r in mine]
-        if s in FRONTIER_HIGHLIGHT:
-            n = FRONTIER_HIGHLIGHT.index(s)
+        if s in named:
+            n = named.index(s)
             axes.plot(
                 x, y, MARKERS[n] + "-", color=SERIES[n], markersize=4, linewidth=1.5, label=SYSTEMS[s].title, zorder=3
             )
@@ -191,7 +193,11 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
     low = float(np.quantile(means, 0.02))
     span = max(max(means) - low, 1e-3)
     axes.set_ylim(low - 0.5 * span, max(means) + 0.7 * span)
-    axes.plot([], [], color="#b9c0cc", linewidth=0.9, label="other systems")
+    if len(named) < len(drawn):
+        axes.plot([], [], color="#b9c0cc", linewidth=0.9, label="other systems")
+    if results.complete(dataset, metric, ["rank_svm"]):
+        dense = results.mean(dataset, "rank_svm", metric, metric)
+        axes.axhline(dense, color=INK, linestyle=":", linewidth=1.2, label="dense RankSVM (all features)")
     figure.legend(frameon=False, fontsize=8, ncols=2, loc="outside lower center")
     axes.tick_params(colors=INK)
     return to_svg(figure, f"Frontier, {metric}, {dataset}")

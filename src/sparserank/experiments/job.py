@@ -31,6 +31,7 @@ class Experiment:
         self.store = ResultsStore(out, plan)
         self.n_workers = n_workers or os.cpu_count() or 1
         self.skipped: dict[str, str] = {}  # data sets that are absent, and why
+        self.partial: dict[str, list[int]] = {}  # data sets of which fewer than five folds are run
         self.failed: dict[str, str] = {}  # pieces that could not be computed, and why
         self.units: list[Unit] = []
         systems = sorted(plan.systems, key=lambda s: (s not in SLOW_FIRST, plan.systems.index(s)))
@@ -41,14 +42,20 @@ class Experiment:
             except DataError as error:
                 self.skipped[dataset.name] = str(error)
                 continue
+            numbers = [f.number for f in folds]
+            if not set(plan.folds) <= set(numbers):
+                raise DataError(
+                    f"data set {dataset.name} has the folds {numbers}; the plan asks for {list(plan.folds)}."
+                )
+            if len(plan.folds or numbers) < 5:
+                self.partial[dataset.name] = sorted(plan.folds or numbers)
             for files in folds:
                 if not plan.folds or files.number in plan.folds:
                     self.store.describe_data(dataset.name, files)
                     per_fold.append((dataset, files.number))
         self.units = [Unit(d, f, s) for d, f in per_fold for s in systems]  # fold by fold: its data are read once
         if not self.units:
-            why = " ".join(self.skipped.values()) or f"none has the folds {', '.join(map(str, plan.folds))}."
-            raise DataError(f"no data set of the plan is available: {why}")
+            raise DataError("no data set of the plan is available: " + " ".join(self.skipped.values()))
 
     @property
     def datasets(self) -> list[str]:

@@ -19,6 +19,7 @@ from sparserank.metrics import Metric, parse_convention, parse_metrics
 CHOOSE_BY = ("map", "ndcg@10")
 METRICS = ("map", *(f"ndcg@{n}" for n in range(1, 11)), "p@10")
 MAX_SIZE = 15
+MAY_BE_ZERO = ("lambda1", "lambda2", "c")
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,9 @@ class ExperimentPlan:
                 if not all(isinstance(v, str) if text else _is_number(v) for v in values):
                     kind = "names" if text else "finite numbers"
                     raise DataError(f"system {s}: {parameter} must hold {kind}; got {values!r}.")
+                least = 0.0 if parameter in MAY_BE_ZERO else None
+                if not text and not all(v > 0 or v == least for v in values):
+                    raise DataError(f"system {s}: {parameter} must be {'>=' if least == 0 else '>'} 0; got {values!r}.")
                 if parameter in system.single and len(values) > 1:
                     raise DataError(f"system {s}: {parameter} takes one value; got {values!r}.")
 

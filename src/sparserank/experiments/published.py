@@ -320,7 +320,10 @@ def compare(table: PublishedTable, results: Results) -> list[ComparedCell]:
             difference = value - expected
             digits = len(printed.partition(".")[2]) if "." in printed else 0
             agrees = None if math.isnan(expected) else abs(difference) <= 0.5 * 10.0**-digits + 1e-9
-        if "~" in (value, printed):  # the best system of a table, printed as its value, is as good as '~'
+        if value is not None and "~" in (
+            value,
+            printed,
+        ):  # the best system of a table, printed as its value, is as good as '~'
             agrees = not (isinstance(value, str) and value != "~") and not printed.startswith("-")
         out.append(ComparedCell(cell, printed, value, difference, agrees))
     return out

@@ -72,8 +72,10 @@ def published_table(table: PublishedTable, results: Results) -> Table:
     judged = [c for c in cells if c.agrees is not None]
     title = f"{table.label}: {table.title}"
     if judged:
-        title += f" ({sum(bool(c.agrees) for c in judged)} of {len(judged)} equal as printed"
-        differences = [abs(c.difference) for c in judged if not math.isnan(c.difference)]
+        verdicts = any("~" in (c.printed, c.value) for c in judged)
+        how = "same verdict against the best" if verdicts else "equal as printed"
+        title += f" ({sum(bool(c.agrees) for c in judged)} of {len(judged)} {how}"
+        differences = [] if verdicts else [abs(c.difference) for c in judged if not math.isnan(c.difference)]
         title += f", mean difference {np.mean(differences):.4f})" if differences and max(differences) < 1 else ")"
     rows = [[f"{d} {r}".strip(), *(row.get(c, "") for c in columns)] for (d, r), row in lines.items()]
     note = f"Not available here: {', '.join(absent)}." if absent else ""

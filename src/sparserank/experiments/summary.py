@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -16,7 +17,7 @@ SIGNIFICANCE = 0.05
 
 
 def system_table(results: Results, dataset: str, by: str, systems: list[str] | None = None) -> list[dict[str, Any]]:
-    """One row per system, tested against the one with the best mean of `by` on the test queries.
+    """One row per system, tested against the one with the best mean of `by` on the test queries (`select` apart).
 
     Columns: every reported metric (mean over folds), sparsity of all and of varying features, features per fold, the best
     system's advantage as p values of one-sided paired tests (t over queries, Holm-corrected; t over folds;
@@ -26,7 +27,7 @@ def system_table(results: Results, dataset: str, by: str, systems: list[str] | N
     names = results.complete(dataset, by, systems)
     if not names:
         return []
-    best = max(names, key=lambda s: results.mean(dataset, s, by, by))
+    best = max(_references(names), key=lambda s: results.mean(dataset, s, by, by))
     best_values, best_mean = results.values(dataset, best, by, by), results.mean(dataset, best, by, by)
     rows = []
     for s in names:
@@ -62,6 +63,11 @@ def system_table(results: Results, dataset: str, by: str, systems: list[str] | N
     return rows
 
 
+def _references(systems: list[str]) -> list[str]:
+    """Those that others are tested against: not `select`, which trains on the validation queries too."""
+    return [s for s in systems if s != "select"] or systems
+
+
 def _all_tied(rows: list[dict[str, Any]], by: str) -> bool:
     values = {r[f"valid {by}"] for r in rows if r["n_features"] > 0}
     return len(values) == 1 and len(rows) > 1
@@ -92,7 +98,8 @@ def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]
             )  # fmt: skip
         if not at_k:
             continue
-        best = max(at_k, key=lambda r: r["mean"])
+        comparable = _references([r["system"] for r in at_k])
+        best = max((r for r in at_k if r["system"] in comparable), key=lambda r: r["mean"])
         others = [r for r in at_k if r is not best]
         p_values = holm(np.array([one_sided_t(best["values"], r["values"]) for r in others]))
         for r in at_k:
@@ -104,4 +111,20 @@ def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]
         rows += at_k
     for r in rows:
         del r["values"]
+    return rows
+
+
+def fold_rows(results: Results) -> list[dict[str, Any]]:
+    """One row per data set, metric of choice, system and fold: the chosen model and its test metrics."""
+    rows = []
+    for dataset in results.datasets:
+        for by in results.plan.choose_by:
+            for s in results.systems(dataset):
+                for fold in results.folds(dataset, s):
+                    for r in results.chosen(dataset, s, fold, by):
+                        head = {"dataset": dataset, "choose_by": by, "system": s, "fold": fold}
+                        head |= {"candidate": r["candidate"], "params": json.dumps(r["params"])}
+                        head |= {k: r[k] for k in ("n_features", "alpha", "C_sum", "C_mean", "r", "time_s", "status")}
+                        head |= {"features": " ".join(str(j + 1) for j in r["features"])}
+                        rows.append(head | {m: r[f"test {m}"] for m in results.plan.metric_names})
     return rows

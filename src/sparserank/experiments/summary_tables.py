@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sparserank.experiments.summary import frontier, system_table
 from sparserank.experiments.systems import SYSTEMS
 
 SHOWN = ("map", "ndcg@10", "p@10")
+SCREEN_SIZES = (1, 2, 3, 4, 5, 8, 10, 15)
 
 
 def summary_sections(results: Results) -> list[Section]:
@@ -28,7 +30,7 @@ def summary_sections(results: Results) -> list[Section]:
             best = next(r["title"] for r in rows if r["is_best"])
             tables.append(
                 Table(
-                    f"{dataset}, chosen by validation {by}; p: is {best} better?",
+                    f"{dataset}, chosen by validation {by} ({results.plan.convention}); p: tests against {best}",
                     ["system", *shown, "SR", "SR varying", "p (t)", "p (Holm)", "p (folds)", "p (random.)", "s/fit", "grid", "features per fold", "often"],
                     [
                         [r["title"], *(figure(r[m]) for m in shown), figure(r["sparsity_all"], 3), figure(r["sparsity_varying"], 3),
@@ -39,8 +41,9 @@ def summary_sections(results: Results) -> list[Section]:
                     "Means over folds of test means. SR: features that remain / all features, / features that vary within "
                     "queries. p: one-sided paired tests against the best mean: t over queries, with Holm's correction; t over "
                     "folds; randomisation over queries. s/fit: mean over the grid, without what its points share (similarities, "
-                    "decompositions, FSMRank before FSMSVM). often: features chosen in most folds. sparserank select trains on the "
-                    "validation queries too. " + _notes(results, dataset, by, rows),
+                    "decompositions, FSMRank before FSMSVM). often: the five features chosen in most folds. sparserank select trains on the "
+                    "validation queries too and is no reference. " + _notes(results, dataset, by, rows),
+                    screen=(0, *range(1, 1 + len(shown)), 1 + len(shown), 4 + len(shown), 9 + len(shown), 10 + len(shown)),
                 )
             )  # fmt: skip
         if results.has(dataset, "fenchel_rank"):
@@ -230,12 +233,14 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
             lines.append(["interval of the best", *(f"{r['low']:.3f}-{r['high']:.3f}" for r in best)])
             tables.append(
                 Table(
-                    f"{dataset}: test {metric} with at most k features",
+                    f"{dataset}: test {metric} ({results.plan.convention}) with at most k features",
                     ["system", *map(str, sizes)],
                     lines,
                     "The model of each k is chosen on validation. * largest mean at this k; a trailing - : significantly below it "
                     "(one-sided paired t test over queries, Holm's correction over the systems at this k, 5%). No mark is no "
-                    "proof of equality, and the largest mean was picked on the test queries themselves.",
+                    "proof of equality, and the largest mean was picked on the test queries themselves. sparserank select trains on the "
+                    "validation queries too and is no reference.",
+                    screen=(0, *(1 + i for i, k in enumerate(sizes) if k in SCREEN_SIZES)),
                 )
             )
             if pictures:
@@ -252,7 +257,7 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
 def summary_rows(results: Results) -> list[dict[str, Any]]:
     """One row per data set, metric of choice and system for CSV."""
     rows = [r for d in results.datasets for by in results.plan.choose_by for r in system_table(results, d, by)]
-    return [{k: " ".join(map(str, v)) if isinstance(v, list) else v for k, v in r.items()} for r in rows]
+    return [{k: json.dumps(v) if isinstance(v, list) else v for k, v in r.items()} for r in rows]
 
 
 def frontier_rows(results: Results) -> list[dict[str, Any]]:
