@@ -35,6 +35,36 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     coef_: np.ndarray
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        query_weight: Any = None,
+    ) -> Self:
+        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals.
+
+        query_weight holds one weight >= 0 per query, in order of first appearance. Evaluation sets are accepted for callers
+        that always pass them; only SparseRankerCV uses them.
+        """
+        self._check_parameters()
+        data = self._fit_dataset(X, y, qid, group)
+        self._learn(data, self._weight_per_query(data, query_weight))
+        self.coef_ = self.coef_.astype(data.X.dtype, copy=False)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise DataError for parameters out of range; arguments are stored unseen, as scikit-learn asks."""
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        """Set coef_ (n_features,) float64 and what else the ranker reports; query_weight (n_queries,) or None."""
+        raise NotImplementedError
+
     def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any) -> RankingDataset:
         """Validate training data, set n_features_in_ and feature_names_in_, group rows by query."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
 
 import numpy as np
 
+from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.rankers.base import LinearRanker, require_count
@@ -56,19 +56,7 @@ class FenchelRank(LinearRanker):
         self.metric = metric
         self.n_threads = n_threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-    ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+    def _check_parameters(self) -> None:
         name = type(self).__name__
         if self.solver not in SOLVERS:
             raise DataError(f"{name}: solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}.")
@@ -79,17 +67,18 @@ class FenchelRank(LinearRanker):
         require_count(name, "max_iter", self.max_iter)
         if not self.epsilon >= 0:
             raise DataError(f"{name}: epsilon must be >= 0; got {self.epsilon}.")
-        data = self._fit_dataset(X, y, qid, group)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        name = type(self).__name__
         objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr,
-            query_weight=self._weight_per_query(data, query_weight), n_threads=self.n_threads,
-        )  # fmt: skip
+            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
+        )
         if self.solver == "exact":
             result, goal = solve_ball(objective, self.radius), 1e-6
         else:
             result = frank_wolfe(objective, self.radius, epsilon=self.epsilon, max_iter=self.max_iter, step=self.step)
             goal = self.epsilon
-        self.coef_ = result.w.astype(data.X.dtype, copy=False)
+        self.coef_ = result.w
         self.loss_, self.gap_, self.alpha_ = result.loss, result.gap, result.alpha
         self.n_iter_ = max(result.n_iter, 1)
         self.status_ = "optimal" if result.gap <= goal else "not converged"
@@ -103,6 +92,5 @@ class FenchelRank(LinearRanker):
             warnings.warn(
                 f"{name}: gap {result.gap:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
 
 import numpy as np
 
@@ -71,19 +70,7 @@ class FSMRank(LinearRanker):
         self.metric = metric
         self.n_threads = n_threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-    ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+    def _check_parameters(self) -> None:
         name = type(self).__name__
         if self.form not in FORMS:
             raise DataError(f"{name}: form must be one of {', '.join(FORMS)}; got {self.form!r}.")
@@ -92,12 +79,13 @@ class FSMRank(LinearRanker):
         require_count(name, "max_iter", self.max_iter)
         if not self.tol >= 0:
             raise DataError(f"{name}: tol must be >= 0; got {self.tol}.")
-        data = self._fit_dataset(X, y, qid, group)
-        weight = self._weight_per_query(data, query_weight)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        name = type(self).__name__
         objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr, query_weight=weight, n_threads=self.n_threads
+            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
         )
-        measured = used_queries(data, weight)
+        measured = used_queries(data, query_weight)
         self.importance_ = self._importance(measured)
         self.similarity_ = self._similarity(measured)
         if self.form == "quadratic" and self.lambda1 > 0:
@@ -111,7 +99,7 @@ class FSMRank(LinearRanker):
             objective, self.lambda1, self.lambda2, self.importance_, self.similarity_, split=self.form == "split"
         )
         result = accelerated_gradient(problem, max_iter=self.max_iter, tol=self.tol)
-        self.coef_ = result.w.astype(data.X.dtype, copy=False)
+        self.coef_ = result.w
         self.objective_, self.kkt_violation_ = float(result.objectives[-1]), result.kkt_violation
         self.n_iter_ = result.n_iter
         self.status_ = "stopped" if result.stopped else "not converged"
@@ -121,9 +109,8 @@ class FSMRank(LinearRanker):
                 f"{name}: the objective still changes by more than {self.tol:.3g} of itself after {result.n_iter} "
                 "iterations; raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def _importance(self, data: RankingDataset) -> np.ndarray:
         if isinstance(self.importance, str):

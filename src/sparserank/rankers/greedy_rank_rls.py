@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
 
 import numpy as np
 
@@ -79,24 +77,9 @@ class GreedyRankRLS(LinearRanker):
         self.metric = metric
         self.n_threads = n_threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
-        self._check_parameters()
-        data = self._fit_dataset(X, y, qid, group)
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         k = self.n_features_to_select if self.n_features_to_select is not None else self.max_features
-        path, empty_error = self._search(data, k, self._weight_per_query(data, query_weight), progress)
+        path, empty_error = self._search(data, k, query_weight)
         if not path:
             raise DataError("no feature varies within a query, so there is nothing to select.")
         chosen = path[-1]
@@ -104,18 +87,13 @@ class GreedyRankRLS(LinearRanker):
             chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)
         self.path_, self.empty_error_ = path, empty_error
         self.selected_ = np.array(chosen.features)
-        self.coef_ = chosen.coef.astype(data.X.dtype, copy=False)
+        self.coef_ = chosen.coef
         self.leave_query_out_error_ = chosen.leave_query_out_error
-        return self
 
-    def _search(
-        self, data: RankingDataset, k: int, query_weight: np.ndarray | None, progress: Callable[[int, int], None] | None
-    ) -> tuple[list[GreedyStep], float]:
+    def _search(self, data: RankingDataset, k: int, query_weight: np.ndarray | None) -> tuple[list[GreedyStep], float]:
         candidates = self._candidates()
         if self.search == "backfitting":
-            path = backfitting_search(
-                data, self.lam, k, query_weight=query_weight, candidates=candidates, progress=progress
-            )
+            path = backfitting_search(data, self.lam, k, query_weight=query_weight, candidates=candidates)
             y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * row_scale(data, query_weight)
             return path, float(y @ y)
         refuse_without_preference(data, query_weight)
@@ -128,10 +106,10 @@ class GreedyRankRLS(LinearRanker):
                     f"search='floating' needs {gram_bytes / (1 << 30):.0f} GiB for {centred.n_queries} queries and "
                     f"{int(centred.varying.sum())} features; use search='forward'."
                 )
-            return floating_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
+            return floating_search(centred, self.lam, k, candidates=candidates), empty
         if prefers_grams(centred):
-            return gram_greedy_search(centred, self.lam, k, candidates=candidates, progress=progress), empty
-        path = greedy_search(centred, self.lam, k, candidates=candidates, n_threads=self.n_threads, progress=progress)
+            return gram_greedy_search(centred, self.lam, k, candidates=candidates), empty
+        path = greedy_search(centred, self.lam, k, candidates=candidates, n_threads=self.n_threads)
         return path, empty
 
     def _candidates(self) -> Candidates | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
 
 import numpy as np
 
+from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.laporte2014 import MAX_ROUNDS, laporte2014_penalty, laporte2014_solve
 from sparserank.objective import PairwiseObjective
@@ -56,37 +56,27 @@ class Laporte2014(LinearRanker):
         self.metric = metric
         self.n_threads = n_threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-    ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+    def _check_parameters(self) -> None:
         name = type(self).__name__
         if not (np.isfinite(self.C_sum) and self.C_sum > 0):
             raise DataError(f"{name}: C_sum must be finite and > 0; got {self.C_sum}.")
         if not (self.tol > 0 and (self.max_iter is None or self.max_iter >= 1)):
             raise DataError(f"{name}: tol must be positive and max_iter >= 1; got {self.tol} and {self.max_iter}.")
+        laporte2014_penalty(self.penalty)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        name = type(self).__name__
         penalty = laporte2014_penalty(self.penalty)
-        data = self._fit_dataset(X, y, qid, group)
         objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr,
-            query_weight=self._weight_per_query(data, query_weight), n_threads=self.n_threads,
-        )  # fmt: skip
+            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
+        )
         self.alpha_ = 1.0 / (self.C_sum * objective.total_weight)
         most = self.max_iter or (100_000 if self.penalty == "l1" else MAX_ROUNDS)
         scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
         stop = Stop(tol=self.tol, max_iter=most, scale=scale)
         penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight).with_alpha(self.alpha_)
         s = laporte2014_solve(objective, self.penalty, penalty, stop, published=self.published)
-        self.coef_ = s.w.astype(data.X.dtype, copy=False)
+        self.coef_ = s.w
         self.C_sum_, self.C_mean_, self.r_ = self.C_sum, 1.0 / self.alpha_, float(np.abs(s.w).sum())
         self.objective_, self.loss_, self.kkt_violation_ = s.value, s.loss, s.kkt_violation
         self.n_iter_, self.status_ = s.n_iter, s.status.value
@@ -96,6 +86,5 @@ class Laporte2014(LinearRanker):
                 f"{name}: kkt_violation {s.kkt_violation:.3g} > {stop.threshold:.3g} after {s.n_iter} iterations; "
                 "raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import numpy as np
 
+from sparserank.data.dataset import RankingDataset
 from sparserank.rankers.base import LinearRanker
 
 
@@ -23,24 +22,10 @@ class RandomRanker(LinearRanker):
         self.random_state = random_state
         self.metric = metric
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-    ) -> Self:
-        """Draw the weights; X (n_docs, n_features) says which features vary, y is only checked."""
-        data = self._fit_dataset(X, y, qid, group)
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         varying = ~data.constant_features()
         coef = np.zeros(data.n_features)
         coef[varying] = np.random.default_rng(self.random_state).dirichlet(np.ones(max(int(varying.sum()), 1)))[
             : varying.sum()
         ]
-        self.coef_ = coef.astype(data.X.dtype, copy=False)
-        return self
+        self.coef_ = coef

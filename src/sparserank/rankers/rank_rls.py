@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
 
 import numpy as np
 
+from sparserank.data.dataset import RankingDataset
 from sparserank.rankers.base import LinearRanker
 from sparserank.rls import leave_query_out
 
@@ -35,25 +35,11 @@ class RankRLS(LinearRanker):
         self.lam = lam
         self.metric = metric
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-    ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
-        data = self._fit_dataset(X, y, qid, group)
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         lams = np.sort(np.atleast_1d(np.asarray(self.lam, dtype=np.float64)))
-        result = leave_query_out(data, lams, query_weight=self._weight_per_query(data, query_weight))
+        result = leave_query_out(data, lams, query_weight=query_weight)
         best = int(np.argmin(result.errors))
         self.lams_, self.coefs_, self.leave_query_out_errors_ = result.lams, result.coefs, result.errors
         self.lam_ = float(result.lams[best])
-        self.coef_ = result.coefs[best].astype(data.X.dtype, copy=False)
+        self.coef_ = result.coefs[best]
         self.held_out_scores_ = data.to_input_order(result.held_out_scores[best])
-        return self

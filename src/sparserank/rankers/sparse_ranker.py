@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -78,23 +78,6 @@ class SparseRanker(LinearRanker):
         self.metric = metric
         self.n_threads = n_threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-    ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
-        self._check_parameters()
-        data = self._fit_dataset(X, y, qid, group)
-        return self._fit_objective(data, query_weight)
-
     def _check_parameters(self) -> None:
         name = type(self).__name__
         if self.loss not in LOSSES:
@@ -111,13 +94,13 @@ class SparseRanker(LinearRanker):
             if self.alpha is not None:
                 raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
-    def _fit_objective(self, data: RankingDataset, query_weight: Any) -> Self:
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         objective = PairwiseObjective(
             data.X,
             data.relevance,
             data.query_ptr,
             loss=LOSSES[self.loss](),
-            query_weight=self._weight_per_query(data, query_weight),
+            query_weight=query_weight,
             pair_weights=self.pair_weights,
             n_threads=self.n_threads,
         )
@@ -132,8 +115,6 @@ class SparseRanker(LinearRanker):
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")  # 0: no feature can leave 0
         self.C_sum_ = self.C_mean_ / objective.total_weight
         self.r_ = float(np.abs(self.coef_).sum())
-        self.coef_ = self.coef_.astype(data.X.dtype, copy=False)
-        return self
 
     def _solve(self, objective: PairwiseObjective, penalty: Penalty) -> Solution:
         """One strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's first round)."""

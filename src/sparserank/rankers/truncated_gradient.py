@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
@@ -49,29 +47,17 @@ class TGRank(LinearRanker):
         self.metric = metric
         self.n_threads = n_threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-    ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+    def _check_parameters(self) -> None:
         name = type(self).__name__
         if not (np.isfinite(self.alpha) and self.alpha > 0 and np.isfinite(self.step) and self.step > 0):
             raise DataError(f"{name}: alpha and step must be finite and > 0; got {self.alpha} and {self.step}.")
         require_count(name, "window", self.window)
         require_count(name, "max_iter", self.max_iter)
-        data = self._fit_dataset(X, y, qid, group)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr,
-            query_weight=self._weight_per_query(data, query_weight), n_threads=self.n_threads,
-        )  # fmt: skip
+            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
+        )
         w = truncated_gradient(
             self._gradient(data, objective),
             data.n_features,
@@ -80,10 +66,9 @@ class TGRank(LinearRanker):
             window=self.window,
             max_iter=self.max_iter,
         )
-        self.coef_ = w.astype(data.X.dtype, copy=False)
+        self.coef_ = w
         self.objective_ = objective.value_and_gradient(w)[0] + self.alpha * float(np.abs(w).sum())
         self.n_iter_ = self.max_iter
-        return self
 
     def _gradient(self, data: RankingDataset, objective: PairwiseObjective):  # type: ignore[no-untyped-def]
         return lambda w: objective.value_and_gradient(w)[1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
@@ -29,40 +27,28 @@ class TwoStageRanker(LinearRanker):
     alpha: float
     n_threads: int | None
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-    ) -> Self:
-        """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals; evaluation sets are not used."""
+    def _check_parameters(self) -> None:
         name = type(self).__name__
         require_count(name, "n_features_to_select", self.n_features_to_select)
         if not (np.isfinite(self.alpha) and self.alpha > 0):
             raise DataError(f"{name}: alpha must be finite and > 0; got {self.alpha}.")
-        data = self._fit_dataset(X, y, qid, group)
-        weight = self._weight_per_query(data, query_weight)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        name = type(self).__name__
         objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr, query_weight=weight, n_threads=self.n_threads
+            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
         )
         if not objective.varying.any():
             raise DataError(f"{name}: no feature varies within a query, so there is nothing to select.")
-        order = self.feature_order(used_queries(data, weight))
+        order = self.feature_order(used_queries(data, query_weight))
         order = order[objective.varying[order]]
         if len(order) == 0:
             raise DataError(f"{name}: the first stage keeps no feature; give it smaller strengths.")
         self.selected_ = order[: self.n_features_to_select]
         solution = refit_on_support(objective, self.selected_, self.alpha)
-        self.coef_ = solution.w.astype(data.X.dtype, copy=False)
+        self.coef_ = solution.w
         self.objective_, self.kkt_violation_ = solution.value, solution.kkt_violation
         self.status_, self.n_iter_ = solution.status.value, solution.n_iter
-        return self
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         """Features from the most to the least important."""
