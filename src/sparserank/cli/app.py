@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from sparserank import __version__
-from sparserank.cli import demo, evaluate, experiment, fit, inspect, predict, select
+from sparserank.cli import demo, evaluate, experiment, fit, inspect, letor, predict, select
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 
 app = typer.Typer(
@@ -44,7 +44,7 @@ app.command("predict", help=predict.HELP)(predict.predict)
 app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)
 app.command("inspect", help=inspect.HELP)(inspect.inspect)
 app.command("demo", help=demo.HELP)(demo.demo)
-app.command("letor", help=experiment.LETOR_HELP)(experiment.letor)
+app.command("letor", help=letor.HELP)(letor.letor)
 app.add_typer(experiment.app, name="experiment", context_settings={"help_option_names": ["-h", "--help"]})
 
 

@@ -1,0 +1,131 @@
+"""What `sparserank experiment` and `sparserank letor` share: options, the run itself, its tables and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.screen import note, progress_bar, slow_start_note, table
+
+if TYPE_CHECKING:
+    from sparserank.experiments.document import Section
+    from sparserank.experiments.plan import ExperimentPlan
+
+Out = Annotated[
+    Path, typer.Option("--out", help="Directory for results; an earlier run in it is continued.", show_default=False)
+]
+Systems = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        help="System, by its name in 'sparserank experiment systems'; may be repeated. [default: the 19 that are compared]",
+        show_default=False,
+    ),
+]
+
+
+def check_systems(system: list[str] | None) -> None:
+    from sparserank.experiments.systems import find_system
+
+    for s in system or ():
+        opt.parsed("--system", find_system, s)
+    opt.require(len(set(system or ())) == len(system or ()), "--system", "names the same system twice.")
+
+
+More = Callable[[Any, bool], "tuple[list[Section], dict[str, list[dict[str, Any]]]]"]
+
+
+def execute(
+    plan: ExperimentPlan,
+    out: Path,
+    threads: int | None,
+    *,
+    name: str = "summary",
+    more: More | None = None,
+    absent: dict[str, str] | None = None,
+    markdown: Path | None = None,
+    preface: str = "",
+) -> None:
+    """Run what is missing, print the tables, write them as CSV and as one page."""
+    import importlib.util
+    import time
+
+    from sparserank.errors import DataError
+    from sparserank.experiments.job import Experiment
+    from sparserank.experiments.render import to_html, to_markdown, write_csv, write_text
+    from sparserank.experiments.results import Results
+    from sparserank.experiments.summary import fold_rows
+    from sparserank.experiments.summary_tables import frontier_rows, frontier_sections, summary_rows, summary_sections
+    from sparserank.warmup import finish_compiling, start_compiling
+
+    began = time.monotonic()
+    try:
+        with slow_start_note():
+            finish_compiling(start_compiling())
+        experiment = Experiment(plan, out, n_workers=threads)
+        skipped = {**experiment.skipped, **(absent or {})}
+        for name_of_set, why in skipped.items():
+            note(f"skipped {name_of_set}: {why}")
+        with progress_bar("pieces") as progress:
+            experiment.run(progress)
+    except KeyboardInterrupt:
+        note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")
+        os._exit(130)  # workers inside compiled kernels cannot be interrupted; nothing half-written exists
+    ran = time.monotonic() - began
+    reasons: dict[str, list[str]] = {}
+    for piece, why in experiment.failed.items():
+        reasons.setdefault(why, []).append(piece)
+    for why, pieces in reasons.items():
+        note(f"failed: {pieces[0]}{f' and {len(pieces) - 1} more' if len(pieces) > 1 else ''}: {why}")
+    if len(experiment.failed) == len(experiment.units):
+        raise DataError(f"no piece succeeded; the first: {next(iter(experiment.failed.values()))}")
+    for dataset, folds in experiment.partial.items():
+        note(f"{dataset}: {len(folds)} of 5 folds ({', '.join(map(str, folds))})")
+    results = Results(experiment)
+    pictures = importlib.util.find_spec("matplotlib") is not None
+    first, files = more(results, pictures) if more else ([], {})
+    sections = [*first, *summary_sections(results), *frontier_sections(results, pictures=pictures)]
+    for s in sections:
+        for t in s.tables:
+            if t.rows:
+                table(t.title, *t.on_screen())
+                if t.note:
+                    print(f"{t.note}\n")
+    if not pictures:
+        note("pictures were left out; install them with: pip install 'sparserank[report]'")
+    title = "Published tables and ours" if more else f"Experiment {plan.name}"
+    intro = (
+        f"{len(results.datasets)} data sets ({', '.join(results.datasets)}), {len(plan.systems)} systems, "
+        f"{len(experiment.units)} pieces; metric convention {plan.convention}."
+    )
+    if skipped:
+        intro += f" Not available: {', '.join(skipped)}."
+    if experiment.failed:
+        intro += f" Failed: {'; '.join(experiment.failed)}."
+    written = [write_text(out / f"{name}.html", to_html(title, intro, sections))]
+    for stem, rows in {
+        "summary": summary_rows(results),
+        "folds": fold_rows(results),
+        "frontier": frontier_rows(results),
+        **files,
+    }.items():
+        written.append(write_csv(out / f"{stem}.csv", rows))
+    if markdown is not None:
+        folder = markdown.parent / f"{markdown.stem}-figures"
+        folder.mkdir(parents=True, exist_ok=True)
+        for s in sections:
+            for p in s.pictures:
+                write_text(folder / f"{p.name}.svg", p.svg)
+        written.append(write_text(markdown, to_markdown(title, intro, sections, folder.name, preface)))
+    print(
+        f"{len(experiment.units)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written))
+    )
+    if experiment.failed:
+        raise DataError(
+            f"{len(experiment.failed)} of {len(experiment.units)} pieces failed; the tables hold the others."
+        )
