@@ -12,6 +12,10 @@ from multiprocessing import get_context
 from typing import Any
 
 WATCH_INTERVAL_S = 0.5
+LOST_WORKER = (
+    "a worker process ended unexpectedly (out of memory?); finished work is kept. "
+    "Run the same command again, with --threads 1 if memory is short."
+)
 
 _task: Callable[..., Any] | None = None
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sparserank import __version__
 from sparserank.errors import DataError, RunDirectoryError, SparserankError
-from sparserank.execution.processes import open_pool
+from sparserank.execution.processes import LOST_WORKER, open_pool
 from sparserank.experiments.layouts import find_folds
 from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
 from sparserank.experiments.store import ResultsStore
@@ -92,10 +92,7 @@ class Experiment:
                     self.store.save(unit, candidates, per_query)
                 report(done, len(self.units), unit.label)
         except BrokenProcessPool as error:
-            raise RunDirectoryError(
-                "a worker process ended unexpectedly (out of memory?); finished work is kept. "
-                "Run the same command again, with --threads 1 if memory is short."
-            ) from error
+            raise RunDirectoryError(LOST_WORKER) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -99,6 +99,12 @@ def find_published(root: str | os.PathLike) -> tuple[dict[str, Path], dict[str, 
     return found, lacking
 
 
+def open_fold(folder: str, number: int, scaling: str, missing: str | None) -> FoldData:
+    """Fold `number` of a LETOR folder, read."""
+    files = next(f for f in find_folds(folder) if f.number == number)
+    return read_fold(files, scaling=scaling, missing=missing)
+
+
 def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = None) -> FoldData:
     """Read a fold; `missing` as in `read_letor`, `scaling` as in `fit_scaling`."""
     parts = (files.train, files.valid, files.test)

@@ -6,7 +6,7 @@ import math
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -156,22 +156,10 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{file}: cannot be read as TOML ({error}).") from error
-    fields = {
-        "name",
-        "systems",
-        "choose_by",
-        "watch",
-        "metrics",
-        "convention",
-        "max_size",
-        "folds",
-        "seed",
-        "datasets",
-        "grids",
-    }
-    unknown = set(content) - fields
+    known = {f.name for f in fields(ExperimentPlan)}
+    unknown = set(content) - known
     if unknown:
-        raise DataError(f"{file}: unknown key {min(unknown)!r}; expected {', '.join(sorted(fields))}.")
+        raise DataError(f"{file}: unknown key {min(unknown)!r}; expected {', '.join(sorted(known))}.")
     try:
         datasets = []
         entries = content.pop("datasets", [])

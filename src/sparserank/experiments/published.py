@@ -331,4 +331,4 @@ def compare(table: PublishedTable, results: Results) -> list[ComparedCell]:
 
 def best_systems(results: Results, dataset: str) -> list[dict]:
     """Laporte's six systems on one data set with sparsity, MAP and tests: Figs 2 and 3."""
-    return system_table(results, dataset, "map", LAPORTE)
+    return system_table(results, dataset, "map", tuple(LAPORTE))

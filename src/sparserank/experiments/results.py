@@ -11,9 +11,8 @@ import numpy as np
 
 from sparserank.evaluation import per_query_values
 from sparserank.experiments.job import Experiment
-from sparserank.experiments.layouts import FoldData, find_folds, read_fold
+from sparserank.experiments.layouts import FoldData, open_fold
 from sparserank.experiments.systems import COMPARED, SYSTEMS
-from sparserank.experiments.units import Unit
 
 Row = dict[str, Any]
 
@@ -114,14 +113,8 @@ class Results:
         return float(np.mean([np.nanmean(self.test(r)[metric]) for r in rows if r is not None]))
 
     def fold_data(self, dataset: str, fold: int) -> FoldData:
-        return _read(next(u for u in self.experiment.units if (u.dataset.name, u.fold) == (dataset, fold)))
+        d = next(u.dataset for u in self.experiment.units if (u.dataset.name, u.fold) == (dataset, fold))
+        return _open_fold(d.path, fold, d.scaling, d.missing)
 
 
-@lru_cache(maxsize=16)
-def _read_fold(path: str, number: int, scaling: str, missing: str | None) -> FoldData:
-    files = next(f for f in find_folds(path) if f.number == number)
-    return read_fold(files, scaling=scaling, missing=missing)
-
-
-def _read(unit: Unit) -> FoldData:
-    return _read_fold(unit.dataset.path, unit.fold, unit.dataset.scaling, unit.dataset.missing)
+_open_fold = lru_cache(maxsize=16)(open_fold)

@@ -1,9 +1,13 @@
-"""Tables of an experiment: quality, sparsity, tests against the best, frequent features, time."""
+"""Tables of an experiment: quality, sparsity, tests against the best, frequent features, time.
+
+Pages, CSV files and figures ask for the same tables: each is made once per `Results` and must not be changed.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,10 @@ FREQUENT = 5
 SIGNIFICANCE = 0.05
 
 
-def system_table(results: Results, dataset: str, by: str, systems: list[str] | None = None) -> list[dict[str, Any]]:
+@cache
+def system_table(
+    results: Results, dataset: str, by: str, systems: tuple[str, ...] | None = None
+) -> list[dict[str, Any]]:
     """One row per system, tested against the one with the best mean of `by` on the test queries (`select` apart).
 
     Columns: every reported metric (mean over folds), sparsity of all and of varying features, features per fold, the best
@@ -24,7 +31,7 @@ def system_table(results: Results, dataset: str, by: str, systems: list[str] | N
     randomisation over queries), seconds per fit, grid points, folds in which all candidates tie on validation, most
     frequent features. Systems that made no choice in some fold are left out.
     """
-    names = results.complete(dataset, by, systems)
+    names = results.complete(dataset, by, list(systems) if systems else None)
     if not names:
         return []
     best = max(_references(names), key=lambda s: results.mean(dataset, s, by, by))
@@ -73,6 +80,7 @@ def _all_tied(rows: list[dict[str, Any]], by: str) -> bool:
     return len(values) == 1 and len(rows) > 1
 
 
+@cache
 def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]]:
     """Test quality of each system with at most k features, k = 1..max_size; the model of each k is chosen on validation.
 

@@ -22,10 +22,9 @@ def summary_sections(results: Results) -> list[Section]:
     for dataset in results.datasets:
         tables = []
         for by in results.plan.choose_by:
-            rows = system_table(results, dataset, by)
+            rows = sorted(system_table(results, dataset, by), key=lambda r: -r[by])
             if not rows:
                 continue
-            rows.sort(key=lambda r: -r[by])
             shown = [m for m in dict.fromkeys([by, *SHOWN]) if m in results.plan.metric_names]
             best = next(r["title"] for r in rows if r["is_best"])
             tables.append(

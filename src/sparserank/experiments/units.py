@@ -14,7 +14,7 @@ import pyarrow as pa
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.execution.threads import one_blas_thread
-from sparserank.experiments.layouts import FoldData, find_folds, read_fold
+from sparserank.experiments.layouts import FoldData, open_fold
 from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
 from sparserank.experiments.systems import find_system
 from sparserank.experiments.systems.base import Candidate, Fold
@@ -34,10 +34,7 @@ class Unit:
         return f"{self.dataset.name} fold {self.fold} {self.system}"
 
 
-@lru_cache(maxsize=2)
-def _fold_data(dataset: DatasetPlan, number: int) -> FoldData:
-    files = next(f for f in find_folds(dataset.path) if f.number == number)
-    return read_fold(files, scaling=dataset.scaling, missing=dataset.missing)
+_open_fold = lru_cache(maxsize=2)(open_fold)  # a worker goes fold by fold
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,8 @@ class UnitRunner:
             return self._run(unit)
 
     def _run(self, unit: Unit) -> tuple[pa.Table, pa.Table]:
-        data = _fold_data(unit.dataset, unit.fold)
+        d = unit.dataset
+        data = _open_fold(d.path, unit.fold, d.scaling, d.missing)
         by_name = dict(zip(self.plan.valid_names, self.plan.valid_metrics, strict=True))
         fold = Fold(data, parse_convention(self.plan.convention), by_name, self.plan.seed + unit.fold)
         w = np.zeros(fold.train.n_features)

@@ -18,7 +18,7 @@ from sparserank.data.folds import query_folds
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError, RunDirectoryError
 from sparserank.evaluation import Comparison, mean_of, per_query_values
-from sparserank.execution.processes import open_pool
+from sparserank.execution.processes import LOST_WORKER, open_pool
 from sparserank.execution.threads import one_blas_thread
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
@@ -188,10 +188,7 @@ class SelectionJob:
                     self.run_dir.log({"event": "unit", "what": what, "seconds": float(arrays["times_s"].sum())})
                 self.progress(len(done), len(todo), what)
         except BrokenProcessPool as error:
-            raise RunDirectoryError(
-                "a worker process ended unexpectedly (out of memory?); finished work is kept. "
-                "Run the same command again, with --threads 1 if memory is short."
-            ) from error
+            raise RunDirectoryError(LOST_WORKER) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait for what is running
             raise
