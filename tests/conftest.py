@@ -45,6 +45,16 @@ def ohsumed_train(data_folder: Path) -> RankingDataset:
     return read_letor([data_folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in (1, 2, 3)])
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fuzz-seconds", type=float, default=2.0, help="how long each fuzz test runs (default 2)")
+
+
+@pytest.fixture
+def fuzz_seconds(request: pytest.FixtureRequest) -> float:
+    """How long a fuzz test goes on making cases."""
+    return float(request.config.getoption("--fuzz-seconds"))
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sparserank.data.letor as letor
+import sparserank.data.letor_chunks as letor_chunks
 from sparserank import (
     RankingDataset,
     fit_scaling,
@@ -53,7 +53,7 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize("base", [0, 1])
 def test_random_files_equal_the_oracle(seed: int, base: int, tmp_path: Path) -> None:
     text = oracle.random_text(seed, base=base, contiguous=seed % 3 == 0, ids="int" if seed % 2 else "string")
-    rows = oracle.read_rows(text)
+    rows = oracle.read_rows(text, base)
     data = read_letor(write(tmp_path / "a.txt", text), n_features=11, index_base=base)
     assert data.n_features == 11
     assert np.ptp(data.X.toarray() if data.is_sparse else data.X) > 0
@@ -112,7 +112,7 @@ def test_chunks_and_threads_change_nothing(
 ) -> None:
     texts = [oracle.random_text(seed) for seed in (7, 8)]
     paths = [write(tmp_path / f"{k}.txt", text) for k, text in enumerate(texts)]
-    monkeypatch.setattr(letor, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(letor_chunks, "CHUNK_BYTES", chunk)
     assert_equals_oracle(
         read_letor(paths, n_threads=n_threads), [row for text in texts for row in oracle.read_rows(text)]
     )
@@ -255,7 +255,7 @@ BAD_LINES: list[tuple[str, dict[str, Any], str]] = [
 def test_a_bad_line_is_named_by_file_and_line(
     bad: str, options: dict[str, Any], says: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(letor, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(letor_chunks, "CHUNK_BYTES", chunk)
     before = "1 qid:1 1:1\r\n\n# comment\n2 qid:1 # 3:NULL\n"
     good = write(tmp_path / "good.txt", before)
     path = write(tmp_path / "bad.txt", before + bad + "\n0 qid:1 1:1\n")
@@ -370,7 +370,7 @@ def test_a_bad_run_line_is_named(line: str, says: str, tmp_path: Path) -> None:
 
 def test_a_run_without_a_document_is_refused(tmp_path: Path) -> None:
     data = read_letor(write(tmp_path / "a.txt", "1 qid:q 1:1 #docid = A\n0 qid:q 1:2 #docid = B\n"))
-    with pytest.raises(DataFormatError, match="document B of query q is missing"):
+    with pytest.raises(DataFormatError, match="document 'B' of query 'q' is missing"):
         run_scores({("q", "A"): 1.0}, data)
 
 

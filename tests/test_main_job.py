@@ -120,7 +120,7 @@ def test_evaluate_compares_a_model_a_run_and_a_score_file(
     assert len({r["mean"] for r in rows}) == 1
     assert rows[1]["difference"] == 0.0
     data = read_letor(test, 40)
-    expected = sr.evaluate(sr.load_model(model).predict(data.X), data, ["map"], convention="trec")["map"]
+    expected = sr.evaluate(sr.load_model(model).predict(data.X), data, ["map"], convention="trec")["trec:map"]
     assert rows[0]["mean"] == pytest.approx(expected)
 
 

@@ -6,15 +6,18 @@ import csv
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from sparserank import RankingDataset, concatenate, evaluate, parse_metric, read_letor
+from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError
 from sparserank.evaluation import Comparison
 from sparserank.metrics import CONVENTIONS, METRICS, Convention
+from sparserank.model import RankingModel
 from sparserank.statistics import holm, mean_interval, paired_comparison, upper_bound
 from tests.oracles import metrics as oracle
 
@@ -54,7 +57,8 @@ def oracle_values(data: RankingDataset, name: str, rules: oracle.Rules) -> np.nd
 
 
 def values_of(data: RankingDataset, name: str, convention: str | Convention = "default") -> np.ndarray:
-    return evaluate(data.X[:, 0], data, name, convention=convention, per_query=True)[name]
+    (values,) = evaluate(data.X[:, 0], data, name, convention=convention, per_query=True).values()
+    return values
 
 
 @pytest.mark.parametrize(("convention", "name"), CASES)
@@ -140,7 +144,8 @@ def test_skip_leaves_out_queries_without_relevant_documents() -> None:
         values = values_of(data, name, skipping)
         np.testing.assert_array_equal(np.isnan(values), none)
         kept = values_of(data, name)[~none]
-        assert evaluate(data.X[:, 0], data, name, convention=skipping)[name] == pytest.approx(kept.mean(), abs=1e-15)
+        (mean,) = evaluate(data.X[:, 0], data, name, convention=skipping).values()
+        assert mean == pytest.approx(kept.mean(), abs=1e-15)
 
 
 def test_names_parse_back() -> None:
@@ -159,6 +164,45 @@ def test_names_parse_back() -> None:
 def test_a_name_that_means_nothing_is_refused(name: str) -> None:
     with pytest.raises(DataError):
         parse_metric(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("p@" + "1" * 5000, "cutoff must be an integer >= 1"), ("p@" + "0" * 5000, "cutoff must be"), ("ndcg@-" + "9" * 5000, "cutoff must be"),
+        (f"ndcg@{2**63}", "cutoff must be"), ("x" * 10_000, "unknown metric 'xxx"), ("x" * 10_000 + ":ndcg", "unknown metric convention 'xxx"),
+        ("letor4:" + "x" * 10_000, "unknown metric"), ("\x1b[2J\n" * 10, r"unknown metric '\\x1b"), ("ndcg@\u0661", "unknown metric"), (5, "unknown metric 5"),
+        (None, "unknown metric None"), (["ndcg@10"], "unknown metric"), (True, "unknown metric True"),
+    ],
+    ids=lambda v: str(v)[:20],
+)  # fmt: skip
+def test_a_metric_out_of_all_bounds_is_refused_in_a_few_words(name: Any, words: str) -> None:
+    with pytest.raises(DataError, match=words) as error:
+        parse_metric(name)
+    assert len(str(error.value)) < 250
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_cutoff_that_is_no_position_is_refused_in_a_few_words(name: str) -> None:
+    for cutoff in (10**6000, 2**63, 0, -(10**6000), True, 2.0, "10", np.nan):
+        with pytest.raises(DataError, match="cutoff") as error:
+            METRICS[name](cutoff)  # type: ignore[arg-type]
+        assert len(str(error.value)) < 250
+
+
+def test_the_largest_cutoff_is_no_cutoff() -> None:
+    data = random_lists(8)
+    for name in ("ndcg", "map", "mrr", "err"):
+        np.testing.assert_array_equal(values_of(data, f"{name}@{2**63 - 1}"), values_of(data, name))
+    assert values_of(data, f"p@{2**63 - 1}").max() < 1e-15
+
+
+@pytest.mark.parametrize("convention", [5, None, ["letor4"], {"name": "letor4"}, "x" * 10_000])
+def test_what_is_no_convention_is_refused_in_a_few_words(convention: Any) -> None:
+    with pytest.raises(DataError, match="unknown metric convention") as error:
+        parse_metric("ndcg@10", convention)
+    assert len(str(error.value)) < 250
 
 
 # -- LETOR scripts: formats.md section 5 -------------------------------------------------------------------------------
@@ -184,9 +228,9 @@ def test_letor_scripts_reference_values(script: str) -> None:
     np.testing.assert_allclose(one, [0.333333, 0.25, 0.624667, 0.624667, 0.717667], rtol=0, atol=5e-7)
     assert values_of(FIRST_QUERY, "map", script)[0] == pytest.approx(0.755556, abs=5e-7)
     expected = PER_SCRIPT[script]
-    means = evaluate(POSITIONS, TWO_QUERIES, ["map", *(f"ndcg@{n}" for n in range(1, 11))], convention=script)
-    assert means["map"] == pytest.approx(expected["map"], abs=5e-7)
-    ndcg = [means[f"ndcg@{n}"] for n in range(1, 11)]
+    names = ["map", *(f"ndcg@{n}" for n in range(1, 11))]
+    average_precision, *ndcg = evaluate(POSITIONS, TWO_QUERIES, names, convention=script).values()
+    assert average_precision == pytest.approx(expected["map"], abs=5e-7)
     np.testing.assert_allclose(ndcg, [0.666667, 0.125, 0.312334, 0.312334, 0.358834, 0, 0, 0, 0, 0], rtol=0, atol=5e-7)
     precision = [values_of(TWO_QUERIES, f"p@{n}", script).mean() for n in range(1, 6)]
     np.testing.assert_allclose(precision, expected["p"], rtol=0, atol=5e-7)
@@ -239,9 +283,9 @@ def test_single_feature_rankings_of_ohsumed_equal_all_published_figures(script: 
             for row in csv.DictReader(lines):
                 feature = int(float(row.pop("Feature No"))) - 1
                 names = ["map" if key == "MAP" else rename + key.partition("@")[2] for key in row]
-                ours = evaluate(data.X[:, feature], data, names, convention=script)
+                ours = list(evaluate(data.X[:, feature], data, names, convention=script).values())
                 expected = [float(v) for v in row.values()]
-                np.testing.assert_allclose([ours[n] for n in names], expected, rtol=0, atol=1e-6)
+                np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-6)
                 compared += len(expected)
     assert compared == 525
     assert abs(evaluate(data.X[:, 0], data, "ndcg@1")["ndcg@1"] - 0.349056603773585) > 1e-3  # ties matter
@@ -321,3 +365,10 @@ def test_evaluate_refuses_what_it_cannot_use() -> None:
         evaluate({}, data)
     with pytest.raises(DataError, match="'x' is not among the systems: a"):
         evaluate({"a": scores}, data, baseline="x")
+
+
+def test_evaluate_takes_a_model_that_scales_within_queries() -> None:
+    data = random_lists(9)
+    scaling = FeatureScaling("query-min-max", np.zeros(1), np.ones(1))
+    model = RankingModel(np.ones(1), ("f1",), scaling)
+    assert evaluate(model, data) == evaluate(model.score_dataset(data), data)

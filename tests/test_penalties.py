@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from sparserank.errors import DataError
-from sparserank.penalties import L1, ElasticNet, Log, Lp, Mcp, Penalty, Ridge, Scad, parse_penalty
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties import L1, ElasticNet, Log, Lp, Mcp, Penalty, Ridge, Scad, SmoothedLp, parse_penalty
+from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
+from sparserank.solvers.loop import Solver
 from tests.oracles import prox as oracle
+from tests.problems import small_problem
 
 ALPHA = 0.7
 # A penalty on the mean scale and its scalar formula, written out independently.
@@ -22,6 +26,9 @@ PENALTIES: list[tuple[Penalty, Callable[[float], float]]] = [
     (Lp(ALPHA, p=0.5), partial(oracle.lp, alpha=ALPHA, p=0.5)),
     (Lp(ALPHA, p=0.2), partial(oracle.lp, alpha=ALPHA, p=0.2)),
     (Lp(ALPHA, p=0.8), partial(oracle.lp, alpha=ALPHA, p=0.8)),
+    (SmoothedLp(ALPHA, p=0.5, eps=0.1), partial(oracle.smoothed_lp, alpha=ALPHA, p=0.5, eps=0.1)),
+    (SmoothedLp(ALPHA, p=0.8, eps=2.0), partial(oracle.smoothed_lp, alpha=ALPHA, p=0.8, eps=2.0)),
+    (SmoothedLp(ALPHA, p=0.2), partial(oracle.smoothed_lp, alpha=ALPHA, p=0.2, eps=1e-3)),
     (Log(ALPHA, eps=0.1), partial(oracle.log, alpha=ALPHA, eps=0.1)),
     (Log(ALPHA, eps=1.5), partial(oracle.log, alpha=ALPHA, eps=1.5)),
     (Mcp(ALPHA, gamma=2.0, gamma_scale="mean"), partial(oracle.mcp, alpha=ALPHA, gamma=2.0)),
@@ -52,6 +59,47 @@ def test_prox_equals_brute_force(penalty: Penalty, formula: Callable[[float], fl
         assert value(x) <= value(best) + 1e-9 * (1 + abs(value(best))), (z, x, best)
         if abs(value(0.0) - value(best)) > 1e-6:
             assert x == pytest.approx(best, abs=2e-5), z
+
+
+@pytest.mark.parametrize("p", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("eps", [1e-6, 1e-3, 0.1, 1.0, 1e3])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1.0, 1e2])
+def test_prox_of_smoothed_lp_equals_brute_force_over_decades(p: float, eps: float, alpha: float) -> None:
+    formula = partial(oracle.smoothed_lp, alpha=alpha, p=p, eps=eps)
+    penalty = SmoothedLp(alpha, p=p, eps=eps)
+    slope = alpha * p * eps ** (p - 1.0)
+    for z in (1e-3, 0.3, 1.0, 7.0, 0.9 * slope, 1.1 * slope, 3.0 * slope):
+        x, best = penalty.prox_1d(z, 1.0), oracle.brute_force_prox(formula, z, 1.0)
+        value = lambda u, z=z: 0.5 * (u - z) ** 2 + formula(abs(u))  # noqa: E731
+        assert value(x) <= value(best) + 1e-9 * abs(value(best)), (z, x, best)
+        if abs(value(0.0) - value(best)) > 1e-6 * value(best):
+            assert x == pytest.approx(best, rel=1e-4, abs=1e-7 * z), z
+
+
+def test_prox_of_smoothed_lp_is_not_that_of_lp() -> None:
+    assert Lp(ALPHA, p=0.5).prox_1d(1.0, 1.0) == 0.0
+    x = SmoothedLp(ALPHA, p=0.5, eps=0.1).prox_1d(1.0, 1.0)
+    assert x == pytest.approx(0.5735, abs=1e-4)
+    assert x - 1.0 + ALPHA * 0.5 * (x + 0.1) ** -0.5 == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [ProxNewton, Fista, Reweighted])
+@pytest.mark.parametrize("eps", [1e-3, 0.1])
+def test_every_solver_solves_smoothed_lp(make: Callable[[], Solver], eps: float) -> None:
+    data = small_problem(1, n_queries=9)
+    objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)
+    scale = float(np.abs(objective.gradient_at_zero).max())
+    stop = Stop(tol=1e-7, max_iter=20_000, scale=scale)
+    penalty = SmoothedLp(0.02, p=0.5, eps=eps)
+    start = solve(ProxNewton(), objective, L1(0.02), stop=stop).w
+    found = solve(make(), objective, penalty, start, stop)
+    assert found.status is Status.STATIONARY
+    assert found.value < objective.value_and_gradient(np.zeros(data.n_features))[0]
+    assert np.count_nonzero(found.w) > 0
+    gradient = objective.value_and_gradient(found.w)[1]
+    used = found.w != 0
+    slope = 0.02 * 0.5 * (np.abs(found.w[used]) + eps) ** -0.5 * np.sign(found.w[used])
+    np.testing.assert_allclose(gradient[used], -slope, atol=1e-7 * scale)
 
 
 def test_a_prox_that_returns_its_input_is_rejected() -> None:
@@ -102,7 +150,9 @@ def test_convex_prox_is_non_expansive_and_satisfies_moreau(penalty: Penalty) -> 
 @every_penalty
 def test_repr_parses_back(penalty: Penalty, formula: Callable[[float], float]) -> None:
     assert parse_penalty(repr(penalty)) == penalty
-    dressed = replace(penalty, weights=(1.0, 2.0, float("inf")), signs=(0, 1, -1), always_keep=(0,), never_use=(2,))
+    kept, second = ((), 1.0) if isinstance(penalty, Ridge) else ((0,), 2.0)  # ridge honours neither
+    weights = (1.0, second, float("inf"))
+    dressed = replace(penalty, weights=weights, signs=(0, 1, -1), always_keep=kept, never_use=(2,))
     assert parse_penalty(repr(dressed)) == dressed
     assert hash(dressed) != hash(penalty)
 
@@ -122,6 +172,7 @@ def test_alpha_max_is_where_zero_stops_being_stationary() -> None:
     assert Mcp().alpha_max(gradient) == pytest.approx(0.8)
     assert ElasticNet(l1_ratio=0.5).alpha_max(gradient) == pytest.approx(1.6)
     assert Lp().alpha_max(gradient) == 0.0
+    assert SmoothedLp(p=0.5, eps=0.25).alpha_max(gradient) == pytest.approx(0.8)
     assert L1(weights=(1.0, 4.0, 1.0)).alpha_max(gradient) == pytest.approx(0.3)
     assert L1(signs=(0, -1, 0)).alpha_max(gradient) == pytest.approx(0.3)
     for penalty, _ in PENALTIES:
@@ -155,11 +206,57 @@ def test_gamma_scales_mean_the_same_penalty() -> None:
     assert again.resolve(curvature, n_pairs) == again
 
 
+def test_one_coordinate_knows_the_rules_of_all_features() -> None:
+    kept = L1(0.5, always_keep=(2,), never_use=(4,))
+    assert [kept.prox_1d(3.0, 1.0, j) for j in range(5)] == [2.5, 2.5, 3.0, 2.5, 0.0]
+    assert L1(0.5, signs=(1, -1, 0), always_keep=(1,)).prox_1d(-3.0, 1.0, 1) == -3.0
+    with pytest.raises(DataError, match="feature 3"):
+        L1(0.5, signs=(1, -1, 0)).prox_1d(1.0, 1.0, 3)
+
+
+def test_ridge_refuses_weights_that_it_cannot_honour() -> None:
+    assert Ridge(0.5, weights=(1.0, float("inf")), never_use=(1,)).feature_alphas(2).tolist() == [0.0, np.inf]
+    for rules in ({"weights": (1.0, 2.0)}, {"weights": (0.0, 1.0)}, {"always_keep": (0,)}):
+        with pytest.raises(DataError, match=r"Ridge: .* ElasticNet"):
+            Ridge(0.5, **rules)  # type: ignore[arg-type]
+
+
+def test_strengths_that_leave_the_range_of_numbers_are_refused() -> None:
+    for penalty in (L1(1e-300, weights=(1.0, 1e-100)), L1(1e300, weights=(1.0, 1e100))):
+        with pytest.raises(DataError, match="feature 2"):
+            penalty.feature_alphas(2)
+    assert L1(0.0, weights=(1.0, 1e-100)).feature_alphas(2).tolist() == [0.0, 0.0]
+
+
+def test_labels_of_different_shapes_differ() -> None:
+    shapes = [Lp(), SmoothedLp(), SmoothedLp(eps=0.1), SmoothedLp(p=0.3), Lp(p=0.3), Lp(p=0.30000001), Lp(p=1e-6)]
+    assert len({p.label for p in shapes}) == len(shapes)
+    for penalty in shapes:
+        assert parse_penalty(penalty.label) == penalty
+    assert (Lp().label, Lp(p=0.3).label) == ("l0.5", "l0.3")
+
+
 @pytest.mark.parametrize(
     "call",
     ["l1(alpha=-1.0)", "lp(p=1.5)", "log(eps=0.0)", "mcp(gamma=-1.0)", "scad(a=1.5)", "elastic_net(l1_ratio=0.0)",
-     "l1(weights=(-1.0,))", "l1(signs=(2,))", "nonsense", "l1(gamma=1.0)", "mcp(gamma_scale='other')", "l1("],
+     "l1(weights=(-1.0,))", "l1(signs=(2,))", "nonsense", "l1(gamma=1.0)", "mcp(gamma_scale='other')", "l1(",
+     "l1(alpha=(1,2))", "l1(alpha='x')", "l1(alpha=None)", "l1(alpha=True)", "l1(alpha=1e400)", "l1(alpha=nan)",
+     "l1(alpha=1+2j)", "l1(alpha=[])", "l1(alpha=1, alpha=2)", "l1(weights=3)", "l1(weights='12')",
+     "l1(weights=((1,2),))", "l1(weights=(None,))", "l1(signs=5)", "l1(signs=('a',))", "l1(signs=(0.5,))",
+     "l1(always_keep=3)", "l1(always_keep=(1.5,))", "l1(never_use=('x',))", "l1(never_use=(-1,))", "mcp(gamma='x')",
+     "mcp(gamma=inf)", "mcp(gamma_scale=[])", "scad(threshold_scale=(1,))", "scad(a=None)", "log(eps={})",
+     "smoothed_lp(eps='x')", "elastic_net(l1_ratio=(1,))", "l1(**{'alpha': 1})", "l1(alpha=x)", "", "l0.0",
+     "l1(alpha=" + "9" * 400 + ")", "l1(alpha=" + "9" * 5000 + ")", "l1(weights=" + "(" * 100_000 + ")",
+     "l1(alpha=" + "-" * 100_000 + "1)", "l1\0", "l1(alpha=1)" * 100_000, "x" * 1_000_000, "\udcff", "l1(\udcff=1)"],
+    ids=lambda call: ascii(call[:40]),
 )  # fmt: skip
 def test_bad_parameters_get_a_sentence(call: str) -> None:
-    with pytest.raises(DataError, match=r"\w+.*\."):
+    with pytest.raises(DataError, match=r"\w+.*\.") as caught:
         parse_penalty(call)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("spec", [5, None, [], 0.5, object(), L1, b"l1"], ids=lambda spec: type(spec).__name__)
+def test_what_is_no_penalty_gets_a_sentence(spec: object) -> None:
+    with pytest.raises(DataError, match="penalty"):
+        parse_penalty(spec)  # type: ignore[arg-type]

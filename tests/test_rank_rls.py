@@ -174,7 +174,7 @@ def _figures(scores: np.ndarray, data: RankingDataset) -> list[float]:
 
 
 def _valid_map(coef: np.ndarray, data: RankingDataset) -> float:
-    return float(sr.evaluate(data.X @ coef, data, ["map"], convention="letor4")["map"])
+    return float(sr.evaluate(data.X @ coef, data, ["map"], convention="letor4")["letor4:map"])
 
 
 @pytest.mark.parametrize("fold", range(5))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -20,6 +22,8 @@ import pytest
 
 from sparserank import make_ranking, write_letor
 from sparserank.cli.app import main
+from sparserank.errors import DataWarning
+from sparserank.runs.pieces import PieceStore
 
 PLAN = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log", "--folds", "3", "--n-alphas", "20", "--seed", "4")
 N_PIECES = 4 * (3 + 1)  # three penalties and the dense reference; three folds and the final path
@@ -71,7 +75,9 @@ def select(train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def pieces(run: Path) -> list[Path]:
-    return sorted((run / "units").glob("*.npz"))
+    """The files of finished pieces: those that have a record."""
+    records = sorted((run / "pieces").glob("*.json"))
+    return [run / inside for record in records for inside in json.loads(record.read_text())]
 
 
 def start_and_wait(args: list[str], run: Path, n_pieces: int) -> subprocess.Popen[str]:
@@ -170,12 +176,43 @@ def test_a_damaged_piece_is_computed_again(undisturbed: Path, tmp_path: Path, se
     first.write_bytes(first.read_bytes()[:500])
     second.write_bytes(b"")
     third.unlink()
-    (run / "units" / ".leftover.npz.x.part").write_bytes(b"PK")
+    ours, foreign = run / "units" / ".sparserank-0123456789abcdef.part", run / "units" / ".movie.mkv.part"
+    ours.write_bytes(b"PK")
+    foreign.write_bytes(b"film")
     code, err = select(run)
     assert code == 0
+    assert err.count("a damaged piece") == 3
+    for piece in (first, second, third):
+        assert f"{piece.stem}.json: a damaged piece" in err
     assert f"{N_PIECES - 3} of {N_PIECES} pieces found" in err
     assert differences(run, undisturbed) == []
-    assert list(run.rglob("*.part")) == []
+    assert list(run.rglob("*.part")) == [foreign]
+    assert foreign.read_bytes() == b"film"
+
+
+def test_every_flipped_bit_is_seen(undisturbed: Path, tmp_path: Path) -> None:
+    """In a piece or in its record; the wrong variant, reading without the checksum, takes most of them."""
+    run, rng = tmp_path / "run", np.random.default_rng(1)
+    shutil.copytree(undisturbed, run)
+    store, unseen = PieceStore(run), 0
+    piece = pieces(run)[0]
+    record = run / "pieces" / f"{piece.stem}.json"
+    for file in (piece, record):
+        whole, kept = file.read_bytes(), record.read_bytes()
+        for bit in rng.integers(0, 8 * len(whole), size=100):
+            damaged = bytearray(whole)
+            damaged[bit // 8] ^= 1 << (bit % 8)
+            file.write_bytes(damaged)
+            with pytest.warns(DataWarning, match="a damaged piece"):
+                assert store.load(piece.stem) is None
+            assert not record.exists()
+            if file is piece:
+                with contextlib.suppress(Exception), np.load(io.BytesIO(bytes(damaged))) as content:
+                    unseen += all(content[key].size for key in content.files)
+            record.write_bytes(kept)
+        file.write_bytes(whole)
+    assert store.load(piece.stem) is not None
+    assert unseen > 0
 
 
 def test_the_comparison_sees_a_changed_piece(undisturbed: Path, tmp_path: Path, select: Select) -> None:
@@ -186,6 +223,7 @@ def test_the_comparison_sees_a_changed_piece(undisturbed: Path, tmp_path: Path, 
         with np.load(piece) as content:
             arrays = {key: content[key] for key in content.files}
         np.savez(piece, **(arrays | {"coefs": arrays["coefs"] * (1 + 1e-15)}))  # type: ignore[arg-type]
+        PieceStore(run).save(piece.stem, {f"units/{piece.name}": piece.read_bytes()})
     assert select(run)[0] == 0
     assert "model.json" in differences(run, undisturbed)
 

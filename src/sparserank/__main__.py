@@ -1,5 +1,16 @@
-"""`python -m sparserank`."""
+"""Entry point of `sparserank` and `python -m sparserank`; interrupts are quiet from before the first import that takes time."""
 
-from sparserank.cli.app import main
+from __future__ import annotations
 
-main()
+from sparserank.cli.interrupts import leave_on_signals
+
+
+def main() -> None:
+    leave_on_signals()
+    from sparserank.cli.app import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

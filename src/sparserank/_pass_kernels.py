@@ -195,8 +195,10 @@ def _weighted_columns(Z, query_ptr, queries, query_scale, scores, levels, n_leve
 
 
 @njit(cache=True, nogil=True)
-def dense_pair_norms(X, query_ptr, first, last, query_scale, levels, n_levels, table, out):
+def dense_pair_norms(X, query_ptr, first, last, query_scale, levels, n_levels, table, out, largest, offset):
     """out[j] += sum over queries of scale * sum over pairs of t (x_ij - x_jj)^2, features centred at a document of the query.
+
+    largest[j] becomes at least the largest |deviation| from that document, offset[j] the largest |value| of such a document.
 
     Per level: count, sum and sum of squares; pairs of levels are then closed forms. Without a table the lower levels are
     accumulated into one.
@@ -210,6 +212,8 @@ def dense_pair_norms(X, query_ptr, first, last, query_scale, levels, n_levels, t
         count = np.zeros(K)
         sums = np.zeros((K, d))
         squares = np.zeros((K, d))
+        for j in range(d):
+            offset[j] = max(offset[j], abs(np.float64(X[lo, j])))
         for i in range(lo, hi):
             level = levels[i]
             count[level] += 1.0
@@ -217,6 +221,8 @@ def dense_pair_norms(X, query_ptr, first, last, query_scale, levels, n_levels, t
                 x = np.float64(X[i, j]) - np.float64(X[lo, j])
                 sums[level, j] += x
                 squares[level, j] += x * x
+                if not abs(x) <= largest[j]:  # NaN counts as too large
+                    largest[j] = abs(x)
         if table.shape[0] > 0:
             for a in range(K):
                 for b in range(a):

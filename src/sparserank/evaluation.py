@@ -12,7 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, rank_lists
-from sparserank.statistics import holm, mean_interval, paired_comparison
+from sparserank.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
 
 DEFAULT_METRICS = ("ndcg@10", "map")
 
@@ -28,7 +28,7 @@ class Comparison:
     values: dict[str, dict[str, np.ndarray]]
     baseline: str
 
-    def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
+    def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
         """One row per metric and system: mean, interval, difference to the baseline with interval, p, Holm-corrected p."""
         table = []
         for metric in next(iter(self.values.values())):
@@ -67,13 +67,12 @@ def evaluate(
     Returns
         {metric name: mean}, or {metric name: array} with per_query; for a mapping a Comparison: means, intervals,
         paired tests against the baseline, Holm correction. Means leave out queries that a convention skips.
-        Names are as asked for: with convention='letor4', 'ndcg@10' stays 'ndcg@10'
+        Names say the convention: with convention='letor4', 'ndcg@10' becomes 'letor4:ndcg@10'
     Raises
         DataError   unknown metric, scores of the wrong length or not finite
     """
     parsed = parse_metrics(metrics, convention)
-    names = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    labels = [str(n) for n in names]
+    labels = [repr(m) for m in parsed]
     if isinstance(scores, Mapping):
         if not scores:
             raise DataError("evaluate needs at least one system.")
@@ -111,4 +110,6 @@ def per_query_values(scores: np.ndarray, data: RankingDataset, metrics: Sequence
 
 
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
+    if hasattr(system, "score_dataset"):  # a model, which may scale within queries
+        return np.asarray(system.score_dataset(data), dtype=np.float64)
     return np.asarray(system.predict(data.X) if hasattr(system, "predict") else system, dtype=np.float64)

@@ -1,40 +1,94 @@
-"""Writing files so that nothing half-written is ever left under the final name."""
+"""Writing one file: whole or not at all, through links, with the mode that the old file had, never over an input."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from sparserank.errors import RunDirectoryError
+
+PART = ".sparserank-*.part"  # what unfinished files are called, so that nobody else's are ever taken for ours
+
+_unfinished: set[str] = set()
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     """A file handle whose content appears under `path` only when the block ends well.
 
+    A link is followed; an existing file keeps its mode (and its owner, where that is allowed); a new one gets the user's
+    umask. Devices, pipes and sockets are written to, not replaced: there, what was written before an error stays written.
+
     Raises
         RunDirectoryError   the place cannot be written or the disk is full
     """
-    target = Path(path)
-    name = None
+    options: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    part = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        options: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+        old = _existing(path)
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            with open(path, mode, **options) as stream:
+                yield stream
+            return
+        target = os.path.realpath(path)
+        part = os.path.join(os.path.dirname(target), PART.replace("*", secrets.token_hex(8)))
+        _unfinished.add(part)
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, mode, **options) as stream:
+            if old is not None:
+                os.fchmod(handle, stat.S_IMODE(old.st_mode))
+                with suppress(PermissionError):
+                    os.fchown(handle, old.st_uid, old.st_gid)
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, target)
-        name = None
+            os.fsync(handle)
+        os.replace(part, target)
     except OSError as error:
         raise RunDirectoryError(
-            f"{target}: cannot be written ({error.strerror or error}); choose another place."
+            f"{path}: cannot be written ({error.strerror or error}); choose another place."
         ) from error
     finally:
-        if name is not None and os.path.exists(name):
-            os.unlink(name)
+        if part is not None:
+            _discard(part)
+
+
+def refuse_inputs(out: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -> None:
+    """Refuse to write over a file that is read.
+
+    Raises
+        RunDirectoryError   `out` is one of `inputs`, under this or another name
+    """
+    for source in inputs:
+        with suppress(OSError):  # what cannot be looked at is not there to be overwritten
+            if stat.S_ISREG(os.stat(out).st_mode) and os.path.samefile(out, source):
+                raise RunDirectoryError(f"{out}: is also read ({source}); choose another file to write.")
+
+
+def discard_unfinished() -> None:
+    """Remove what this process was writing when it has to end at once."""
+    for part in list(_unfinished):
+        _discard(part)
+
+
+def discard_parts(folder: Path) -> None:
+    """Remove what an earlier, killed process was writing in `folder`; only under its lock."""
+    for part in folder.glob(PART):
+        part.unlink(missing_ok=True)
+
+
+def _discard(part: str) -> None:
+    _unfinished.discard(part)
+    with suppress(OSError):
+        os.unlink(part)
+
+
+def _existing(path: str | os.PathLike) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.grouping import group_rows
+from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.scaling import SCALINGS, FeatureScaling
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.files import atomic_write
+from sparserank.quoting import brief
+from sparserank.strict_json import MAX_DEPTH, check_text, plain, read_json
 
 FORMAT = "sparserank-model"
 FORMAT_VERSION = 1
@@ -27,6 +29,9 @@ class RankingModel:
     """score = sum over selected features of coef * (t(x) - center) / scale; the larger, the higher the rank.
 
     coef (n_features,) zero for features that are not selected; center, scale and t come from `scaling`.
+
+    Raises
+        DataError   weights, names, centers and scales are not one each per feature
     """
 
     coef: np.ndarray
@@ -34,6 +39,15 @@ class RankingModel:
     scaling: FeatureScaling
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        numbers = (self.coef, self.scaling.center, self.scaling.scale)
+        if any(a.shape != (len(self.feature_names),) for a in numbers):
+            shapes = ", ".join(str(a.shape) for a in numbers)
+            raise DataError(
+                f"a model needs one weight, center and scale for each of its {len(self.feature_names)} feature names; "
+                f"got arrays of shapes {shapes}."
+            )
 
     @property
     def n_features(self) -> int:
@@ -43,43 +57,91 @@ class RankingModel:
     def support(self) -> np.ndarray:
         return np.flatnonzero(self.coef)
 
-    def predict(self, X: Any, qid: np.ndarray | None = None) -> np.ndarray:
-        """Scores (n_docs,) in row order; only the selected columns are read. `qid` only for per-query scaling.
+    def predict(self, X: Any, qid: Any = None) -> np.ndarray:
+        """Scores (n_docs,) in row order, all finite; only the selected columns are read.
 
+        Parameters
+            X     (n_docs, n_features) numbers; an array, a data frame or a SciPy sparse matrix
+            qid   (n_docs,) query of each row, in any order; only for scaling within queries
         Raises
-            DataError   another number of features than the model was trained on
+            DataError   another number of features than the model was trained on, a selected value that is not finite, or one
+                        so large that the score is not, a missing qid; rows are counted from 0
         """
-        if X.shape[1] != self.n_features:
-            raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
-        S = self.support
-        columns = X[:, S].toarray() if sp.issparse(X) else np.asarray(X)[:, S]
-        scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
-        if scaling.per_query:
-            if qid is None:
-                raise DataError("this model scales features within each query; pass qid.")
-            order, query_ptr, _ = group_rows(np.asarray(qid))
-            if order is not None:
-                out = np.empty(len(order))
-                out[order] = scaling.transform(columns[order].astype(np.float64), query_ptr) @ self.coef[S]
-                return out
-            return np.asarray(scaling.transform(columns.astype(np.float64), query_ptr) @ self.coef[S])
-        return np.asarray(scaling.transform(columns.astype(np.float64)) @ self.coef[S])
+        columns = self._selected(X)
+        if not self.scaling.per_query:
+            return self._score(columns)
+        if qid is None:
+            raise DataError("this model scales features within each query; pass qid.")
+        order, query_ptr, _ = group_rows(as_query_ids(qid, len(columns)))
+        if order is None:
+            return self._score(columns, query_ptr)
+        out = np.empty(len(order))
+        out[order] = self._score(columns[order], query_ptr, order)
+        return out
 
     def score_dataset(self, data: RankingDataset) -> np.ndarray:
-        """Scores in the stored row order of `data`."""
-        return self.predict(data.X, data.qid)
+        """Scores in the stored row order of `data`; messages name the rows that its constructor was given."""
+        return self._score(self._selected(data.X), data.query_ptr, data.row_index)
+
+    def _selected(self, X: Any) -> np.ndarray:
+        """(n_docs, nnz) float64, the columns of the selected features."""
+        X = X.tocsr() if sp.issparse(X) else _array(X)
+        if X.ndim != 2:
+            raise DataError(NO_MATRIX)
+        if X.shape[1] != self.n_features:
+            raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
+        columns = X[:, self.support]
+        return _array(columns.toarray() if sp.issparse(X) else columns, dtype=np.float64, order="C")
+
+    def _score(
+        self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Scores of the selected columns; `row_index` (n_docs,) holds the user's number of each row, default their order."""
+        S = self.support
+        known = np.isfinite(columns)
+        if not known.all():
+            row, k = (int(i) for i in np.argwhere(~known)[0])
+            raise DataError(
+                f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
+                "replace missing and infinite values by finite numbers."
+            )
+        scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
+        with np.errstate(all="ignore"):
+            scaled = scaling.transform(columns, query_ptr)
+            scores = np.asarray(scaled @ self.coef[S])
+            finite = np.isfinite(scores)
+            if not finite.all():
+                row = int(np.argmin(finite))
+                to_blame = np.flatnonzero(~np.isfinite(scaled[row] * self.coef[S]))
+                why = "; the values are too large for the weights"
+                if len(to_blame) == 1:
+                    k = int(to_blame[0])
+                    why = f" because feature {brief(self.feature_names[S[k]])} is {columns[row, k]:g}"
+                raise DataError(
+                    f"row {_number_of(row, row_index)}: the score is not finite{why}; clip or correct them."
+                )
+        return scores
 
     def to_json(self) -> dict[str, Any]:
-        features = [
-            {
-                "index": int(j),
-                "name": self.feature_names[j],
-                "coef": float(self.coef[j]),
-                "mean": float(self.scaling.center[j]),
-                "scale": float(self.scaling.scale[j]),
-            }
-            for j in self.support
-        ]
+        """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
+
+        Raises
+            DataError   weights, centers or scales that are not finite, names that are not text or not unique, an unknown scaling
+        """
+        S = self.support
+        try:
+            _check_names(self.feature_names)
+            _check_scaling(self.scaling.method)
+            features = [
+                {"index": j, "name": str(self.feature_names[j]), "coef": w, "mean": center, "scale": scale}
+                for j, w, center, scale in zip(
+                    *(a.tolist() for a in (S, self.coef[S], self.scaling.center[S], self.scaling.scale[S])), strict=True
+                )
+            ]
+            for f in features:
+                _check_numbers(f["name"], f["coef"], f["mean"], f["scale"])
+        except ValueError as error:
+            raise DataError(f"the model cannot be saved: {error}.") from error
         return {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -87,58 +149,134 @@ class RankingModel:
             "scaling": self.scaling.method,
             "intercept": 0.0,
             "features": features,
-            "feature_names_in": list(self.feature_names),
-            "parameters": dict(self.parameters),
-            "metadata": dict(self.metadata),
+            "feature_names_in": [str(n) for n in self.feature_names],
+            "parameters": plain(self.parameters, MAX_DEPTH - 1),
+            "metadata": plain(self.metadata, MAX_DEPTH - 1),
         }
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the JSON file; nothing half-written is left behind."""
+        """Write the JSON file; nothing half-written is left behind.
+
+        Raises
+            DataError           what `to_json` refuses
+            RunDirectoryError   the place cannot be written
+        """
         text = json.dumps(self.to_json(), indent=1, allow_nan=False)
         with atomic_write(path) as out:
             out.write(text + "\n")
 
 
 def load_model(path: str | os.PathLike) -> RankingModel:
-    """Read a model file; nothing named in it is imported or run.
+    """Read a model file; nothing named in it is imported or run, and whatever does not belong there is refused.
 
     Raises
         ModelFormatError   not a model file, damaged, or written by a newer version
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, ValueError) as error:
+        content = read_json(path)
+    except OSError as error:
+        raise ModelFormatError(f"{path}: not a readable model file ({error.strerror or error}).") from error
+    except ValueError as error:
         raise ModelFormatError(f"{path}: not a readable model file ({error}).") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelFormatError(
             f"{path}: not a {FORMAT} file; expected the JSON that 'sparserank select' or 'fit' writes."
         )
     version = content.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise ModelFormatError(
-            f"{path}: model format version {version}, this sparserank reads up to {FORMAT_VERSION}; upgrade sparserank."
+            f"{path}: model format version must be the integer {FORMAT_VERSION}; got {brief(version)}. "
+            "If a newer sparserank wrote the file, upgrade sparserank."
         )
     try:
-        d = int(content["n_features_in"])
-        coef, center, scale = np.zeros(d), np.zeros(d), np.ones(d)
-        for feature in content["features"]:
-            j = int(feature["index"])
-            if not 0 <= j < d:
-                raise ValueError(f"feature index {j} outside 0..{d - 1}")
-            coef[j], center[j], scale[j] = float(feature["coef"]), float(feature["mean"]), float(feature["scale"])
-        if not (
-            np.isfinite(coef).all() and np.isfinite(center).all() and np.isfinite(scale).all() and (scale > 0).all()
-        ):
-            raise ValueError("weights must be finite and scales > 0")
-        names = tuple(str(n) for n in content["feature_names_in"])
-        if len(names) != d or content["scaling"] not in SCALINGS:
-            raise ValueError("feature names or scaling do not fit")
-        return RankingModel(
-            coef, names, FeatureScaling(content["scaling"], center, scale), content["parameters"], content["metadata"]
+        return _model_of(content)
+    except ValueError as error:
+        raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or save the model again.") from error
+
+
+def _model_of(content: dict[str, Any]) -> RankingModel:
+    """The model that the JSON describes; a ValueError says what is wrong with it."""
+    names = _part(content, "feature_names_in", LIST)
+    _check_names(names)
+    d = _part(content, "n_features_in", INTEGER)
+    if d != len(names):  # before anything of that size is made
+        raise ValueError(f"n_features_in is {brief(d)}, but {len(names)} names are given")
+    method = _part(content, "scaling", TEXT)
+    _check_scaling(method)
+    if "intercept" in content and _part(content, "intercept", NUMBER) != 0:
+        raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
+    coef, center, scale = np.zeros(d), np.zeros(d), np.ones(d)
+    seen = set()
+    for feature in _part(content, "features", LIST):
+        if not isinstance(feature, dict):
+            raise ValueError(f"each of the features must be an object; got {brief(feature)}")
+        j, name = _part(feature, "index", INTEGER), _part(feature, "name", TEXT)
+        if not 0 <= j < d:
+            raise ValueError(f"feature index {brief(j)} is outside 0..{d - 1}")
+        if name != names[j]:
+            raise ValueError(f"feature index {j} is feature {brief(names[j])}, not {brief(name)}")
+        if j in seen:
+            raise ValueError(f"feature {brief(name)} is listed twice")
+        seen.add(j)
+        coef[j], center[j], scale[j] = (float(_part(feature, key, NUMBER)) for key in ("coef", "mean", "scale"))
+        _check_numbers(name, float(coef[j]), float(center[j]), float(scale[j]))
+    scaling = FeatureScaling(method, center, scale)
+    return RankingModel(
+        coef, tuple(names), scaling, _part(content, "parameters", OBJECT), _part(content, "metadata", OBJECT)
+    )
+
+
+INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("text", (str,))
+LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
+
+
+def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]]) -> Any:
+    """content[key], which must be there and of exactly this kind: true and false are no numbers."""
+    what, types = kind
+    if key not in content:
+        raise ValueError(f"{key} is missing")
+    if type(content[key]) not in types:
+        raise ValueError(f"{key} must be {what}; got {brief(content[key])}")
+    return content[key]
+
+
+def _check_names(names: Sequence[Any]) -> None:
+    seen = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"feature names must be text; got {brief(name)}")
+        check_text(name)
+        if name in seen:
+            raise ValueError(f"the name {brief(name)} is given to two features")
+        seen.add(name)
+
+
+def _check_scaling(method: Any) -> None:
+    if method not in SCALINGS:
+        raise ValueError(f"scaling must be one of {', '.join(SCALINGS)}; got {brief(method)}")
+
+
+def _check_numbers(name: str, coef: float, center: float, scale: float) -> None:
+    """Refuse what no fit gives: a weight, mean or scale that is not finite, a scale <= 0, an infinite weight on raw values."""
+    if not all(map(math.isfinite, (coef, center, scale))):
+        raise ValueError(
+            f"feature {brief(name)}: weight, mean and scale must be finite; got {coef}, {center} and {scale}"
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFormatError(f"{path}: damaged model file ({error}).") from error
+    if scale <= 0:
+        raise ValueError(f"feature {brief(name)}: scale must be above 0; got {scale}")
+    if not math.isfinite(coef / scale):
+        raise ValueError(f"feature {brief(name)}: the weight {coef} is too large for its scale {scale}")
 
 
-def _refuse_constant(text: str) -> float:
-    raise ValueError(f"{text} is not allowed")
+NO_MATRIX = "X must be a matrix of numbers (n_docs, n_features)."
+
+
+def _array(values: Any, **options: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, **options)
+    except (TypeError, ValueError, OverflowError) as error:  # ragged lists, text, integers beyond the range of floats
+        raise DataError(NO_MATRIX) from error
+
+
+def _number_of(row: int, row_index: np.ndarray | None) -> int:
+    return row if row_index is None else int(row_index[row])

@@ -42,7 +42,7 @@ class PathResult:
     """Solutions for decreasing `alphas`, each with its certificate.
 
     alphas (n_alphas,), coefs (n_alphas, n_features), losses and objectives (mean loss, + penalty), kkt_violations,
-    gaps (NaN when nonconvex), n_iters, times_s, statuses ('optimal', 'stationary', 'not converged').
+    gaps (NaN when nonconvex), n_iters, times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
     penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of tolerances.
     """
 
@@ -177,7 +177,7 @@ def fit_path(
     Raises
         DataError            no preferred pair, parameters out of range
     Warns
-        ConvergenceWarning   once, if points did not reach the tolerance
+        ConvergenceWarning   once per reason, if points did not reach the tolerance
     Notes
         A nonconvex problem is solved at each alpha from the l1 solution of that alpha and from the neighbour's
         solution; the lower objective wins (a path followed from w = 0 alone never leaves 0 for lp).
@@ -185,6 +185,7 @@ def fit_path(
     objective = PairwiseObjective(
         data.X, data.relevance, data.query_ptr,
         loss=loss, query_weight=query_weight, pair_weights=pair_weights, n_threads=n_threads,
+        feature_names=data.feature_names,
     )  # fmt: skip
     return fit_path_on(
         objective, parse_penalty(penalty), n_alphas=n_alphas, alpha_min_ratio=alpha_min_ratio, alphas=alphas, tol=tol,
@@ -262,14 +263,15 @@ def fit_path_on(
             before, now = solutions[-11].loss, solutions[-1].loss
             if before < 1.0 - 1e-3 and before - now < early_stop * before:
                 break
-    missed = sum(s.status is Status.NOT_CONVERGED for s in solutions)
-    if missed:
-        warnings.warn(
-            f"{missed} of {len(solutions)} points of the {penalty.label} path did not reach kkt_violation "
-            f"{stop.threshold:.3g} in {max_iter} iterations; raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    for status in (Status.STALLED, Status.ITERATION_LIMIT):
+        missed = sum(s.status is status for s in solutions)
+        if missed:
+            warnings.warn(
+                f"{missed} of {len(solutions)} points of the {penalty.label} path did not reach kkt_violation "
+                f"{stop.threshold:.3g} ({status.value}): {status.remedy}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
     return PathResult(
         penalty=penalty,
         alphas=alphas[: len(solutions)].copy(),

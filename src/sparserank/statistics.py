@@ -18,6 +18,14 @@ class Paired:
     p_value: float
 
 
+DEFAULT_CONFIDENCE = 0.95
+
+
+def as_percent(confidence: float) -> str:
+    """0.95 -> '95%', 0.995 -> '99.5%'."""
+    return f"{100 * confidence:.6g}%"
+
+
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, float, float]:
     """Mean over queries and its two-sided t interval; NaN (skipped queries) is left out."""
     values = values[np.isfinite(values)]

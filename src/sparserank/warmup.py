@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,13 +40,19 @@ def load_kernels() -> None:
     solve(ProxNewton(), _tiny_objective(), L1(0.01), stop=Stop(max_iter=5), warn=False)
 
 
+def is_compiled(kernel: Any) -> bool:
+    """Whether Numba's disk cache holds the kernel as it is in the source now."""
+    source = Path(kernel.py_func.__code__.co_filename).stat().st_mtime
+    found = Path(kernel.stats.cache_path or "").glob(f"*.{kernel.__name__}-*.nbi")
+    return any(index.stat().st_mtime >= source for index in found)
+
+
 def start_compiling() -> subprocess.Popen | None:
     """After an installation, compile half of the kernels in a second process, while this one reads (and compiles its reader).
 
     Numba compiles one function at a time per process; its disk cache hands the result over.
     """
-    cache = Path(descend.stats.cache_path or "")
-    if any(cache.glob("*descend*.nbi")):
+    if is_compiled(descend):
         return None
     return subprocess.Popen(
         [sys.executable, "-c", "from sparserank.warmup import load_objective_kernels; load_objective_kernels()"],

@@ -1,20 +1,36 @@
-"""Plain reader of ranking text: str.split, float(), dictionaries. Slow and obvious. And texts to try readers on."""
+"""Plain reader of ranking text: str.split, float(), dictionaries, patterns. Slow and obvious. And texts to try readers on."""
 
 from __future__ import annotations
 
+import gzip
 import math
 import random
 import re
 import struct
+import zlib
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 
-_DOCID = re.compile(r"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE)
+_DOCID = re.compile(r"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE | re.ASCII)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_MISSING = re.compile(r"[+-]?(nan|inf|infinity)|null", re.IGNORECASE | re.ASCII)
+_SMALLEST_MISSING = 1.79e308
+_BLANKS = "".join(map(chr, range(33)))
+_LARGEST_INDEX = 2147483646
+_MANY_FEATURES = 1_000_000
+
+
+class Refused(ValueError):
+    """What no reader may accept; `lines` holds every line at fault, from 1, or nothing when the file as a whole is."""
+
+    def __init__(self, reason: str, lines: set[int] | None = None) -> None:
+        super().__init__(reason)
+        self.lines = lines or set()
 
 
 @dataclass
 class Row:
-    """One document as it stands in the file; `values` has the features by their number in the file."""
+    """One document as it stands in the file; `values` has the features by their number in the file, nan where missing."""
 
     label: float
     qid: str
@@ -23,27 +39,110 @@ class Row:
     docid: str
 
 
-def read_rows(text: str) -> list[Row]:
-    """The data rows of `text` in file order; blank lines and lines that are only a comment are skipped."""
-    rows = []
-    for line in text.split("\n"):
-        before, _, comment = line.partition("#")
-        tokens = before.split()
-        if not tokens:
-            continue
-        label, qid, *features = tokens
-        if not qid.startswith("qid:"):
-            raise ValueError(f"no qid in {line!r}")
-        values: dict[int, float] = {}
-        for token in features:
-            index, _, value = token.partition(":")
-            if int(index) in values:
-                raise ValueError(f"feature {index} twice in {line!r}")
-            values[int(index)] = float(value)
-        comment = comment.strip()
-        found = _DOCID.search(comment)
-        rows.append(Row(float(label), qid[len("qid:") :], values, comment, found[1] if found else ""))
+def read_file(
+    content: bytes,
+    *,
+    index_base: int = 1,
+    n_features: int | None = None,
+    missing: bool = False,
+    unjudged: str = "error",
+) -> list[Row]:
+    """The data rows in file order, plain or gzip; whether missing values are allowed, what a label of -1 means."""
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (EOFError, OSError, zlib.error) as error:
+            raise Refused(f"gzip: {error}") from error
+    if b"\0" in content:
+        raise Refused("binary")
+    if content[:3] == b"\xef\xbb\xbf":
+        content = content[3:]
+    rows, bad = [], {}
+    numbers = []
+    for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), start=1):
+        try:
+            row = _read_line(line.rstrip("\r"), index_base)
+            if row is None:
+                continue
+            if n_features is not None and any(i >= n_features + index_base for i in row.values):
+                raise ValueError("more features than expected")
+            if not missing and any(math.isnan(v) for v in row.values.values()):
+                raise ValueError("missing value")
+            if unjudged == "error" and row.label == -1:
+                raise ValueError("unjudged")
+            rows.append(row)
+            numbers.append(number)
+        except ValueError as error:
+            bad[number] = str(error)
+    if bad:
+        raise Refused(str(bad), set(bad))
+    present = sum(len(row.values) for row in rows)
+    if not present:
+        raise Refused("no rows, or no features")
+    widest = max(max(row.values, default=0) for row in rows)
+    if widest - index_base >= max(_MANY_FEATURES, 100 * present):
+        raise Refused("too wide", {n for n, row in zip(numbers, rows, strict=True) if widest in row.values})
+    rows = [row for row in rows if row.label != -1 or unjudged != "drop"]
+    if not rows:
+        raise Refused("all unjudged")
+    for row in rows:
+        row.label = 0.0 if unjudged == "zero" and row.label == -1 else row.label
     return rows
+
+
+def read_rows(text: str, index_base: int = 1) -> list[Row]:
+    """The data rows of `text` in file order; blank lines and lines that are only a comment are skipped."""
+    return read_file(text.encode(), index_base=index_base)
+
+
+def _read_line(line: str, index_base: int) -> Row | None:
+    if "\r" in line:
+        raise ValueError("carriage return inside the line")
+    before, _, comment = line.partition("#")
+    if any(c < " " and c != "\t" for c in before):
+        raise ValueError("control character")
+    tokens = [token for token in before.replace("\t", " ").split(" ") if token]
+    if not tokens:
+        return None
+    label = float(tokens[0]) if _NUMBER.fullmatch(tokens[0]) else math.inf
+    if not math.isfinite(label):
+        raise ValueError("label")
+    qid = tokens[1] if len(tokens) > 1 else ""
+    if qid[:4] != "qid:" or qid == "qid:":
+        raise ValueError("no qid")
+    qid[4:].encode()  # refuses what was not UTF-8
+    values: dict[int, float] = {}
+    for token in tokens[2:]:
+        digits, colon, value = token.partition(":")
+        if not colon or not re.fullmatch("[0-9]+", digits):
+            raise ValueError("no index:value")
+        if len(digits.lstrip("0")) > 10:
+            raise ValueError("index too large")
+        index = int(digits.lstrip("0") or "0")
+        if not index_base <= index <= _LARGEST_INDEX + index_base or index in values:
+            raise ValueError("index out of range or repeated")
+        if _NUMBER.fullmatch(value):
+            values[index] = float(value) if abs(float(value)) < _SMALLEST_MISSING else math.nan
+        elif _MISSING.fullmatch(value):
+            values[index] = math.nan
+        else:
+            raise ValueError("value")
+    comment = comment.strip(_BLANKS).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    found = _DOCID.search(comment)
+    return Row(label, qid[4:], values, comment, found[1] if found else "")
+
+
+def fill(rows: list[Row], policy: str | float) -> None:
+    """Replace missing values: 'zero', 'query-min' or a number."""
+    where = {(n, index) for n, row in enumerate(rows) for index, value in row.values.items() if math.isnan(value)}
+    filled = {}
+    for n, index in where:
+        if policy == "query-min":
+            filled[n, index] = query_minimum(rows, rows[n].qid, index, where)
+        else:
+            filled[n, index] = 0.0 if policy == "zero" else float(policy)
+    for (n, index), value in filled.items():
+        rows[n].values[index] = value
 
 
 def gather_queries(rows: list[Row]) -> list[int]:

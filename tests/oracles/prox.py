@@ -24,6 +24,10 @@ def lp(t, alpha, p):
     return alpha * t**p
 
 
+def smoothed_lp(t, alpha, p, eps):
+    return alpha * eps**p * math.expm1(p * math.log1p(t / eps))  # (t + eps)^p - eps^p without cancellation
+
+
 def log(t, alpha, eps):
     return alpha * math.log(1 + t / eps)
 

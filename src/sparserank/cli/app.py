@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
 from sparserank import __version__
 from sparserank.cli import demo, evaluate, experiment, fit, inspect, letor, predict, select
+from sparserank.cli.screen import note, prepare_streams
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 
 app = typer.Typer(
@@ -50,29 +52,31 @@ app.add_typer(experiment.app, name="experiment", context_settings={"help_option_
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
     if issubclass(category, ConvergenceWarning | DataWarning):
-        print(f"warning: {message}", file=sys.stderr)
+        note(f"warning: {message}")
 
 
 def main() -> None:
+    prepare_streams()
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", ConvergenceWarning)
     warnings.simplefilter("always", DataWarning)
     warnings.showwarning = _show_warning
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, and not at the interpreter's end, where nobody could say what went wrong
     except SparserankError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        _fail(str(error))
     except BrokenPipeError:
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nobody reads any more: what is left to say goes nowhere
         sys.exit(1)
     except OSError as error:
-        print(f"error: {error.filename or 'input/output'}: {error.strerror or error}.", file=sys.stderr)
-        sys.exit(1)
+        _fail(f"{error.filename or 'input/output'}: {error.strerror or error}.")
     except MemoryError:
-        print("error: out of memory; use fewer threads (--threads 1) or a machine with more memory.", file=sys.stderr)
-        sys.exit(1)
+        _fail("out of memory; use fewer threads (--threads 1) or a machine with more memory.")
 
 
-if __name__ == "__main__":
-    main()
+def _fail(sentence: str) -> NoReturn:
+    note(f"error: {sentence}")
+    sys.exit(1)

@@ -24,39 +24,37 @@ def demo(
 ) -> None:
     import numpy as np
 
-    from sparserank.cli.screen import note
+    from sparserank.cli.screen import note, say
     from sparserank.cli.select import select
     from sparserank.data.synthetic import make_ranking
     from sparserank.data.writers import write_letor
-    from sparserank.errors import RunDirectoryError, SparserankError
+    from sparserank.errors import SparserankError
+    from sparserank.files import atomic_write
     from sparserank.model import load_model
+    from sparserank.runs.directory import RunDirectory
 
     problem = make_ranking(n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, seed=seed)
     data = problem.data
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunDirectoryError(
-            f"{out}: cannot be created ({error.strerror or error}); choose another --out."
-        ) from error
-    parts = {"train": np.arange(0, 100), "valid": np.arange(100, 140), "test": np.arange(140, 200)}
-    for name, queries in parts.items():
-        write_letor(data.take_queries(queries), out / f"{name}.txt")
-    names = out / "features.txt"
-    names.write_text("".join(f"{n}\n" for n in data.feature_names or ()), encoding="utf-8")
-    note(
-        f"{data.n_docs} documents, {data.n_queries} queries, {data.n_features} features: {len(problem.support)} made the grades, "
-        f"{len(problem.redundant)} copy one of those, the rest is noise"
-    )
-    select(
-        [out / "train.txt"], out / "run", valid=[out / "valid.txt"], test=[out / "test.txt"],
-        feature_names=names, threads=threads, restart=True,
-    )  # fmt: skip
+    with RunDirectory(out, "demo"):
+        parts = {"train": np.arange(0, 100), "valid": np.arange(100, 140), "test": np.arange(140, 200)}
+        for name, queries in parts.items():
+            write_letor(data.take_queries(queries), out / f"{name}.txt")
+        names = out / "features.txt"
+        with atomic_write(names) as lines:
+            lines.writelines(f"{n}\n" for n in data.feature_names or ())
+        note(
+            f"{data.n_docs} documents, {data.n_queries} queries, {data.n_features} features: {len(problem.support)} made the "
+            f"grades, {len(problem.redundant)} copy one of those, the rest is noise"
+        )
+        select(
+            [out / "train.txt"], out / "run", valid=[out / "valid.txt"], test=[out / "test.txt"],
+            feature_names=names, threads=threads, restart=True,
+        )  # fmt: skip
     found = set(load_model(out / "run" / "model.json").support.tolist())
     true = set(problem.support.tolist())
     assert data.feature_names is not None
     if found == true:
-        print(f"The true support was recovered exactly: {', '.join(data.feature_names[j] for j in sorted(true))}.")
+        say(f"The true support was recovered exactly: {', '.join(data.feature_names[j] for j in sorted(true))}.")
         return
     missed = ", ".join(data.feature_names[j] for j in sorted(true - found)) or "none"
     extra = ", ".join(data.feature_names[j] for j in sorted(found - true)) or "none"

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import number, slow_start_note, table
+from sparserank.cli.screen import announce_compiling, number, table, visible_row
 
 HELP = """Evaluate one or several systems on judged documents: means, intervals, paired tests, Holm correction.
 
@@ -45,6 +45,7 @@ def evaluate(
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "error",
 ) -> None:
+    from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.letor import read_letor
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
@@ -58,8 +59,8 @@ def evaluate(
     models = {path: load_model(path) for path in system if path.suffix == ".json"}
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
-    with slow_start_note():
-        judged = read_letor(data, width, missing=missing, index_base=index_base, unjudged=unjudged)
+    announce_compiling(parse_lines)
+    judged = read_letor(data, width, missing=missing, index_base=index_base, unjudged=unjudged)
     scores = {
         str(path): models[path].score_dataset(judged) if path in models else _scores(path, judged) for path in system
     }
@@ -94,8 +95,10 @@ def _scores(path: Path, data: Any) -> Any:
 
 
 def _as_table(rows: list[dict[str, Any]], data: Any) -> None:
+    from sparserank.statistics import DEFAULT_CONFIDENCE, as_percent
+
     table(
-        f"{data.n_queries} queries, {data.n_docs} documents; 95% intervals; differences to the first system, paired t test",
+        f"{data.n_queries} queries, {data.n_docs} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals; differences to the first system, paired t test",
         ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
         [
             [r["system"], r["metric"], number(r["mean"]), f"[{number(r['low'])}, {number(r['high'])}]",
@@ -111,7 +114,7 @@ def _as_csv(rows: list[dict[str, Any]], data: Any) -> None:
     fields = list(dict.fromkeys(key for row in rows for key in row))
     out = csv.DictWriter(sys.stdout, fields, lineterminator="\n")
     out.writeheader()
-    out.writerows(rows)
+    out.writerows(visible_row(row) for row in rows)
 
 
 def _as_json(rows: list[dict[str, Any]], data: Any) -> None:

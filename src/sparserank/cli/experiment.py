@@ -93,9 +93,12 @@ def published(
     from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
     from sparserank.experiments.published_tables import published_rows, published_sections
     from sparserank.experiments.systems import SYSTEMS
+    from sparserank.files import refuse_inputs
 
     check_systems(system)
     opt.require(preface is None or markdown is not None, "--preface", "needs --markdown.")
+    if preface is not None and markdown is not None:
+        refuse_inputs(markdown, [preface])
     try:
         words = "" if preface is None else preface.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import note, progress_bar, slow_start_note, table
+from sparserank.cli.interrupts import resumable
+from sparserank.cli.screen import announce_compiling, note, progress_bar, say, table
 
 if TYPE_CHECKING:
     from sparserank.experiments.document import Section
+    from sparserank.experiments.job import Experiment
     from sparserank.experiments.plan import ExperimentPlan
 
 Out = Annotated[
@@ -52,31 +53,38 @@ def execute(
     preface: str = "",
 ) -> None:
     """Run what is missing, print the tables, write them as CSV and as one page."""
-    import importlib.util
     import time
 
+    from sparserank.data._letor_kernels import parse_lines
     from sparserank.errors import DataError
     from sparserank.experiments.job import Experiment
-    from sparserank.experiments.render import to_html, to_markdown, write_csv, write_text
-    from sparserank.experiments.results import Results
-    from sparserank.experiments.summary import fold_rows
-    from sparserank.experiments.summary_tables import frontier_rows, frontier_sections, summary_rows, summary_sections
+    from sparserank.solvers._coordinate_descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
 
     began = time.monotonic()
-    try:
-        with slow_start_note():
-            finish_compiling(start_compiling())
+    with resumable(out):
+        announce_compiling(parse_lines, descend)
+        finish_compiling(start_compiling())
         experiment = Experiment(plan, out, n_workers=threads)
-        skipped = {**experiment.skipped, **(absent or {})}
-        for name_of_set, why in skipped.items():
-            note(f"skipped {name_of_set}: {why}")
-        with progress_bar("pieces") as progress:
-            experiment.run(progress)
-    except KeyboardInterrupt:
-        note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")
-        os._exit(130)  # workers inside compiled kernels cannot be interrupted; nothing half-written exists
-    ran = time.monotonic() - began
+        with experiment.store:
+            skipped = {**experiment.skipped, **(absent or {})}
+            for name_of_set, why in skipped.items():
+                note(f"skipped {name_of_set}: {why}")
+            with progress_bar("pieces") as progress:
+                experiment.run(progress)
+            ran = time.monotonic() - began
+            _note_failures(experiment)
+            written = _present(experiment, out, name, more, skipped, markdown, preface)
+    say(f"{len(experiment.units)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written)))
+    if experiment.failed:
+        raise DataError(
+            f"{len(experiment.failed)} of {len(experiment.units)} pieces failed; the tables hold the others."
+        )
+
+
+def _note_failures(experiment: Experiment) -> None:
+    from sparserank.errors import DataError
+
     reasons: dict[str, list[str]] = {}
     for piece, why in experiment.failed.items():
         reasons.setdefault(why, []).append(piece)
@@ -86,7 +94,26 @@ def execute(
         raise DataError(f"no piece succeeded; the first: {next(iter(experiment.failed.values()))}")
     for dataset, folds in experiment.partial.items():
         note(f"{dataset}: {len(folds)} of 5 folds ({', '.join(map(str, folds))})")
-    results = Results(experiment)
+
+
+def _present(
+    experiment: Experiment,
+    out: Path,
+    name: str,
+    more: More | None,
+    skipped: dict[str, str],
+    markdown: Path | None,
+    preface: str,
+) -> list[Path]:
+    """Tables on the screen and in files; returns the files."""
+    import importlib.util
+
+    from sparserank.experiments.render import to_html, to_markdown, write_csv, write_picture, write_text
+    from sparserank.experiments.results import Results
+    from sparserank.experiments.summary import fold_rows
+    from sparserank.experiments.summary_tables import frontier_rows, frontier_sections, summary_rows, summary_sections
+
+    plan, results = experiment.plan, Results(experiment)
     pictures = importlib.util.find_spec("matplotlib") is not None
     first, files = more(results, pictures) if more else ([], {})
     sections = [*first, *summary_sections(results), *frontier_sections(results, pictures=pictures)]
@@ -95,7 +122,8 @@ def execute(
             if t.rows:
                 table(t.title, *t.on_screen())
                 if t.note:
-                    print(f"{t.note}\n")
+                    say(t.note)
+                    say("")
     if not pictures:
         note("pictures were left out; install them with: pip install 'sparserank[report]'")
     title = "Published tables and ours" if more else f"Experiment {plan.name}"
@@ -117,15 +145,8 @@ def execute(
         written.append(write_csv(out / f"{stem}.csv", rows))
     if markdown is not None:
         folder = markdown.parent / f"{markdown.stem}-figures"
-        folder.mkdir(parents=True, exist_ok=True)
         for s in sections:
             for p in s.pictures:
-                write_text(folder / f"{p.name}.svg", p.svg)
+                write_picture(folder / f"{p.name}.svg", p.svg)
         written.append(write_text(markdown, to_markdown(title, intro, sections, folder.name, preface)))
-    print(
-        f"{len(experiment.units)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written))
-    )
-    if experiment.failed:
-        raise DataError(
-            f"{len(experiment.failed)} of {len(experiment.units)} pieces failed; the tables hold the others."
-        )
+    return written

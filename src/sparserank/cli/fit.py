@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import slow_start_note, table
+from sparserank.cli.screen import announce_compiling, say, table
 
 HELP = """Fit one model at one penalty strength and save it.
 
@@ -61,21 +61,25 @@ def fit(
     )
     opt.require(k is None or alpha is None, "--k", "cannot be combined with --alpha.")
 
+    from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.letor import read_letor
     from sparserank.data.scaling import fit_scaling
+    from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
     from sparserank.rankers import SparseRanker
+    from sparserank.solvers._coordinate_descent_kernels import descend
 
-    with slow_start_note():
-        data = read_letor(
-            train, n_features, missing=missing, index_base=index_base, unjudged=unjudged,
-            feature_names=feature_names, n_threads=threads,
-        )  # fmt: skip
-        fitted = fit_scaling(data, scaling)
-        scaled = fitted.apply(data)
-        ranker = SparseRanker(
-            penalty=chosen, alpha=alpha, alpha_ratio=alpha_ratio, n_features_to_select=k, tol=tol, n_threads=threads
-        ).fit(scaled.X, scaled.relevance, qid=scaled.qid)
+    refuse_inputs(out, [*train, *([feature_names] if feature_names else [])])
+    announce_compiling(parse_lines, descend)
+    data = read_letor(
+        train, n_features, missing=missing, index_base=index_base, unjudged=unjudged,
+        feature_names=feature_names, n_threads=threads,
+    )  # fmt: skip
+    fitted = fit_scaling(data, scaling)
+    scaled = fitted.apply(data)
+    ranker = SparseRanker(
+        penalty=chosen, alpha=alpha, alpha_ratio=alpha_ratio, n_features_to_select=k, tol=tol, n_threads=threads
+    ).fit(scaled.X, scaled.relevance, qid=scaled.qid)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
     parameters = {
         "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
@@ -97,8 +101,8 @@ def fit(
             ]
         ],
     )
-    print(
+    say(
         f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean {ranker.C_mean_:.6g}, "
         f"r = ||w||_1 {ranker.r_:.6g}"
     )
-    print(f"wrote {out}")
+    say(f"wrote {out}")

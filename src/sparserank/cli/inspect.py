@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import slow_start_note, table
+from sparserank.cli.screen import announce_compiling, say, table
 
 HELP = """Show what LETOR files or a model file hold.
 
@@ -36,13 +36,14 @@ def inspect(
         return
     import numpy as np
 
+    from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.letor import read_letor
     from sparserank.losses import SquaredHinge
 
-    with slow_start_note():
-        data = read_letor(
-            files, n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names
-        )
+    announce_compiling(parse_lines)
+    data = read_letor(
+        files, n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names
+    )
     sizes = np.diff(data.query_ptr)
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)
@@ -83,4 +84,4 @@ def _model(path: Path) -> None:
             for j in sorted(model.support, key=lambda j: -abs(model.coef[j]))
         ],
     )  # fmt: skip
-    print(facts)
+    say(facts)

@@ -51,8 +51,8 @@ def letor(
 
     check_systems(system)
     rules = opt.parsed("--convention", parse_convention, convention)
-    for m in choose_by or ():
-        opt.parsed("--choose-by", lambda text: parse_metric(text, rules), m)
+    chosen = [opt.parsed("--choose-by", lambda text: parse_metric(text, rules), m) for m in choose_by or ()]
+    opt.require(len(set(chosen)) == len(chosen), "--choose-by", "names the same metric twice.")
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
     if missing is not None:
         opt.parsed("--missing", MissingPolicy.parse, missing)

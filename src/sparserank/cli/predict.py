@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import slow_start_note
+from sparserank.cli.screen import announce_compiling
 
 HELP = """Score documents with a saved model: one score per line in file order, or a TREC run.
 
@@ -31,17 +31,21 @@ def predict(
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "zero",
 ) -> None:
+    from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.letor import read_letor
     from sparserank.data.writers import write_run
-    from sparserank.files import atomic_write
+    from sparserank.files import atomic_write, refuse_inputs
     from sparserank.model import load_model
 
     opt.check_reading(None, missing, index_base, unjudged)
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     opt.require(run is None or out is None, "--run", "cannot be combined with --out.")
+    target = run or out
+    if target is not None:
+        refuse_inputs(target, [model, *data])
     loaded = load_model(model)
-    with slow_start_note():
-        documents = read_letor(data, loaded.n_features, missing=missing, index_base=index_base, unjudged=unjudged)
+    announce_compiling(parse_lines)
+    documents = read_letor(data, loaded.n_features, missing=missing, index_base=index_base, unjudged=unjudged)
     scores = loaded.score_dataset(documents)
     if run is not None:
         write_run(documents, scores, run)

@@ -1,25 +1,39 @@
-"""What people see: tables on standard output, progress and notes on standard error."""
+"""What people see: results on standard output, progress and notes on standard error. All text is escaped here, and only here."""
 
 from __future__ import annotations
 
+import os
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
+
+from sparserank.text import visible
 
 QUIET_INTERVAL_S = 5.0
+WIDTH_ELSEWHERE = 160  # of tables in files and pipes
+
+
+def prepare_streams() -> None:
+    """Output that cannot be encoded is escaped, and a closed stream swallows what is written to it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (open as long as the process)
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """A table; the first column is text, the others are figures."""
     out = Table(
-        title=title,
+        title=Text(visible(title)),
         title_justify="left",
         title_style="bold",
         show_edge=False,
@@ -28,16 +42,30 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         padding=(0, 2, 0, 0),
     )
     for k, column in enumerate(columns):
-        out.add_column(column, justify="left" if k == 0 else "right", overflow="fold")
+        out.add_column(Text(visible(column)), justify="left" if k == 0 else "right", overflow="fold")
     for row in rows:
-        out.add_row(*row)
-    width = None if sys.stdout.isatty() else 160
+        out.add_row(*(Text(visible(cell)) for cell in row))
+    width = None if sys.stdout.isatty() else WIDTH_ELSEWHERE
     Console(width=width, highlight=False).print(out)
     print()
 
 
+def say(text: str) -> None:
+    """One line of the result."""
+    print(visible(text))
+
+
 def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    """One line about the work."""
+    print(visible(text), file=sys.stderr, flush=True)
+
+
+def announce_compiling(*kernels: Any) -> None:
+    """Say so before a first use after installation, which compiles these kernels; nothing on any other day."""
+    from sparserank.warmup import is_compiled
+
+    if not all(is_compiled(kernel) for kernel in kernels):
+        note("compiling numerical kernels (first use after installation only) ...")
 
 
 def number(value: Any, digits: int = 4, signed: bool = False) -> str:
@@ -46,44 +74,43 @@ def number(value: Any, digits: int = 4, signed: bool = False) -> str:
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
 
 
+def visible_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row for CSV on standard output: its texts are other people's."""
+    return {key: visible(value) if isinstance(value, str) else value for key, value in row.items()}
+
+
+def duration(seconds: float) -> str:
+    """'40 s', '12 min', '3.5 h'."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A callback (done, total, what): a bar with time left on a terminal, a line now and then elsewhere."""
+def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
+    """A callback (done, total, what, seconds left): a bar on a terminal, a line now and then elsewhere."""
     if sys.stderr.isatty():
         columns = [
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[what]}"),
+            TextColumn("{task.fields[left]}"), TextColumn("{task.fields[what]}", markup=False),
         ]  # fmt: skip
         with Progress(*columns, console=Console(stderr=True)) as bar:
-            task = bar.add_task(title, total=None, what="")
-            yield lambda done, total, what: bar.update(task, completed=done, total=total, what=what)
+            task = bar.add_task(title, total=None, what="", left="")
+            yield lambda done, total, what, left: bar.update(
+                task, completed=done, total=total, what=visible(what),
+                left="" if left is None else f"about {duration(left)} left",
+            )  # fmt: skip
         return
-    began = last = time.monotonic()
-    first_done: list[int] = []
+    last = time.monotonic()
 
-    def report(done: int, total: int, what: str) -> None:
+    def report(done: int, total: int, what: str, left: float | None) -> None:
         nonlocal last
-        if not first_done:
-            first_done.append(done)
-            if done:
-                note(f"{title}: {done} of {total} pieces found from an earlier run")
+        if left is None and done:
+            note(f"{title}: {done} of {total} pieces found from an earlier run")
         now = time.monotonic()
-        fresh = done - first_done[0]
-        if now - last < QUIET_INTERVAL_S or fresh == 0:
+        if left is None or now - last < QUIET_INTERVAL_S:
             return
         last = now
-        note(f"{title}: {done} of {total}, about {(now - began) / fresh * (total - done):.0f} s left ({what})")
+        note(f"{title}: {done} of {total}, about {duration(left)} left ({what})")
 
     yield report
-
-
-@contextmanager
-def slow_start_note() -> Iterator[None]:
-    """Says once that code is being compiled when a step that is usually instant takes over a second."""
-    timer = threading.Timer(1.0, note, ["compiling numerical kernels (first use after installation only) ..."])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()

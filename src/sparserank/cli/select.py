@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import note, progress_bar, slow_start_note
+from sparserank.cli.interrupts import resumable
+from sparserank.cli.screen import announce_compiling, progress_bar, say
 
 if TYPE_CHECKING:
     from sparserank.data.dataset import RankingDataset
@@ -160,8 +160,7 @@ def select(
         "--penalty",
         "ridge selects no features; it is always fitted as the dense reference.",
     )
-    labels = [p.label for p in chosen_penalties]
-    opt.require(len(set(labels)) == len(labels), "--penalty", "names the same penalty twice.")
+    opt.require(len(set(chosen_penalties)) == len(chosen_penalties), "--penalty", "names the same penalty twice.")
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
     opt.require(protocol in ("cv", "holdout"), "--protocol", f"must be cv or holdout; got {protocol!r}.")
     opt.require(pair_weights in ("pair", "query"), "--pair-weights", f"must be pair or query; got {pair_weights!r}.")
@@ -181,11 +180,13 @@ def select(
     from dataclasses import replace
 
     from sparserank.cli.selection_tables import show_selection
+    from sparserank.data._letor_kernels import parse_lines
     from sparserank.reports.files import write_results
     from sparserank.selection.inputs import check_overlap, read_costs
     from sparserank.selection.job import SelectionJob, SelectionPlan
-    from sparserank.selection.store import RunDirectory
+    from sparserank.selection.store import SelectionStore
     from sparserank.selection.units import PathSettings
+    from sparserank.solvers._coordinate_descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
 
     reading: dict[str, Any] = {
@@ -197,11 +198,11 @@ def select(
         "margin": margin, "k": k, "budget": budget, "refit": refit, "baseline_feature": baseline_feature,
     }  # fmt: skip
     settings = (scaling, n_alphas, alpha_min_ratio, tol, pair_weights)
-    try:
-        with slow_start_note():
-            compiling = start_compiling()
-            train_data, valid_data, test_data = _read_parts(train, valid, test, n_features, reading)
-            finish_compiling(compiling)
+    with resumable(out):
+        announce_compiling(parse_lines, descend)
+        compiling = start_compiling()
+        train_data, valid_data, test_data = _read_parts(train, valid, test, n_features, reading)
+        finish_compiling(compiling)
         if not allow_overlap:
             check_overlap({"train": train_data, "validation": valid_data, "test": test_data})
         names = tuple(train_data.feature_names or ())
@@ -213,17 +214,14 @@ def select(
         if cost_list is not None:
             chosen_penalties = [replace(p, weights=cost_list) for p in chosen_penalties]
         plan = SelectionPlan(tuple(chosen_penalties), settings=PathSettings(*settings), costs=cost_list, **choices)
-        run = RunDirectory(out, plan.identity(train_data, valid_data), restart=restart)
-        run.log({"event": "start", "command": "select", "train": [str(p) for p in train]})
-        with progress_bar("paths") as progress:
-            job = SelectionJob(plan, train_data, valid_data, test_data, run, n_threads=threads, progress=progress)
-            result = job.execute()
-        written = write_results(result, run.path)
-    except KeyboardInterrupt:
-        note(f"interrupted; finished work is kept in {out}. Run the same command again to go on.")
-        os._exit(130)  # threads inside compiled kernels cannot be interrupted; nothing half-written exists
+        job = SelectionJob(plan, train_data, valid_data, test_data, n_threads=threads)
+        with SelectionStore(out, plan.identity(train_data, valid_data), restart=restart) as store:
+            store.log({"event": "start", "command": "select", "train": [str(p) for p in train]})
+            with progress_bar("paths") as progress:
+                result = job.execute(store, progress)
+            written = write_results(result, store.path)
     show_selection(result)
-    print("wrote " + ", ".join(str(p) for p in written))
+    say("wrote " + ", ".join(str(p) for p in written))
 
 
 def _read_parts(

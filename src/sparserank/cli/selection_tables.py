@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from sparserank.cli.screen import number, table
+from sparserank.cli.screen import number, say, table
 from sparserank.selection.choice import Verdict
 from sparserank.selection.job import SelectionResult
+from sparserank.statistics import as_percent
 
 
 def show_selection(result: SelectionResult) -> None:
@@ -12,15 +13,15 @@ def show_selection(result: SelectionResult) -> None:
     metric = repr(result.plan.metric)
     where = "out of fold" if result.plan.protocol == "cv" else "on validation"
     _penalties(result, metric, where)
-    print(result.chosen.sentence(metric))
+    say(result.chosen.sentence(metric))
     for text in result.notes:
-        print(f"note: {text}")
+        say(f"note: {text}")
     print()
     _features(result, metric, where)
     if result.test is not None:
         _test(result)
     if result.constant_features:
-        print(f"constant within every query, never used: {', '.join(result.constant_features)}")
+        say(f"constant within every query, never used: {', '.join(result.constant_features)}")
 
 
 def _penalties(result: SelectionResult, metric: str, where: str) -> None:
@@ -61,7 +62,12 @@ def _features(result: SelectionResult, metric: str, where: str) -> None:
         rows.append([d["feature"], number(d["coef"]), *costs, interval])
     table(
         f"Selected features, and what dropping each costs {where} (weight set to 0, no refit)",
-        ["feature", "weight", *[f"{m!r} cost" for m in result.plan.metrics], f"95% interval ({metric})"],
+        [
+            "feature",
+            "weight",
+            *[f"{m!r} cost" for m in result.plan.metrics],
+            f"{as_percent(result.plan.confidence)} interval ({metric})",
+        ],
         rows,
     )
 
@@ -78,7 +84,7 @@ def _test(result: SelectionResult) -> None:
             row += ["", "", ""]
         rows.append(row)
     table(
-        "Test queries: means with 95% intervals; differences to the chosen model, paired t test, Holm-corrected p",
+        f"Test queries: means with {as_percent(result.plan.confidence)} intervals; differences to the chosen model, paired t test, Holm-corrected p",
         ["system", "metric", "mean", "interval", "difference", "interval", "p (Holm)"],
         rows,
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sparserank.data._number_kernels import number
+from sparserank.data._row_sort_kernels import sort_row
+
 OK = 0
 BAD_LABEL = 1
 MISSING_QID = 2
@@ -15,14 +18,13 @@ REPEATED_INDEX = 6
 BAD_VALUE = 7
 INDEX_ABOVE_LIMIT = 8
 EMPTY_QID = 9
+STATUSES_WITH_A_NUMBER = (REPEATED_INDEX, INDEX_ABOVE_LIMIT)  # the feature, as numbered in the file, in SPAN_START
 
 # Slots of the `info` output.
-STATUS, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX = range(10)
-N_INFO = 10
+STATUS, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX, MAX_LINE = range(11)
+N_INFO = 11
 
 HUGE = 1.79e308  # Istella writes DBL_MAX, rounded up, for "no value"; it parses to infinity or to DBL_MAX.
-
-_POWERS = 10.0 ** np.arange(23)  # exact in float64 up to 1e22
 
 
 @njit(cache=True, nogil=True)
@@ -33,114 +35,6 @@ def count_lines_and_colons(buf):
         lines += c == 10
         colons += c == 58
     return lines, colons
-
-
-@njit(cache=True, nogil=True)
-def _number(buf, start, stop):
-    """Value of buf[start:stop] and 0 exact, 1 needs correct rounding elsewhere, 2 not a number, 3 NaN / NULL.
-
-    Exact means: at most 2**53 as integer mantissa and a power of ten of at most 22 (Clinger's fast path).
-    """
-    i = start
-    negative = False
-    if i < stop and (buf[i] == 45 or buf[i] == 43):
-        negative = buf[i] == 45
-        i += 1
-    word = i
-    mantissa = np.uint64(0)
-    digits = 0
-    significant = 0
-    exponent = 0
-    while i < stop and 48 <= buf[i] <= 57:
-        if significant < 19:
-            mantissa = mantissa * np.uint64(10) + np.uint64(buf[i] - 48)
-            significant += mantissa > 0
-        else:
-            exponent += 1
-            significant += 1
-        digits += 1
-        i += 1
-    if i < stop and buf[i] == 46:
-        i += 1
-        while i < stop and 48 <= buf[i] <= 57:
-            if significant < 19:
-                mantissa = mantissa * np.uint64(10) + np.uint64(buf[i] - 48)
-                significant += mantissa > 0
-                exponent -= 1
-            else:
-                significant += 1
-            digits += 1
-            i += 1
-    if digits == 0:
-        return 0.0, _word(buf, word, stop, start)
-    if i < stop and (buf[i] == 101 or buf[i] == 69):
-        i += 1
-        sign = 1
-        if i < stop and (buf[i] == 45 or buf[i] == 43):
-            sign = -1 if buf[i] == 45 else 1
-            i += 1
-        if i == stop:
-            return 0.0, 2
-        power = 0
-        while i < stop and 48 <= buf[i] <= 57:
-            power = min(power * 10 + (buf[i] - 48), 100000)
-            i += 1
-        exponent += sign * power
-    if i != stop:
-        return 0.0, 2
-    if mantissa == 0 and significant == 0:
-        return (-0.0 if negative else 0.0), 0
-    if significant > 19 or mantissa > np.uint64(9007199254740992) or exponent > 22 or exponent < -22:
-        return 0.0, 1
-    value = float(mantissa)
-    value = value * _POWERS[exponent] if exponent >= 0 else value / _POWERS[-exponent]
-    return (-value if negative else value), 0
-
-
-@njit(cache=True, nogil=True)
-def _word(buf, i, stop, start):
-    """3 for nan and NULL (any case), 1 for inf and infinity (resolved with the slow numbers), else 2."""
-    length = stop - i
-    if length == 3 or length == 4 or length == 8:
-        a = buf[i] | 32
-        b = buf[i + 1] | 32
-        c = buf[i + 2] | 32
-        if a == 110 and b == 97 and c == 110 and length == 3:
-            return 3
-        if a == 110 and b == 117 and c == 108 and length == 4 and (buf[i + 3] | 32) == 108 and i == start:
-            return 3
-        if a == 105 and b == 110 and c == 102:
-            if length == 3:
-                return 1
-            if length == 8:
-                return 1 if _ends_inity(buf, i + 3) else 2
-    return 2
-
-
-@njit(cache=True, nogil=True)
-def _ends_inity(buf, i):
-    """True when buf[i:i + 5] reads 'inity', in any case."""
-    first = (buf[i] | 32) == 105 and (buf[i + 1] | 32) == 110 and (buf[i + 2] | 32) == 105
-    return first and (buf[i + 3] | 32) == 116 and (buf[i + 4] | 32) == 121
-
-
-@njit(cache=True, nogil=True)
-def _sort_row(indices, values, lo, hi, slow, n_slow, first_slow):
-    """Insertion sort of one row by index; returns an index that repeats, or -1. Keeps pending slow positions in step."""
-    for a in range(lo + 1, hi):
-        b = a
-        while b > lo and indices[b - 1] > indices[b]:
-            indices[b - 1], indices[b] = indices[b], indices[b - 1]
-            values[b - 1], values[b] = values[b], values[b - 1]
-            for s in range(first_slow, n_slow):
-                if slow[s, 0] == b:
-                    slow[s, 0] = b - 1
-                elif slow[s, 0] == b - 1:
-                    slow[s, 0] = b
-            b -= 1
-        if b > lo and indices[b - 1] == indices[b]:
-            return indices[b]
-    return -1
 
 
 @njit(cache=True, nogil=True)
@@ -175,7 +69,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     """Parse whole lines of ranking text; stops at the first bad one.
 
     Parameters
-        buf          (n_bytes,) uint8, ends at a line end or at the end of the file
+        buf          (n_bytes,) uint8, ends at a line end or at the end of the file; carriage returns only at line ends
         index_base   number of the first feature, 0 or 1
         index_limit  largest 0-based index allowed, or -1 for no limit
     Outputs
@@ -196,6 +90,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     bad_stop = 0
     first_nan = -1
     max_index = -1
+    max_line = 0
     run_start = 0
     run_stop = 0
     row_ptr[0] = 0
@@ -221,7 +116,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
         start = i
         while i < n and buf[i] > 32 and buf[i] != 35:
             i += 1
-        value, kind = _number(buf, start, i)
+        value, kind = number(buf, start, i)
         if kind >= 2:
             status, bad_start, bad_stop = BAD_LABEL, start, i
             break
@@ -288,9 +183,9 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
                 status, bad_start, bad_stop = BAD_INDEX, start, i
                 break
             if index_limit >= 0 and index > index_limit:
-                status, bad_start, bad_stop = INDEX_ABOVE_LIMIT, start, i
+                status, bad_start = INDEX_ABOVE_LIMIT, index + index_base
                 break
-            value, kind = _number(buf, colon + 1, i)
+            value, kind = number(buf, colon + 1, i)
             if kind == 2:
                 status, bad_start, bad_stop = BAD_VALUE, colon + 1, i
                 break
@@ -303,16 +198,17 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
                 n_slow += 1
             in_order = in_order and index > last
             last = index
-            max_index = max(max_index, index)
+            if index > max_index:
+                max_index, max_line = index, line
             indices[filled] = index
             values[filled] = value
             filled += 1
         if status != OK:
             break
         if not in_order:
-            repeated = _sort_row(indices, values, row_begin, filled, slow, n_slow, row_first_slow)
+            repeated = sort_row(indices, values, row_begin, filled, slow, row_first_slow, n_slow)
             if repeated >= 0:
-                status, bad_start, bad_stop = REPEATED_INDEX, repeated + index_base, 0
+                status, bad_start = REPEATED_INDEX, repeated + index_base
                 break
         # comment
         comments[row, 0] = comments[row, 1] = comments[row, 2] = comments[row, 3] = 0
@@ -341,6 +237,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     info[N_LINES] = line
     info[FIRST_NAN] = first_nan
     info[MAX_INDEX] = max_index
+    info[MAX_LINE] = max_line
 
 
 @njit(cache=True, nogil=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.grouping import group_rows
+from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.errors import DataError
+from sparserank.quoting import brief
 
 Features = Any  # a float array (n_docs, n_features) or a CSR matrix of that shape
 
@@ -38,7 +39,8 @@ class RankingDataset:
         docid           (n_docs,) strings, optional
         feature_names   n_features unique strings, optional (default f1, f2, ...)
     Raises
-        DataError       shapes disagree, relevance not finite, X not numeric or not finite, names repeated
+        DataError       shapes disagree, relevance not finite, X not numeric, not finite or not a valid sparse matrix,
+                        a query id missing, names repeated or not writable as UTF-8; rows are counted from 0
     """
 
     X: Features
@@ -54,18 +56,8 @@ class RankingDataset:
     def __post_init__(self) -> None:
         X = _as_features(self.X)
         n_docs, n_features = X.shape
-        relevance = np.asarray(self.relevance)
-        if relevance.shape != (n_docs,):
-            raise DataError(f"relevance must have one value per row of X ({n_docs}); got shape {relevance.shape}.")
-        if relevance.dtype.kind not in "biuf":
-            raise DataError(f"relevance must be numeric; got dtype {relevance.dtype}.")
-        relevance = relevance.astype(np.float64, copy=False)
-        if not np.isfinite(relevance).all():
-            row = int(np.flatnonzero(~np.isfinite(relevance))[0])
-            raise DataError(f"relevance must be finite; row {row} holds {relevance[row]}. Drop or correct that row.")
-        qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else np.asarray(self.qid)
-        if qid.shape != (n_docs,):
-            raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {qid.shape}.")
+        relevance = _as_relevance(self.relevance, n_docs)
+        qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else as_query_ids(self.qid, n_docs)
         names = _checked_names(self.feature_names, n_features)
         order, query_ptr, query_ids = group_rows(qid)
         columns = {"docid": self.docid, "comment": self.comment}
@@ -197,7 +189,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
 def _as_features(X: Features) -> Features:
     """X as C-ordered float32/float64 array or canonical CSR; refuses what is not numeric or not finite."""
     if sp.issparse(X):
-        csr = sp.csr_matrix(X)
+        csr = _as_csr(X)
         if csr.dtype not in (np.float32, np.float64):
             csr = csr.astype(np.float64)
         if not csr.has_canonical_format:
@@ -215,7 +207,7 @@ def _as_features(X: Features) -> Features:
         if dense.dtype not in (np.float32, np.float64):
             dense = dense.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"X must be numeric: {error}.") from error
+        raise DataError(_why_not_numeric(X, error)) from error
     if dense.ndim != 2:
         raise DataError(f"X must be two-dimensional (n_docs, n_features); got shape {dense.shape}.")
     dense = np.ascontiguousarray(dense)
@@ -231,14 +223,62 @@ def _as_features(X: Features) -> Features:
     return dense
 
 
+def _as_csr(X: Any) -> sp.csr_matrix:
+    """X in CSR. Indices are checked first: SciPy's conversions write outside their arrays when these lie outside the shape."""
+    try:
+        if X.format == "coo":
+            X = sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
+        elif hasattr(X, "check_format"):
+            X.check_format(full_check=True)
+        return sp.csr_matrix(X)
+    except ValueError as error:
+        raise DataError(f"X is not a valid sparse matrix: {brief(str(error))}.") from error
+
+
+def _as_relevance(given: Any, n_docs: int) -> np.ndarray:
+    """(n_docs,) float64, finite."""
+    try:
+        relevance = np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"relevance must be one number per row of X ({n_docs}); got {brief(given)}.") from error
+    if relevance.shape != (n_docs,):
+        raise DataError(f"relevance must have one value per row of X ({n_docs}); got shape {relevance.shape}.")
+    if relevance.dtype.kind not in "biuf":
+        raise DataError(f"relevance must be numeric; got dtype {relevance.dtype}.")
+    relevance = relevance.astype(np.float64, copy=False)
+    if not np.isfinite(relevance).all():
+        row = int(np.flatnonzero(~np.isfinite(relevance))[0])
+        raise DataError(f"relevance must be finite; row {row} holds {relevance[row]}. Drop or correct that row.")
+    return relevance
+
+
+def _why_not_numeric(X: Any, error: Exception) -> str:
+    """One sentence on what no float array could be made of."""
+    if isinstance(X, list | tuple):
+        sizes = [f"{len(row)} values" if isinstance(row, list | tuple) else "one value" for row in X]
+        for row, size in enumerate(sizes):
+            if size != sizes[0]:
+                return f"X must have rows of one length; row 0 holds {sizes[0]}, row {row} holds {size}."
+    return f"X must be numeric: {brief(str(error))}."
+
+
 def _checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"f{j + 1}" for j in range(n_features))
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise DataError(f"feature_names must be a list of {n_features} names; got {brief(names)}.")
     names = tuple(str(n) for n in names)
     if len(names) != n_features:
         raise DataError(f"feature_names must hold {n_features} names; got {len(names)}.")
-    if len(set(names)) != len(names):
-        seen: set[str] = set()
-        repeated = next(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
-        raise DataError(f"feature_names must be unique; {repeated!r} appears twice.")
+    seen: set[str] = set()
+    for number, name in enumerate(names, start=1):
+        if name in seen:
+            raise DataError(f"feature_names must be unique; {brief(name)} appears twice.")
+        seen.add(name)
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"feature_names must be text that UTF-8 can hold; name {number} is {brief(name)}."
+            ) from error
     return names

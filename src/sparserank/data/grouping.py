@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.quoting import brief
 
 
 def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
@@ -16,14 +19,20 @@ def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarr
         order       (n_docs,) int64, input row of each grouped row; None when the rows are grouped already
         query_ptr   (n_queries + 1,) int64
         query_ids   (n_queries,) the ids
+    Raises
+        DataError   a missing id, by its row; ids that cannot be told apart by order, such as numbers among strings
     """
+    _refuse_missing(qid)
     n_docs = len(qid)
     if n_docs == 0:
         return None, np.zeros(1, dtype=np.int64), qid[:0]
     changes = np.flatnonzero(qid[1:] != qid[:-1]) + 1
     starts = np.concatenate([[0], changes])
     run_ids = qid[starts]
-    ids, first_run, run_code = np.unique(run_ids, return_index=True, return_inverse=True)
+    try:
+        ids, first_run, run_code = np.unique(run_ids, return_index=True, return_inverse=True)
+    except TypeError as error:
+        raise DataError(f"qid must hold numbers or strings, not both; got {brief(qid.tolist())}.") from error
     if len(ids) == len(run_ids):
         return None, np.concatenate([starts, [n_docs]]).astype(np.int64), run_ids
     by_appearance = np.argsort(first_run)
@@ -35,6 +44,68 @@ def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarr
     counts = np.bincount(code, minlength=len(ids))
     query_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return order, query_ptr, ids[by_appearance]
+
+
+def query_codes(qid: np.ndarray) -> np.ndarray:
+    """(n_docs,) number of each row's query, from 0 in order of first appearance."""
+    order, query_ptr, query_ids = group_rows(qid)
+    grouped = np.repeat(np.arange(len(query_ids)), np.diff(query_ptr))
+    if order is None:
+        return grouped
+    codes = np.empty_like(grouped)
+    codes[order] = grouped
+    return codes
+
+
+def as_query_ids(qid: Any, n_docs: int) -> np.ndarray:
+    """(n_docs,) array of ids from whatever holds them: an array, a list, a column of a data frame.
+
+    Raises
+        DataError   another shape; a missing id, or a number among strings, which NumPy would turn into text
+    """
+    try:
+        ids = np.asarray(qid)
+        mask = np.ma.getmaskarray(qid) if isinstance(qid, np.ma.MaskedArray) else None
+    except (TypeError, ValueError) as error:
+        raise DataError(f"qid must have one value per row of X ({n_docs}); got {brief(qid)}.") from error
+    if ids.shape != (n_docs,):
+        raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {ids.shape}.")
+    if mask is not None and mask.any():
+        raise _missing_id(int(np.argmax(mask)), "a masked value")
+    if ids.dtype.kind == "U" and not isinstance(qid, np.ndarray):
+        given = np.asarray(qid, dtype=object)
+        _refuse_missing(given)
+        for row, value in enumerate(given):
+            if not isinstance(value, str):
+                raise DataError(f"qid must hold numbers or strings, not both; row {row} holds {brief(value)}.")
+    return ids
+
+
+def _refuse_missing(qid: np.ndarray) -> None:
+    """Raise DataError for the first None, NaN, NaT or NA: it is no query, and all of them are not one."""
+    if qid.dtype.kind in "biuSU":
+        return
+    if qid.dtype.kind in "fcmM":
+        missing = qid != qid
+    else:
+        missing = np.fromiter((_is_missing(value) for value in qid.tolist()), dtype=bool, count=len(qid))
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise _missing_id(row, brief(qid[row]))
+
+
+def _is_missing(value: Any) -> bool:
+    """None, or what differs from itself (NaN, NaT) or will not say whether it does (pandas.NA)."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+
+
+def _missing_id(row: int, found: str) -> DataError:
+    return DataError(f"qid must name the query of every row; row {row} holds {found}. Give the row its id, or drop it.")
 
 
 def qid_from_sizes(group: np.ndarray, n_docs: int) -> np.ndarray:

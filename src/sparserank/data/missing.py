@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.errors import DataError
+from sparserank.quoting import brief
 
 QUERY_MIN = "query-min"
 ZERO = "zero"
@@ -52,25 +55,70 @@ class MissingPolicy:
             except (TypeError, ValueError) as error:
                 if isinstance(error, DataError):
                     raise
-                raise DataError(f"missing policy: feature must be a number or '*'; got {feature!r}.") from error
+                raise DataError(f"missing policy: feature must be a number or '*'; got {brief(feature)}.") from error
         return cls(default, by_feature)
 
-    def fill(self, X: np.ndarray, query_ptr: np.ndarray, index_base: int) -> None:
-        """Replace every NaN of the dense array X (n_docs, n_features), in place."""
+    def fill(self, X: Any, query: np.ndarray, index_base: int) -> None:
+        """Replace every NaN of X, in place.
+
+        Parameters
+            X            (n_docs, n_features) float array, or CSR matrix that stores no entry twice; what it does not store is 0
+            query        (n_docs,) number of each row's query, from 0
+            index_base   number of the first feature
+        Raises
+            DataError   the policy names a feature that X does not have
+        """
         for feature in self.by_feature:
             if not index_base <= feature < X.shape[1] + index_base:
-                raise DataError(f"missing policy names feature {feature}, but the data have {X.shape[1]} features.")
-        for j in np.flatnonzero(np.isnan(X).any(axis=0)):
-            column = X[:, j]
-            policy = self.by_feature.get(int(j) + index_base, self.default)
-            rows = np.flatnonzero(np.isnan(column))
-            if policy == QUERY_MIN:
-                with_infinity = np.where(np.isnan(column), np.inf, column)
-                smallest = np.minimum.reduceat(with_infinity, query_ptr[:-1])
-                smallest[np.isinf(smallest)] = 0.0
-                column[rows] = smallest[np.searchsorted(query_ptr, rows, side="right") - 1]
-            else:
-                column[rows] = 0.0 if policy == ZERO else float(policy)
+                raise DataError(
+                    f"missing policy names feature {brief(feature)}, but the data have {X.shape[1]} features."
+                )
+        sparse = sp.issparse(X)
+        columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
+        policies = [self.by_feature.get(int(j) + index_base, self.default) for j in columns]
+        (_fill_csr if sparse else _fill_dense)(X, columns, policies, query)
+
+
+def _fill_dense(X: np.ndarray, columns: np.ndarray, policies: list[str | float], query: np.ndarray) -> None:
+    """Replace the NaN of the given columns by their policies."""
+    n_queries = int(query.max()) + 1
+    for j, policy in zip(columns, policies, strict=True):
+        column = X[:, j]
+        missing = np.isnan(column)
+        if policy == QUERY_MIN:
+            smallest = _minimum(column, query, n_queries)
+            smallest[np.isinf(smallest)] = 0.0
+            column[missing] = smallest[query[missing]]
+        else:
+            column[missing] = _number(policy)
+
+
+def _fill_csr(X: sp.csr_matrix, columns: np.ndarray, policies: list[str | float], query: np.ndarray) -> None:
+    """As `_fill_dense`; a feature that a row of the query does not store counts as 0 for the query's minimum."""
+    of_query = np.array([policy == QUERY_MIN for policy in policies], dtype=bool)
+    entries = np.flatnonzero(np.isin(X.indices, columns[of_query]))
+    entry_query = query[np.searchsorted(X.indptr, entries, side="right") - 1].astype(np.int64)
+    cells, cell = np.unique(entry_query * X.shape[1] + X.indices[entries], return_inverse=True)
+    values = X.data[entries]
+    smallest = _minimum(values, cell, len(cells))
+    with_zeros = np.bincount(cell, minlength=len(cells)) < np.bincount(query)[cells // X.shape[1]]
+    smallest[with_zeros] = np.minimum(smallest[with_zeros], 0.0)
+    smallest[np.isinf(smallest)] = 0.0
+    X.data[entries] = np.where(np.isnan(values), smallest[cell], values)
+    missing = np.flatnonzero(np.isnan(X.data))
+    numbers = np.array([_number(policy) for policy in policies])
+    X.data[missing] = numbers[np.searchsorted(columns, X.indices[missing])]
+
+
+def _minimum(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """(n_groups,) smallest known value of each group, infinity where none is known."""
+    smallest = np.full(n_groups, np.inf, dtype=values.dtype)
+    np.minimum.at(smallest, group, np.where(np.isnan(values), np.inf, values))
+    return smallest
+
+
+def _number(policy: str | float) -> float:
+    return 0.0 if policy in (ZERO, QUERY_MIN) else float(policy)
 
 
 def _replacement(policy: str | float) -> str | float:
@@ -81,5 +129,5 @@ def _replacement(policy: str | float) -> str | float:
     except (TypeError, ValueError):
         value = np.nan
     if not np.isfinite(value):
-        raise DataError(f"missing policy must be {EXPECTED}; got {policy!r}.")
+        raise DataError(f"missing policy must be {EXPECTED}; got {brief(policy)}.")
     return value

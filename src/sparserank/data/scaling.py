@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 
+SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must be a number too
 SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
 
 
@@ -43,11 +44,10 @@ class FeatureScaling:
             if query_ptr is None:
                 raise DataError("per-query scaling needs the query of every document; pass qid.")
             return _query_min_max(X, query_ptr)
-        if sp.issparse(X):
-            data = _signed_log(X) if self.logarithmic else X
-            return sp.csr_matrix(data.multiply(1.0 / self.scale), dtype=X.dtype)
         values = _signed_log(X) if self.logarithmic else X
-        return ((values - self.center) / self.scale).astype(X.dtype, copy=False)
+        if not sp.issparse(X):
+            values = values - self.center
+        return _divided(values, self.scale).astype(X.dtype, copy=False)
 
     def apply(self, data: RankingDataset) -> RankingDataset:
         return data if self.method == "none" else data.replace_features(self.transform(data.X, data.query_ptr))
@@ -61,7 +61,7 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
                 matters to a ranker), 'none', 'min-max', 'standard', 'log-standard' (signed log1p, then standard) or
                 'query-min-max' (LETOR's QueryLevelNorm: to [0, 1] within each query, constants to 0)
     Raises
-        DataError   unknown method
+        DataError   unknown method, or a feature whose spread is too large or too small to divide by
     Notes
         A feature without spread keeps scale 1. 'standard' uses the population standard deviation.
     """
@@ -70,15 +70,32 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
     d = data.n_features
     if method in ("none", "query-min-max"):
         return FeatureScaling(method, np.zeros(d), np.ones(d))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _fit_spread(data, method)
+    center, spread, size = _fit_spread(data, method)
+    # A spread at rounding level of the values is no spread: dividing by it would turn noise into a feature.
+    flat = spread <= (1e-7 if data.is_sparse else 1e-12) * size  # sparse sums of squares cancel to sqrt(eps)
+    bad = np.flatnonzero(~flat & ~((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD)))
+    if len(bad):
+        j = int(bad[0])
+        assert data.feature_names is not None
+        raise DataError(
+            f"feature {data.feature_names[j]} cannot be scaled: its spread is {spread[j]:.3g} (values up to {size[j]:.3g}), and "
+            f"{SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g} is usable. Multiply it by a constant, or clip it."
+        )
+    return FeatureScaling(method, np.zeros(d) if data.is_sparse else center, np.where(flat, 1.0, spread))
 
 
-def _fit_spread(data: RankingDataset, method: str) -> FeatureScaling:
-    d = data.n_features
+def _fit_spread(data: RankingDataset, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(center, spread, largest size), each (n_features,); columns near the ends of the number range are moved by a power of
+    two first, which changes no digit, so that their squares are numbers."""
     X = _signed_log(data.X) if method == "log-standard" else data.X
+    size = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else np.abs(X).max(axis=0, initial=0.0)).ravel()
+    size = size.astype(np.float64)
+    extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))
+    unit = np.where(extreme, np.ldexp(1.0, np.clip(np.frexp(size)[1], -1021, 1023)), 1.0)
+    if extreme.any():
+        X = _divided(X.astype(np.float64), unit)
     if method == "within-query-std":
-        center, spread = np.zeros(d), _within_query_std(X, data.query_ptr)
+        center, spread = np.zeros(len(size)), _within_query_std(X, data.query_ptr)
     elif method == "min-max":
         low, high = _column_range(X)
         center, spread = low, high - low
@@ -87,17 +104,17 @@ def _fit_spread(data: RankingDataset, method: str) -> FeatureScaling:
         square = X.multiply(X).mean(axis=0) if sp.issparse(X) else np.square(X - mean).mean(axis=0)
         variance = np.asarray(square, dtype=np.float64).ravel() - (mean**2 if sp.issparse(X) else 0.0)
         center, spread = mean, np.sqrt(np.maximum(variance, 0.0))
-    if sp.issparse(X):
-        center = np.zeros(d)
-    # A spread at rounding level of the values is no spread: dividing by it would turn noise into a feature.
-    size = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else np.abs(X).max(axis=0, initial=0.0)).ravel()
-    if not np.isfinite(spread).all():
-        j = int(np.argmin(np.isfinite(spread)))
-        raise DataError(
-            f"feature {j + 1} has values too large to scale (up to {size[j]:.3g}); use scaling 'log-standard' or clip it."
-        )
-    flat = spread <= (1e-7 if sp.issparse(X) else 1e-12) * size  # sparse sums of squares cancel to sqrt(eps)
-    return FeatureScaling(method, center, np.where(flat, 1.0, spread))
+    with np.errstate(over="ignore"):
+        return center * unit, spread * unit, size
+
+
+def _divided(X: Any, scale: np.ndarray) -> Any:
+    """X with every column divided by its scale, dense or CSR."""
+    if not sp.issparse(X):
+        return X / scale
+    out = sp.csr_matrix(X, copy=True)
+    out.data = out.data / scale[out.indices]
+    return out
 
 
 def _signed_log(X: Any) -> Any:

@@ -9,8 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.text_lines import text_lines
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
+from sparserank.quoting import brief
 
 
 def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: int = 1) -> None:
@@ -64,13 +66,21 @@ def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
 
 
 def read_run(path: str | os.PathLike) -> dict[tuple[str, str], float]:
-    """{(qid, docno): score} of a TREC run."""
-    return {(f[0], f[2]): _number(path, line, f[4]) for line, f in _fields(path, 6, "qid Q0 docno rank score tag")}
+    """{(qid, docno): score} of a TREC run.
+
+    Raises
+        DataFormatError   names file and line; both lines where a document stands twice for a query
+    """
+    return _read_trec(path, "qid Q0 docno rank score tag", number_at=4)
 
 
 def read_qrels(path: str | os.PathLike) -> dict[tuple[str, str], float]:
-    """{(qid, docno): relevance} of TREC judgments."""
-    return {(f[0], f[2]): _number(path, line, f[3]) for line, f in _fields(path, 4, "qid 0 docno rel")}
+    """{(qid, docno): relevance} of TREC judgments.
+
+    Raises
+        DataFormatError   names file and line; both lines where a document stands twice for a query
+    """
+    return _read_trec(path, "qid 0 docno rel", number_at=3)
 
 
 def run_scores(run: dict[tuple[str, str], float], data: RankingDataset, path: str | os.PathLike = "run") -> np.ndarray:
@@ -85,24 +95,31 @@ def run_scores(run: dict[tuple[str, str], float], data: RankingDataset, path: st
         key = (str(data.qid[i]), str(ids[i]))  # type: ignore[index]
         if key not in run:
             raise DataFormatError(
-                f"{path}: document {key[1]} of query {key[0]} is missing; a run must score every document."
+                f"{path}: document {brief(key[1])} of query {brief(key[0])} is missing; a run must score every document."
             )
         scores[i] = run[key]
     return scores
 
 
-def _fields(path: str | os.PathLike, count: int, layout: str) -> Iterator[tuple[int, list[str]]]:
-    try:
-        with open(path, encoding="utf-8") as lines:
-            for number, text in enumerate(lines, start=1):
-                fields = text.split()
-                if not fields:
-                    continue
-                if len(fields) != count:
-                    raise DataFormatError(f"{path}:{number}: expected '{layout}'; got {text.strip()[:60]!r}.")
-                yield number, fields
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataFormatError(f"{path}: cannot be read ({error}); expected lines '{layout}'.") from error
+def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tuple[str, str], float]:
+    """{(qid, docno): number} of lines in the given layout; blank lines are skipped."""
+    found: dict[tuple[str, str], float] = {}
+    lines: dict[tuple[str, str], int] = {}
+    count = len(layout.split())
+    for line, text in text_lines(path, f"lines '{layout}'"):
+        fields = [f for f in text.replace("\t", " ").split(" ") if f]
+        if not fields:
+            continue
+        if len(fields) != count:
+            raise DataFormatError(f"{path}:{line}: expected '{layout}'; got {brief(text)}.")
+        key = (fields[0], fields[2])
+        if lines.setdefault(key, line) != line:
+            raise DataFormatError(
+                f"{path}:{line}: document {brief(key[1])} of query {brief(key[0])} stands on line {lines[key]} already; "
+                "give each document once per query."
+            )
+        found[key] = _number(path, line, fields[number_at])
+    return found
 
 
 def _number(path: str | os.PathLike, line: int, text: str) -> float:
@@ -111,5 +128,5 @@ def _number(path: str | os.PathLike, line: int, text: str) -> float:
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise DataFormatError(f"{path}:{line}: expected a finite number; got {text!r}.")
+        raise DataFormatError(f"{path}:{line}: expected a finite number; got {brief(text)}.")
     return value

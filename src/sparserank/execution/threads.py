@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from sparserank.execution.cores import available_cores
+
 T = TypeVar("T")
 
 
@@ -50,6 +52,17 @@ def one_blas_thread() -> Iterator[None]:
                 _blas_limit.restore_original_limits()
 
 
+def _after_fork() -> None:
+    """A forked child has the parent's pools but none of their threads, and locks that nobody will release."""
+    global _blas_lock, _blas_users, _blas_limit
+    _pool.cache_clear()
+    _blas_lock, _blas_users, _blas_limit = Lock(), 0, None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class BlockExecutor:
     """Maps a function over blocks; results come in block order, so sums do not depend on the number of threads.
 
@@ -57,7 +70,7 @@ class BlockExecutor:
     """
 
     def __init__(self, n_threads: int | None = None) -> None:
-        self.n_threads = n_threads or os.cpu_count() or 1
+        self.n_threads = n_threads or available_cores()
 
     def map(self, function: Callable[[int], T], n_blocks: int) -> list[T]:
         if self.n_threads == 1 or n_blocks == 1:

@@ -13,7 +13,7 @@ from sparserank.experiments.results import Results, Row
 from sparserank.experiments.summary import frontier
 from sparserank.experiments.systems import SYSTEMS
 from sparserank.penalties import L1, Log, Lp, Mcp
-from sparserank.reports.figures import ACCENT, BAND, INK, SERIES, SOFT, new_axes, to_svg
+from sparserank.reports.figures import ACCENT, BAND, INK, SERIES, SOFT, new_axes, picture_text, to_svg
 from sparserank.selection.measures import single_feature_metric
 
 MARKERS = ["o", "s", "^", "D", "v", "P"]
@@ -49,7 +49,7 @@ def removed_features(results: Results) -> str:
             axes.plot(
                 [*angles, angles[0]], [*values, values[0]], color=SERIES[k], label=SYSTEMS[s].title, linewidth=1.5
             )
-        axes.set_xticks(angles, datasets)
+        axes.set_xticks(angles, [picture_text(d) for d in datasets])
         axes.set_ylim(0, 1)
         axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.05, 1.0))
         return to_svg(figure, "Removed features")
@@ -60,7 +60,7 @@ def removed_features(results: Results) -> str:
         axes.bar(
             np.arange(len(datasets)) + (k - 2.5) * width, values, 0.9 * width, color=SERIES[k], label=SYSTEMS[s].title
         )
-    axes.set_xticks(range(len(datasets)), datasets)
+    axes.set_xticks(range(len(datasets)), [picture_text(d) for d in datasets])
     axes.set_ylim(0, 1.25)
     axes.legend(frameon=False, fontsize=9, ncols=3, loc="upper center")
     return to_svg(figure, "Removed features")

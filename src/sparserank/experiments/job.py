@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable
-from concurrent.futures import as_completed
-from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import version
 from typing import Any
 
 from sparserank import __version__
-from sparserank.errors import DataError, RunDirectoryError, SparserankError
-from sparserank.execution.processes import LOST_WORKER, open_pool
-from sparserank.experiments.layouts import find_folds
+from sparserank.errors import DataError, SparserankError
+from sparserank.execution import available_cores
+from sparserank.experiments.layouts import content_hash, find_folds
 from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
 from sparserank.experiments.store import ResultsStore
 from sparserank.experiments.units import Unit, UnitRunner
+from sparserank.runs.progress import Piece, Progress, work_through
 
-Progress = Callable[[int, int, str], None]
 SLOW_FIRST = ("fenchel_rank", "rs_rank", "tg_rank", "gas_e", "select")  # so that no worker ends with a long piece alone
 
 
@@ -28,14 +25,13 @@ class Experiment:
 
     def __init__(self, plan: ExperimentPlan, out: str | os.PathLike, *, n_workers: int | None = None) -> None:
         self.plan = plan
-        self.store = ResultsStore(out, plan)
-        self.n_workers = n_workers or os.cpu_count() or 1
+        self.n_workers = n_workers or available_cores()
         self.skipped: dict[str, str] = {}  # data sets that are absent, and why
         self.partial: dict[str, list[int]] = {}  # data sets of which fewer than five folds are run
         self.failed: dict[str, str] = {}  # pieces that could not be computed, and why
         self.units: list[Unit] = []
         systems = sorted(plan.systems, key=lambda s: (s not in SLOW_FIRST, plan.systems.index(s)))
-        per_fold: list[tuple[DatasetPlan, int]] = []
+        per_fold: list[tuple[DatasetPlan, int, str]] = []
         for dataset in plan.datasets:
             try:
                 folds = find_folds(dataset.path)
@@ -51,11 +47,13 @@ class Experiment:
                 self.partial[dataset.name] = sorted(plan.folds or numbers)
             for files in folds:
                 if not plan.folds or files.number in plan.folds:
-                    self.store.describe_data(dataset.name, files)
-                    per_fold.append((dataset, files.number))
-        self.units = [Unit(d, f, s) for d, f in per_fold for s in systems]  # fold by fold: its data are read once
+                    per_fold.append((dataset, files.number, content_hash(files)))
+        self.units = [
+            Unit(d, f, s, content) for d, f, content in per_fold for s in systems
+        ]  # fold by fold: its data are read once
         if not self.units:
             raise DataError("no data set of the plan is available: " + " ".join(self.skipped.values()))
+        self.store = ResultsStore(out, plan)
 
     @property
     def datasets(self) -> list[str]:
@@ -66,37 +64,19 @@ class Experiment:
 
         A piece that fails (no preferred pair in a fold, say) is noted in `failed` and the others go on.
         """
-        report = progress or (lambda done, total, what: None)
         self.store.record(self.units, environment())
         waiting = [u for u in self.units if not self.store.has(u)]
-        done = len(self.units) - len(waiting)
-        report(done, len(self.units), "resumed" if done else "start")
-        if not waiting:
-            return
-        runner = UnitRunner(self.plan)
-        n_workers = min(self.n_workers, len(waiting))
-        pool, call = open_pool(runner, n_workers, processes=n_workers > 1)
-        try:
-            futures = {pool.submit(call, u): u for u in waiting}
-            for future in as_completed(futures):
-                unit = futures[future]
-                done += 1
-                try:
-                    candidates, per_query = future.result()
-                except BrokenProcessPool:
-                    raise
-                except Exception as error:  # whatever a system meets in one fold must not cost the other pieces
-                    kind = "" if isinstance(error, SparserankError) else f"{type(error).__name__}: "
-                    self.failed[unit.label] = f"{kind}{error}"
-                else:
-                    self.store.save(unit, candidates, per_query)
-                report(done, len(self.units), unit.label)
-        except BrokenProcessPool as error:
-            raise RunDirectoryError(LOST_WORKER) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        pool.shutdown()
+        pieces = [Piece((u,), u.label, f"{u.dataset.name} {u.system}") for u in waiting]
+        processes = min(self.n_workers, len(waiting)) > 1
+        for piece, outcome in work_through(
+            UnitRunner(self.plan), pieces, n_workers=self.n_workers, processes=processes, progress=progress,
+            n_resumed=len(self.units) - len(waiting),
+        ):  # fmt: skip
+            if outcome.error is None:
+                self.store.save(waiting[outcome.index], *outcome.result)
+            else:  # whatever a system meets in one fold must not cost the other pieces
+                kind = "" if isinstance(outcome.error, SparserankError) else f"{type(outcome.error).__name__}: "
+                self.failed[piece.label] = f"{kind}{outcome.error}"
 
 
 def environment() -> dict[str, Any]:
@@ -106,7 +86,7 @@ def environment() -> dict[str, Any]:
         "sparserank": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count(),
+        "cores": available_cores(),
         "packages": {p: version(p) for p in packages},
         "date": time.strftime("%Y-%m-%d"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor import read_letor
 from sparserank.data.scaling import fit_scaling
 from sparserank.errors import DataError, TooManyFeaturesError
+from sparserank.runs.identity import file_hash
 from sparserank.selection.inputs import check_overlap
 
 NAMES = {
@@ -99,16 +101,37 @@ def find_published(root: str | os.PathLike) -> tuple[dict[str, Path], dict[str, 
     return found, lacking
 
 
-def open_fold(folder: str, number: int, scaling: str, missing: str | None) -> FoldData:
-    """Fold `number` of a LETOR folder, read."""
+def content_hash(files: FoldFiles) -> str:
+    """Hash of the files of a fold as they are now.
+
+    Raises
+        DataError   a file cannot be read
+    """
+    try:
+        parts = (files.train, files.valid, files.test)
+        return hashlib.sha256("|".join(" ".join(map(file_hash, part)) for part in parts).encode()).hexdigest()
+    except OSError as error:
+        raise DataError(f"{error.filename}: cannot be read ({error.strerror or error}).") from error
+
+
+def open_fold(folder: str, number: int, scaling: str, missing: str | None, content: str) -> FoldData:
+    """Fold `number` of a LETOR folder, read.
+
+    Raises
+        DataError   the files are not those of `content_hash` = content
+    """
     files = next(f for f in find_folds(folder) if f.number == number)
-    return read_fold(files, scaling=scaling, missing=missing)
+    data = read_fold(files, scaling=scaling, missing=missing)
+    if content_hash(files) != content:
+        raise DataError(f"{folder}: the files of fold {number} changed during the run; run the same command again.")
+    return data
 
 
 def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = None) -> FoldData:
     """Read a fold; `missing` as in `read_letor`, `scaling` as in `fit_scaling`."""
     parts = (files.train, files.valid, files.test)
     width: int | None = None
+    wider: TooManyFeaturesError | None = None
     while True:
         try:
             data = []
@@ -117,7 +140,11 @@ def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = 
                 width = data[0].n_features
             break
         except TooManyFeaturesError as error:  # a later part names more features than train, where they are 0
-            width = error.width
+            width, wider = error.width, error
+        except DataError:
+            if wider is not None:
+                raise wider from None  # a width that nothing can be read with is a mistyped index, which this names
+            raise
     try:
         check_overlap(dict(zip(("train", "validation", "test"), data, strict=True)), remedy="Separate them.")
     except DataError as error:

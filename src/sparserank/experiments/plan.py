@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
+import sys
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,15 @@ from sparserank.data.missing import MissingPolicy
 from sparserank.data.scaling import SCALINGS
 from sparserank.errors import DataError
 from sparserank.experiments.systems import COMPARED, find_system
-from sparserank.metrics import Metric, parse_convention, parse_metrics
+from sparserank.metrics import Convention, Metric, parse_convention, parse_metric, parse_metrics
+from sparserank.quoting import brief
 
 CHOOSE_BY = ("map", "ndcg@10")
 METRICS = ("map", *(f"ndcg@{n}" for n in range(1, 11)), "p@10")
 MAX_SIZE = 15
+BOUNDS = {"max_size": 10_000, "seed": 2**63 - 1}  # a curve of sizes needs no more points; a seed fits into 64 bits
+FOLDS = range(1, 6)
+MOST_WORDS = 200  # of a message that is not ours
 MAY_BE_ZERO = ("lambda1", "lambda2", "c")
 
 
@@ -32,27 +36,40 @@ class DatasetPlan:
     scaling: str = "none"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not isinstance(self.path, str) or not self.name:
-            raise DataError(f"a data set's name and path must be text; got {self.name!r} and {self.path!r}.")
+        if not all(isinstance(text, str) and text and "\0" not in text for text in (self.name, self.path)):
+            raise DataError(f"a data set's name and path must be text; got {brief(self.name)} and {brief(self.path)}.")
         if self.scaling not in SCALINGS:
             raise DataError(
-                f"data set {self.name}: scaling must be one of {', '.join(SCALINGS)}; got {self.scaling!r}."
+                f"data set {brief(self.name)}: scaling must be one of {', '.join(SCALINGS)}; got {brief(self.scaling)}."
             )
-        if self.missing is not None:
+        if not isinstance(self.missing, str | None):
+            raise DataError(
+                f"data set {brief(self.name)}: missing must be text such as 'zero' or '0.5'; got {brief(self.missing)}."
+            )
+        try:
             MissingPolicy.parse(self.missing)
+        except DataError as error:
+            raise DataError(f"data set {brief(self.name)}: {error}") from error
 
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """Data sets, systems with their grids, and how a model is chosen on validation.
+    """Data sets, systems with their grids, and how a model is chosen on validation; nothing is named twice.
+
+    Metrics are kept in one spelling: 'ndcg@10' for 'NDCG@10', and for 'letor4:ndcg@10' where letor4 is the convention.
 
     choose_by   metrics, each of which makes its own choice per fold (ties: the first in the grid's order)
     watch       further metrics that every candidate gets on validation, for curves; default mean_ndcg where the
                 convention has it
     metrics     what is reported on the test queries; choose_by and watch are part of it
     convention  metric convention. letor4 and letor3 keep file order at ties, in the choice too, as the published tables do
-    max_size    for each k up to this, the best validated model with at most k features is tested too
+    max_size    for each k up to this, the best validated model with at most k features is tested too; at most 10,000
+    folds       numbers 1..5; default all
     grids       {system: {parameter: values}} instead of the system's own
+    seed        0..2^63 - 1
+
+    Raises
+        DataError   a value of the wrong type or out of range, or something named twice; the message names the field
     """
 
     datasets: tuple[DatasetPlan, ...]
@@ -68,51 +85,67 @@ class ExperimentPlan:
     name: str = "experiment"
 
     def __post_init__(self) -> None:
+        self._check_types()
         if not self.datasets:
             raise DataError("the plan names no data set; give [[datasets]] with name and path.")
-        for name in ("max_size", "seed"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise DataError(f"{name} must be an integer >= 0; got {value!r}.")
-        for name, kind in (("systems", str), ("choose_by", str), ("watch", str), ("metrics", str), ("folds", int)):
-            values = getattr(self, name)
-            if values is not None and not (isinstance(values, tuple) and all(isinstance(v, kind) for v in values)):
-                raise DataError(f"{name} must be a list of {kind.__name__} values; got {values!r}.")
         if not self.systems or not self.choose_by:
             raise DataError("the plan needs at least one system and one metric in choose_by.")
-        for what, names in (("data set", [d.name for d in self.datasets]), ("system", list(self.systems))):
-            twice = [n for n in names if names.count(n) > 1]
-            if twice:
-                raise DataError(f"the plan names the {what} {twice[0]!r} twice.")
+        rules = parse_convention(self.convention)
+        for name in ("choose_by", "watch", "metrics"):
+            if getattr(self, name) is not None:
+                spelled = tuple(_spelled(parse_metric(m, rules), rules) for m in getattr(self, name))
+                object.__setattr__(self, name, spelled)
+                _refuse_twice(f"{name} names", spelled)
+        _refuse_twice("folds names", self.folds)
+        _refuse_twice("the plan names the data set", [d.name for d in self.datasets])
+        _refuse_twice("the plan names the system", self.systems)
         for s in self.systems:
             find_system(s)
         self._check_grids()
         for m in self.choice_metrics:
             if not m.higher_is_better:
                 raise DataError(f"choose_by must be a metric where higher is better; got {m!r}.")
-        self.all_metrics, self.valid_metrics  # noqa: B018 (parses them)
+        self.valid_metrics  # noqa: B018 (mean_ndcg, which is watched by default, may not fit the convention)
+
+    def _check_types(self) -> None:
+        for name, most in BOUNDS.items():
+            value = getattr(self, name)
+            if type(value) is not int or not 0 <= value <= most:
+                raise DataError(f"{name} must be an integer from 0 to {most}; got {brief(value)}.")
+        for name in ("name", "convention"):
+            if not isinstance(getattr(self, name), str):
+                raise DataError(f"{name} must be text; got {brief(getattr(self, name))}.")
+        lists: dict[str, type] = {"systems": str, "choose_by": str, "watch": str, "metrics": str, "folds": int}
+        for name, kind in {"datasets": DatasetPlan, **lists}.items():
+            values = getattr(self, name)
+            if name == "watch" and values is None:
+                continue
+            if not (isinstance(values, tuple) and all(isinstance(v, kind) for v in values)):
+                raise DataError(f"{name} must be a list of {kind.__name__} values; got {brief(values)}.")
+        for fold in self.folds:
+            if isinstance(fold, bool) or fold not in FOLDS:
+                raise DataError(f"folds must hold fold numbers from {FOLDS[0]} to {FOLDS[-1]}; got {brief(fold)}.")
 
     def _check_grids(self) -> None:
         if not isinstance(self.grids, Mapping) or not all(isinstance(g, Mapping) for g in self.grids.values()):
-            raise DataError(f"grids must hold tables of lists by system; got {self.grids!r}.")
+            raise DataError(f"grids must hold tables of lists by system; got {brief(self.grids)}.")
         for s, grid in self.grids.items():
             system = find_system(s)
             for parameter, values in grid.items():
                 if parameter not in system.grid:
-                    raise DataError(
-                        f"system {s} has no parameter {parameter!r}; it has {', '.join(system.grid) or 'none'}."
-                    )
+                    known = ", ".join(system.grid) or "none"
+                    raise DataError(f"system {s} has no parameter {brief(parameter)}; it has {known}.")
+                where = f"system {s}: {parameter}"
                 if not isinstance(values, list | tuple) or not values:
-                    raise DataError(f"system {s}: {parameter} must be a list of values; got {values!r}.")
-                text = isinstance(system.grid[parameter][0], str)
-                if not all(isinstance(v, str) if text else _is_number(v) for v in values):
-                    kind = "names" if text else "finite numbers"
-                    raise DataError(f"system {s}: {parameter} must hold {kind}; got {values!r}.")
+                    raise DataError(f"{where} must be a list of values; got {brief(values)}.")
+                kind, belongs = _kind_of(system.grid[parameter][0])
+                if not all(map(belongs, values)):
+                    raise DataError(f"{where} must hold {kind}; got {brief(values)}.")
                 least = 0.0 if parameter in MAY_BE_ZERO else None
-                if not text and not all(v > 0 or v == least for v in values):
-                    raise DataError(f"system {s}: {parameter} must be {'>=' if least == 0 else '>'} 0; got {values!r}.")
+                if kind != NAMES and not all(v > 0 or v == least for v in values):
+                    raise DataError(f"{where} must be {'>=' if least == 0 else '>'} 0; got {brief(values)}.")
                 if parameter in system.single and len(values) > 1:
-                    raise DataError(f"system {s}: {parameter} takes one value; got {values!r}.")
+                    raise DataError(f"{where} takes one value; got {brief(values)}.")
 
     @property
     def choice_metrics(self) -> list[Metric]:
@@ -141,8 +174,30 @@ class ExperimentPlan:
         return {**find_system(system).grid, **self.grids.get(system, {})}
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+NAMES = "names"
+
+
+def _kind_of(default: Any) -> tuple[str, Callable[[Any], bool]]:
+    """What a parameter takes whose default is this: (in words, test of a value)."""
+    if isinstance(default, str):
+        return NAMES, lambda v: isinstance(v, str)
+    if isinstance(default, int):
+        return "integers", lambda v: type(v) is int and abs(v) < 2**63
+    return "finite numbers", lambda v: type(v) in (int, float) and abs(v) <= sys.float_info.max
+
+
+def _spelled(metric: Metric, rules: Convention) -> str:
+    """The metric's name where `rules` is the convention that holds without a prefix."""
+    name = repr(replace(metric, convention=parse_convention("default")))
+    return name if metric.convention == rules else f"{metric.convention.name}:{name}"
+
+
+def _refuse_twice(what: str, values: Sequence[Any]) -> None:
+    seen = set()
+    for v in values:
+        if v in seen:
+            raise DataError(f"{what} {brief(v)} twice.")
+        seen.add(v)
 
 
 def read_plan(path: str | os.PathLike) -> ExperimentPlan:
@@ -154,31 +209,29 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
     file = Path(path)
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{file}: cannot be read as TOML ({error}).") from error
+    except RecursionError:
+        raise DataError(f"{file}: cannot be read as TOML (nested too deep).") from None
+    except (OSError, ValueError) as error:  # ValueError: no TOML, no UTF-8, an integer of too many digits
+        why = error.strerror if isinstance(error, OSError) else str(error).partition(";")[0][:MOST_WORDS]
+        raise DataError(f"{file}: cannot be read as TOML ({why}).") from error
     known = {f.name for f in fields(ExperimentPlan)}
     unknown = set(content) - known
     if unknown:
-        raise DataError(f"{file}: unknown key {min(unknown)!r}; expected {', '.join(sorted(known))}.")
+        raise DataError(f"{file}: unknown key {brief(min(unknown))}; expected {', '.join(sorted(known))}.")
     try:
-        datasets = []
         entries = content.pop("datasets", [])
         if not isinstance(entries, list):
             raise DataError("data sets are given as [[datasets]] tables.")
-        for entry in entries:
-            if not isinstance(entry, dict) or not {"name", "path"} <= set(entry) <= {
-                "name",
-                "path",
-                "missing",
-                "scaling",
-            }:
-                raise DataError(f"a data set has name and path, and optionally missing and scaling; got {entry}.")
-            place = os.path.expandvars(os.path.expanduser(str(entry["path"])))
-            datasets.append(DatasetPlan(**{**entry, "path": str(file.parent / place)}))
+        datasets = tuple(_read_dataset(entry, file.parent) for entry in entries)
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
         values.setdefault("name", file.stem)
-        return ExperimentPlan(tuple(datasets), **values)
+        return ExperimentPlan(datasets, **values)
     except DataError as error:
         raise DataError(f"{file}: {error}") from error
-    except (TypeError, AttributeError) as error:
-        raise DataError(f"{file}: a value has the wrong type ({error}).") from error
+
+
+def _read_dataset(entry: Any, folder: Path) -> DatasetPlan:
+    if not isinstance(entry, dict) or not {"name", "path"} <= set(entry) <= {f.name for f in fields(DatasetPlan)}:
+        raise DataError(f"a data set has name and path, and optionally missing and scaling; got {brief(entry)}.")
+    dataset = DatasetPlan(**entry)
+    return replace(dataset, path=str(folder / os.path.expandvars(os.path.expanduser(dataset.path))))

@@ -9,9 +9,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from sparserank.errors import RunDirectoryError
 from sparserank.experiments.document import Section, Table
 from sparserank.files import atomic_write
 
+DRAWN_HERE = "<!-- drawn by sparserank -->\n"
 STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
@@ -90,6 +92,18 @@ def write_text(path: Path, text: str) -> Path:
     with atomic_write(path) as out:
         out.write(text)
     return path
+
+
+def write_picture(path: Path, svg: str) -> Path:
+    """An SVG file of its own.
+
+    Raises
+        RunDirectoryError   there is a file of that name which this function did not write
+    """
+    if path.exists() and not path.read_bytes().startswith(DRAWN_HERE.encode()):
+        raise RunDirectoryError(f"{path}: was not drawn by sparserank; choose another name for --markdown.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_text(path, DRAWN_HERE + svg)
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:

@@ -113,8 +113,9 @@ class Results:
         return float(np.mean([np.nanmean(self.test(r)[metric]) for r in rows if r is not None]))
 
     def fold_data(self, dataset: str, fold: int) -> FoldData:
-        d = next(u.dataset for u in self.experiment.units if (u.dataset.name, u.fold) == (dataset, fold))
-        return _open_fold(d.path, fold, d.scaling, d.missing)
+        unit = next(u for u in self.experiment.units if (u.dataset.name, u.fold) == (dataset, fold))
+        d = unit.dataset
+        return _open_fold(d.path, fold, d.scaling, d.missing, unit.content)
 
 
 _open_fold = lru_cache(maxsize=16)(open_fold)

@@ -25,9 +25,12 @@ INFO = ("n_iter", "alpha", "loss", "objective", "gap", "kkt_violation", "leave_q
 
 @dataclass(frozen=True)
 class Unit:
+    """A system on a fold; `content` is the hash of the fold's files."""
+
     dataset: DatasetPlan
     fold: int
     system: str
+    content: str
 
     @property
     def label(self) -> str:
@@ -51,7 +54,7 @@ class UnitRunner:
 
     def _run(self, unit: Unit) -> tuple[pa.Table, pa.Table]:
         d = unit.dataset
-        data = _open_fold(d.path, unit.fold, d.scaling, d.missing)
+        data = _open_fold(d.path, unit.fold, d.scaling, d.missing, unit.content)
         by_name = dict(zip(self.plan.valid_names, self.plan.valid_metrics, strict=True))
         fold = Fold(data, parse_convention(self.plan.convention), by_name, self.plan.seed + unit.fold)
         w = np.zeros(fold.train.n_features)

@@ -8,15 +8,18 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def sort_descending(scores, order):
-    """Sort `order` by descending score, ties as they were; linear when the permutation is nearly right."""
+    """Sort `order` by descending score, ties by row: one result, whatever permutation comes in; linear when it is nearly right."""
     m = len(order)
     budget = 12 * m
     for a in range(1, m):
         d = order[a]
         s = scores[d]
         b = a
-        while b > 0 and scores[order[b - 1]] < s:
-            order[b] = order[b - 1]
+        while b > 0:
+            before = order[b - 1]
+            if not (scores[before] < s or (scores[before] == s and before > d)):
+                break
+            order[b] = before
             b -= 1
         order[b] = d
         budget -= a - b
@@ -27,7 +30,7 @@ def sort_descending(scores, order):
 
 @njit(cache=True, nogil=True)
 def _merge_sort(scores, order):
-    """Stable bottom-up merge sort by descending score, between `order` and a buffer in turn."""
+    """Bottom-up merge sort by descending score, ties by row, between `order` and a buffer in turn."""
     m = len(order)
     buffer = np.empty(m, dtype=np.int32)
     width = 1
@@ -45,6 +48,11 @@ def _merge_sort(scores, order):
 
 
 @njit(cache=True, nogil=True)
+def _precedes(scores, i, j):
+    return scores[i] > scores[j] or (scores[i] == scores[j] and i < j)
+
+
+@njit(cache=True, nogil=True)
 def _merge_runs(scores, source, target, width):
     m = len(source)
     lo = 0
@@ -54,7 +62,7 @@ def _merge_runs(scores, source, target, width):
         a = lo
         b = mid
         for k in range(lo, hi):
-            if a < mid and (b >= hi or scores[source[a]] >= scores[source[b]]):
+            if a < mid and (b >= hi or _precedes(scores, source[a], source[b])):
                 target[k] = source[a]
                 a += 1
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from sparserank.errors import DataError
 from sparserank.metrics.base import Metric
@@ -12,12 +13,14 @@ from sparserank.metrics.conventions import CONVENTIONS, Convention, parse_conven
 from sparserank.metrics.ndcg import MeanNdcg, Ndcg
 from sparserank.metrics.pairwise import PairwiseError
 from sparserank.metrics.precision import AveragePrecision, Precision
+from sparserank.quoting import brief
 
 METRICS: dict[str, type[Metric]] = {
     m.name: m
     for m in (Ndcg, AveragePrecision, Precision, ReciprocalRank, ExpectedReciprocalRank, MeanNdcg, PairwiseError)
 }
-_NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cutoff>-?\d+))?")
+MOST_DIGITS = 19  # of a 64-bit integer
+_NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cutoff>-?[0-9]+))?")
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
@@ -28,11 +31,13 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     """
     if isinstance(name, Metric):
         return name
-    match = _NAME.fullmatch(name.strip().lower())
+    match = _NAME.fullmatch(name.strip().lower()) if isinstance(name, str) else None
     if match is None or match["name"] not in METRICS:
-        raise DataError(f"unknown metric {name!r}; known: {', '.join(METRICS)}, with a cutoff such as ndcg@10.")
+        raise DataError(f"unknown metric {brief(name)}; known: {', '.join(METRICS)}, with a cutoff such as ndcg@10.")
     chosen = parse_convention(match["convention"] or convention)
-    cutoff = None if match["cutoff"] is None else int(match["cutoff"])
+    cutoff: Any = match["cutoff"]
+    if cutoff is not None and len(cutoff) <= MOST_DIGITS:  # a longer text is no cutoff: the metric refuses it
+        cutoff = int(cutoff)
     return METRICS[match["name"]](cutoff, chosen)
 
 

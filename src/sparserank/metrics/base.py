@@ -10,6 +10,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.metrics.conventions import CONVENTIONS, Convention
 from sparserank.metrics.ranking import RankedLists, rank_lists
+from sparserank.quoting import brief
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,10 @@ class Metric:
     takes_cutoff: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.cutoff is not None and (not isinstance(self.cutoff, int) or self.cutoff < 1):
+        if self.cutoff is not None and (type(self.cutoff) is not int or not 1 <= self.cutoff < 2**63):
             raise DataError(
-                f"{self.name}: cutoff must be an integer >= 1 or None; got {self.cutoff}. Use None for no cutoff."
+                f"{self.name}: cutoff must be an integer >= 1 (of 64 bits) or None; got {brief(self.cutoff)}. "
+                "Use None for no cutoff."
             )
         if self.cutoff is not None and not self.takes_cutoff:
             raise DataError(f"{self.name} takes no cutoff; got @{self.cutoff}.")

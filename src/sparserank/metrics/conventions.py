@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.quoting import brief
 
 MAX_EXPONENTIAL_GRADE = 100  # 2^100 still adds up over any list without overflow
 
@@ -84,6 +85,6 @@ def parse_convention(convention: str | Convention) -> Convention:
     """A preset by name, or a convention of the caller's own."""
     if isinstance(convention, Convention):
         return convention
-    if convention not in CONVENTIONS:
-        raise DataError(f"unknown metric convention {convention!r}; known: {', '.join(CONVENTIONS)}.")
+    if not isinstance(convention, str) or convention not in CONVENTIONS:
+        raise DataError(f"unknown metric convention {brief(convention)}; known: {', '.join(CONVENTIONS)}.")
     return CONVENTIONS[convention]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numba import njit
 
-from sparserank.penalties._scalar_prox import prox_elastic, prox_log, prox_lp, prox_mcp, prox_scad
+from sparserank.penalties._scalar_prox import prox_elastic, prox_log, prox_lp, prox_mcp, prox_scad, prox_smoothed_lp
 
-ELASTIC, MCP, SCAD, LOG, LP = range(5)
+ELASTIC, MCP, SCAD, LOG, LP, SMOOTHED_LP = range(6)
 
 
 @njit(cache=True, nogil=True)
@@ -30,8 +30,10 @@ def prox_one(kind, z, h, alpha, sign, first, second):
         x = prox_scad(size, h, alpha, first, second)
     elif kind == LOG:
         x = prox_log(size, h, alpha, first, second)
-    else:
+    elif kind == LP:
         x = prox_lp(size, h, alpha, first, second)
+    else:
+        x = prox_smoothed_lp(size, h, alpha, first, second)
     if x == 0.0:
         return 0.0  # not -0.0
     return x if z > 0.0 else -x

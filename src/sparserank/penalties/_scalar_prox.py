@@ -76,8 +76,26 @@ def prox_log(z, h, alpha, eps, unused):
 
 
 @njit(cache=True, nogil=True)
+def _power_root(z, mu, p, eps, low):
+    """The largest root x > low of x - z + mu p (x + eps)^(p - 1) = 0; `low` is at or right of where this is smallest.
+
+    There the left side is convex and increasing, and positive at z: Newton from z comes down to the root monotonically.
+    """
+    x = z
+    for _ in range(60):
+        y = x + eps
+        slope = x - z + mu * p * y ** (p - 1.0)
+        curvature = 1.0 + mu * p * (p - 1.0) * y ** (p - 2.0)
+        change = slope / curvature
+        x = max(x - change, low)
+        if abs(change) <= 1e-15 * x:
+            break
+    return x
+
+
+@njit(cache=True, nogil=True)
 def prox_lp(z, h, alpha, p, unused):
-    """alpha x^p, 0 < p < 1. Below the threshold 0; above it closed form for p = 1/2, Newton from z otherwise."""
+    """alpha x^p, 0 < p < 1. Below the threshold 0; above it closed form for p = 1/2, the root otherwise."""
     mu = alpha / h
     if p == 0.5:
         if z <= 1.5 * mu ** (2.0 / 3.0):
@@ -87,12 +105,19 @@ def prox_lp(z, h, alpha, p, unused):
     knee = (2.0 * (1.0 - p) * mu) ** (1.0 / (2.0 - p))
     if z <= knee * (2.0 - p) / (2.0 * (1.0 - p)):
         return 0.0
-    x = z
-    for _ in range(60):  # convex and increasing derivative to the right of the knee: Newton from z is monotone
-        slope = x - z + mu * p * x ** (p - 1.0)
-        curvature = 1.0 + mu * p * (p - 1.0) * x ** (p - 2.0)
-        change = slope / curvature
-        x = max(x - change, knee)
-        if abs(change) <= 1e-15 * x:
-            break
-    return x
+    return _power_root(z, mu, p, 0.0, knee)
+
+
+@njit(cache=True, nogil=True)
+def prox_smoothed_lp(z, h, alpha, p, eps):
+    """alpha ((x + eps)^p - eps^p), 0 < p < 1: the largest root of the stationarity equation, compared with 0."""
+    mu = alpha / h
+    bend = (mu * p * (1.0 - p)) ** (1.0 / (2.0 - p)) - eps  # convex from here on
+    low = max(bend, 0.0)
+    if low - z + mu * p * (low + eps) ** (p - 1.0) >= 0.0:
+        return 0.0  # increasing all the way
+    x = _power_root(z, mu, p, eps, low)
+    if bend <= 0.0:
+        return x
+    rise = mu * eps**p * math.expm1(p * math.log1p(x / eps))
+    return x if x * (0.5 * x - z) + rise < 0.0 else 0.0

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.penalties._checks import feature_numbers, plain_numbers, real_number
 from sparserank.penalties._dispatch import prox_all, prox_one
 
 FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
@@ -42,26 +43,26 @@ class Penalty:
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        name = type(self).__name__
+        put = object.__setattr__
         for f in fields(self):
-            value = getattr(self, f.name)
-            if isinstance(value, np.generic):
-                object.__setattr__(self, f.name, value.item())
-        for j in (*self.always_keep, *self.never_use):
-            if isinstance(j, bool) or not isinstance(j, int | np.integer):
-                raise DataError(
-                    f"{type(self).__name__}: always_keep and never_use hold feature numbers from 0; got {j!r}."
-                )
-        for name in ("weights", "signs", "always_keep", "never_use"):
-            values = getattr(self, name)
-            if values is not None:
-                plain = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
-                object.__setattr__(self, name, plain)
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise DataError(f"{type(self).__name__}: alpha must be a finite number >= 0; got {self.alpha}.")
+            if f.type == "float":
+                put(self, f.name, real_number(name, f.name, getattr(self, f.name)))
+                if not np.isfinite(getattr(self, f.name)):
+                    raise DataError(f"{name}: {f.name} must be finite; got {getattr(self, f.name)}.")
+        if not self.alpha >= 0:
+            raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
+        for given in ("weights", "signs"):
+            if getattr(self, given) is not None:
+                put(self, given, plain_numbers(name, given, getattr(self, given)))
         if self.weights is not None and not all(b >= 0 for b in self.weights):
-            raise DataError(f"{type(self).__name__}: weights must be >= 0 (0 always keep, inf never use).")
-        if self.signs is not None and not all(s in (FREE, NONNEGATIVE, NONPOSITIVE) for s in self.signs):
-            raise DataError(f"{type(self).__name__}: signs must be -1, 0 or 1.")
+            raise DataError(f"{name}: weights must be >= 0 (0 always keep, inf never use).")
+        if self.signs is not None:
+            if not set(self.signs) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
+                raise DataError(f"{name}: signs must be -1, 0 or 1.")
+            put(self, "signs", tuple(map(int, self.signs)))
+        for given in ("always_keep", "never_use"):
+            put(self, given, feature_numbers(name, given, getattr(self, given)))
         self._check()
 
     def _check(self) -> None:
@@ -120,8 +121,16 @@ class Penalty:
 
     def _make_alphas(self, n_features: int) -> np.ndarray:
         beta = self.feature_weights(n_features)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isinf(beta), np.inf, self.alpha * beta)
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+            alphas = np.where(np.isinf(beta), np.inf, self.alpha * beta)
+        lost = np.isfinite(beta) & (np.isinf(alphas) | ((alphas == 0) & (beta > 0) & (self.alpha > 0)))
+        if lost.any():  # inf would mean never use, 0 always keep
+            j = int(np.argmax(lost))
+            raise DataError(
+                f"{type(self).__name__}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature {j + 1} leaves the range "
+                "of numbers; take weights of moderate size."
+            )
+        return alphas
 
     def feature_signs(self, n_features: int) -> np.ndarray:
         """(n_features,) int64: 1, -1 or 0."""
@@ -133,7 +142,7 @@ class Penalty:
     # -- the contract -------------------------------------------------------------------------------------------
 
     def with_alpha(self, alpha: float) -> Self:
-        return replace(self, alpha=float(alpha))
+        return replace(self, alpha=alpha)
 
     def value(self, w: np.ndarray) -> float:
         """Penalty of w; inf where a sign is wrong or a never-use feature is used."""
@@ -178,7 +187,10 @@ class Penalty:
 
     def prox_1d(self, v_j: float, step: float, j: int = 0) -> float:
         """The same for coordinate j alone (weights and signs must then reach j)."""
-        n = max(j + 1, len(self.weights or self.signs or ()))
+        given = self.weights or self.signs or ()
+        n = len(given) or max((j, *self.always_keep, *self.never_use)) + 1
+        if not 0 <= j < n:
+            raise DataError(f"{type(self).__name__}: weights and signs are of {n} features; there is no feature {j}.")
         first, second = self.shape()
         return float(
             prox_one(
@@ -279,7 +291,10 @@ def parse_call(text: str) -> tuple[str, dict[str, Any]]:
         return call.id, {}
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
         raise ValueError(text)
-    return call.func.id, {k.arg or "": _literal(k.value) for k in call.keywords}
+    names = [k.arg or "**" for k in call.keywords]
+    if len(set(names)) < len(names):
+        raise ValueError("a parameter is given twice")
+    return call.func.id, {name: _literal(k.value) for name, k in zip(names, call.keywords, strict=True)}
 
 
 def _literal(node: ast.expr) -> Any:

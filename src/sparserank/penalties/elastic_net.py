@@ -54,12 +54,19 @@ class ElasticNet(Penalty):
 
 @dataclass(frozen=True, repr=False)
 class Ridge(Penalty):
-    """alpha * sum_j w_j^2 / 2: the penalty of RankSVM. Weights other than inf (never use) are ignored."""
+    """alpha * sum_j w_j^2 / 2: the penalty of RankSVM. A weight is 1 or inf (never use): there is no l1 part to weigh."""
 
     name: ClassVar[str] = "ridge"
     kind: ClassVar[int] = ELASTIC
     is_convex: ClassVar[bool] = True
     smooth_at_zero: ClassVar[bool] = True
+
+    def _check(self) -> None:
+        if self.always_keep or any(b != 1 and np.isfinite(b) for b in self.weights or ()):
+            raise DataError(
+                "Ridge: a weight must be 1 or inf (never use), and no feature is always kept, since the strength is the same for "
+                "every feature; use ElasticNet, whose weights act on its l1 part, or L1."
+            )
 
     @property
     def alpha2(self) -> float:

@@ -1,4 +1,4 @@
-"""lp, 0 < p < 1."""
+"""lp, 0 < p < 1, as it is and smoothed at 0."""
 
 from __future__ import annotations
 
@@ -8,35 +8,41 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._dispatch import LP
+from sparserank.penalties._dispatch import LP, SMOOTHED_LP
 from sparserank.penalties.base import Penalty
 
 
 @dataclass(frozen=True, repr=False)
-class Lp(Penalty):
-    """alpha * sum_j weights_j |w_j|^p.
+class _Power(Penalty):
+    """What both have: the power and the width of the smoothing."""
+
+    p: float = 0.5
+    eps: float = 1e-3
+
+    def _check(self) -> None:
+        name = type(self).__name__
+        if not 0 < self.p < 1:
+            raise DataError(f"{name}: p must lie in (0, 1); got {self.p}. Use L1 for p = 1.")
+        if not self.eps > 0:
+            raise DataError(f"{name}: eps must be positive; got {self.eps}.")
+
+    def shape(self) -> tuple[float, float]:
+        return self.p, self.eps
+
+
+@dataclass(frozen=True, repr=False)
+class Lp(_Power):
+    """alpha * sum_j weights_j |w_j|^p; `eps` is of the smoothed penalty only.
 
     w = 0 is stationary at every alpha, so the certificate is the fixed point of the coordinate prox. The slope at 0 is
-    infinite; reweighting (Algorithm 2) therefore uses the smoothed penalty alpha ((t + eps)^p - eps^p), see `smoothed`.
+    infinite; reweighting (Algorithm 2) therefore uses `SmoothedLp`, see `smoothed`.
 
     Source    Laporte et al. (2014), Table II; p = 0.5 there.
     """
 
-    p: float = 0.5
-    eps: float = 1e-3  # of the smoothed penalty only
-
     name: ClassVar[str] = "lp"
     kind: ClassVar[int] = LP
     kkt_is_vacuous_at_zero: ClassVar[bool] = True
-
-    def _check(self) -> None:
-        if not 0 < self.p < 1:
-            raise DataError(f"Lp: p must lie in (0, 1); got {self.p}. Use L1 for p = 1.")
-        if not self.eps > 0:
-            raise DataError(f"Lp: eps must be positive; got {self.eps}.")
-
-    def shape(self) -> tuple[float, float]:
-        return self.p, 0.0
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * t**self.p
@@ -62,18 +68,21 @@ class Lp(Penalty):
 
     @property
     def label(self) -> str:
-        return f"l{self.p:g}"
+        short = f"{self.p:g}"
+        if float(short) == self.p and short.startswith("0."):
+            return f"l{short}"
+        return f"lp(p={self.p!r})"
 
 
 @dataclass(frozen=True, repr=False)
-class SmoothedLp(Lp):
-    """alpha * sum_j weights_j ((|w_j| + eps)^p - eps^p): value and slope for reweighting; it has no closed-form prox."""
+class SmoothedLp(_Power):
+    """alpha * sum_j weights_j ((|w_j| + eps)^p - eps^p): lp with a finite slope at 0, which reweighting needs."""
 
     name: ClassVar[str] = "smoothed_lp"
-    kkt_is_vacuous_at_zero: ClassVar[bool] = False
+    kind: ClassVar[int] = SMOOTHED_LP
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
-        return alphas * ((t + self.eps) ** self.p - self.eps**self.p)
+        return alphas * self.eps**self.p * np.expm1(self.p * np.log1p(t / self.eps))
 
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * self.p * (t + self.eps) ** (self.p - 1.0)

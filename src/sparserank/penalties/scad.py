@@ -47,8 +47,8 @@ class Scad(Penalty):
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         first, last = self.threshold_scale * alphas, self.a * self.threshold_scale * alphas
         bend = (self.a - 1.0) * self.threshold_scale
-        middle = alphas * first + (0.5 * (last - first) ** 2 - 0.5 * (last - t) ** 2) / bend
-        flat = alphas * first + 0.5 * (last - first) ** 2 / bend
+        middle = alphas * first + (t - first) * ((2.0 * last - first - t) / (2.0 * bend))
+        flat = alphas * first + (last - first) * ((last - first) / (2.0 * bend))
         return np.where(t <= first, alphas * t, np.where(t <= last, middle, flat))
 
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 import warnings
 from typing import Any, Self
@@ -17,8 +16,11 @@ from sparserank.data.grouping import qid_from_sizes
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation import evaluate
-from sparserank.metrics import parse_metric
+from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
+from sparserank.objective import PairwiseObjective
+from sparserank.rankers.checks import checked_metric, checked_query_weight, require_count
+from sparserank.rls.centring import nothing_varies
 
 MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
 
@@ -50,16 +52,35 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals.
 
         query_weight holds one weight >= 0 per query, in order of first appearance. Evaluation sets are accepted for callers
-        that always pass them; only SparseRankerCV uses them.
+        that always pass them; only SparseRankerCV uses them. coef_ takes the dtype of X; where float32 would lose a weight
+        (to infinity or to 0) it stays float64.
+
+        Raises
+            DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the queries
         """
-        self._check_parameters()
+        self._check_all_parameters()
         data = self._fit_dataset(X, y, qid, group)
-        self._learn(data, self._weight_per_query(data, query_weight))
-        self.coef_ = self.coef_.astype(data.X.dtype, copy=False)
+        try:
+            self._learn(data, checked_query_weight(data, query_weight))
+        except np.linalg.LinAlgError as error:
+            raise DataError(
+                f"{type(self).__name__}: a system of equations has no solution in floating point ({error}); multiply the "
+                "features by constants that bring their values near 1, or take larger strengths."
+            ) from error
+        self._keep_weights(self.coef_, data.X.dtype)
         return self
 
+    def _check_all_parameters(self) -> None:
+        """Arguments are stored unseen, as scikit-learn asks; every fit looks at them first."""
+        parameters = self.get_params(deep=False)
+        if "metric" in parameters:
+            checked_metric(type(self).__name__, "metric", parameters["metric"])
+        if "n_threads" in parameters:
+            require_count(type(self).__name__, "n_threads", parameters["n_threads"], optional=True)
+        self._check_parameters()
+
     def _check_parameters(self) -> None:
-        """Raise DataError for parameters out of range; arguments are stored unseen, as scikit-learn asks."""
+        """Raise DataError for parameters out of range that this ranker alone has."""
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         """Set coef_ (n_features,) float64 and what else the ranker reports; query_weight (n_queries,) or None."""
@@ -67,8 +88,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any) -> RankingDataset:
         """Validate training data, set n_features_in_ and feature_names_in_, group rows by query."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
-        data = RankingDataset(X, y, _query_ids(qid, group, X.shape[0]), None, None)
+        with np.errstate(invalid="ignore"):  # sums of huge values, by which scikit-learn looks for infinities
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
+        names = getattr(self, "feature_names_in_", None)  # for messages
+        if names is not None and len(set(names)) < len(names):
+            names = None
+        data = RankingDataset(X, y, _query_ids(qid, group, X.shape[0]), None, names)
         if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
             warnings.warn(
                 f"{type(self).__name__}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=.",
@@ -78,16 +103,42 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self.n_queries_in_ = data.n_queries
         return data
 
-    def _weight_per_query(self, data: RankingDataset, query_weight: Any) -> np.ndarray | None:
-        if query_weight is None:
-            return None
-        weight = np.asarray(query_weight, dtype=np.float64)
-        if weight.shape != (data.n_queries,):
+    def _objective(
+        self,
+        data: RankingDataset,
+        query_weight: np.ndarray | None,
+        *,
+        loss: str = "squared_hinge",
+        pair_weights: str = "pair",
+    ) -> PairwiseObjective:
+        """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
+        objective = PairwiseObjective(
+            data.X, data.relevance, data.query_ptr,
+            loss=LOSSES[loss](), query_weight=query_weight, pair_weights=pair_weights, n_threads=getattr(self, "n_threads", None),
+            feature_names=data.feature_names,
+        )  # fmt: skip
+        if not objective.varying.any():
+            raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")
+        return objective
+
+    def _keep_weights(self, coef: np.ndarray, dtype: np.dtype) -> None:
+        """Set coef_ in the dtype of X, or in float64 where that would lose a weight.
+
+        Raises
+            DataError   a weight, or the loss or objective at the weights, is not finite
+        """
+        lost = [f"the weight of feature {j + 1}" for j in np.flatnonzero(~np.isfinite(coef))[:1]]
+        lost += [f"{what}_" for what in ("loss", "objective") if not np.isfinite(getattr(self, f"{what}_", 0.0))]
+        if lost:
+            self.__dict__.pop("coef_", None)  # not fitted
             raise DataError(
-                f"query_weight must hold one weight per query in order of first appearance ({data.n_queries}); "
-                f"got shape {weight.shape}."
+                f"{type(self).__name__}: {lost[0]} left the range of numbers; multiply the features by constants that bring "
+                "their values near 1, or take larger strengths or smaller steps."
             )
-        return weight
+        with np.errstate(over="ignore", under="ignore"):
+            cast = coef.astype(dtype, copy=False)
+        exact = np.isfinite(cast).all() and not ((np.abs(cast) < np.finfo(dtype).tiny) & (coef != 0)).any()
+        self.coef_ = cast if exact else coef
 
     def predict(self, X: Any) -> np.ndarray:
         """Scores (n_docs,), row by row; never needs qid."""
@@ -106,9 +157,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 stacklevel=2,
             )
         data = RankingDataset(scores.reshape(-1, 1), y, _query_ids(qid, None, len(scores)))
-        metric = getattr(self, "metric", "ndcg@10")
-        if not parse_metric(metric).higher_is_better:
-            raise DataError(f"{type(self).__name__}: metric must be one where higher is better; got {metric!r}.")
+        metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
         (value,) = evaluate(np.asarray(data.X[:, 0]), data, [metric]).values()
         return float(value)
 
@@ -154,25 +203,22 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return tags
 
 
-def require_count(owner: str, name: str, value: Any) -> None:
-    """Raise DataError unless `value` is an integer >= 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise DataError(f"{owner}: {name} must be an integer >= 1; got {value!r}.")
-
-
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
     """The queries of positive weight: what feature measures are taken from, which know no other weights."""
     return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
 
 
-def _query_ids(qid: Any, group: Any, n_docs: int) -> np.ndarray | None:
+def _query_ids(qid: Any, group: Any, n_docs: int) -> Any:
     if qid is not None and group is not None:
         raise DataError("pass qid or group, not both.")
     if group is not None:
         return qid_from_sizes(np.asarray(group), n_docs)
     if qid is None:
         return None
-    ids = np.asarray(qid)
-    if ids.shape != (n_docs,):
-        raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {ids.shape}.")
-    return ids
+    try:
+        shape = np.shape(qid)
+    except ValueError:  # rows of unequal length
+        shape = ()
+    if shape != (n_docs,):
+        raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {shape}.")
+    return qid  # as it came: the data set looks for missing values, which an array may no longer show

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.objective import PairwiseObjective
-from sparserank.rankers.base import LinearRanker, require_count
+from sparserank.errors import ConvergenceWarning
+from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.checks import require_choice, require_count, require_number
 from sparserank.solvers.frank_wolfe import STEPS, frank_wolfe, solve_ball
 
 SOLVERS = ("frank_wolfe", "exact")
@@ -58,21 +58,15 @@ class FenchelRank(LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        if self.solver not in SOLVERS:
-            raise DataError(f"{name}: solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}.")
-        if self.step not in STEPS:
-            raise DataError(f"{name}: step must be one of {', '.join(STEPS)}; got {self.step!r}.")
-        if not (np.isfinite(self.radius) and self.radius > 0):
-            raise DataError(f"{name}: radius must be finite and > 0; got {self.radius}.")
+        require_choice(name, "solver", self.solver, SOLVERS)
+        require_choice(name, "step", self.step, STEPS)
+        require_number(name, "radius", self.radius, above=0)
         require_count(name, "max_iter", self.max_iter)
-        if not self.epsilon >= 0:
-            raise DataError(f"{name}: epsilon must be >= 0; got {self.epsilon}.")
+        require_number(name, "epsilon", self.epsilon, least=0)
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         name = type(self).__name__
-        objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
-        )
+        objective = self._objective(data, query_weight)
         if self.solver == "exact":
             result, goal = solve_ball(objective, self.radius), 1e-6
         else:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.objective import PairwiseObjective
-from sparserank.rankers.base import LinearRanker, require_count, used_queries
-from sparserank.selection.measures import feature_importance, feature_similarity, nearest_positive_semidefinite
+from sparserank.rankers.base import LinearRanker, used_queries
+from sparserank.rankers.checks import checked_metric, require_choice, require_count, require_flag, require_number
+from sparserank.selection.measures import (
+    CORRELATIONS,
+    SIMILARITIES,
+    feature_importance,
+    feature_similarity,
+    nearest_positive_semidefinite,
+)
 from sparserank.solvers.accelerated_gradient import FsmProblem, accelerated_gradient
 
 FORMS = ("split", "quadratic")
@@ -72,21 +79,25 @@ class FSMRank(LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        if self.form not in FORMS:
-            raise DataError(f"{name}: form must be one of {', '.join(FORMS)}; got {self.form!r}.")
-        if not (np.isfinite(self.lambda1) and np.isfinite(self.lambda2) and self.lambda1 >= 0 and self.lambda2 >= 0):
-            raise DataError(f"{name}: lambda1 and lambda2 must be finite and >= 0; got {self.lambda1}, {self.lambda2}.")
+        require_choice(name, "form", self.form, FORMS)
+        require_flag(name, "positive_semidefinite", self.positive_semidefinite)
+        for strength in ("lambda1", "lambda2", "tol"):
+            require_number(name, strength, getattr(self, strength), least=0)
         require_count(name, "max_iter", self.max_iter)
-        if not self.tol >= 0:
-            raise DataError(f"{name}: tol must be >= 0; got {self.tol}.")
+        if isinstance(self.importance, str) and self.importance not in ("ones", *CORRELATIONS):
+            checked_metric(name, "importance", self.importance)
+        if isinstance(self.similarity, str):
+            require_choice(name, "similarity", self.similarity, SIMILARITIES)
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         name = type(self).__name__
-        objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
-        )
+        objective = self._objective(data, query_weight)
         measured = used_queries(data, query_weight)
         self.importance_ = self._importance(measured)
+        if not (objective.varying & (self.importance_ > 0)).any():
+            raise DataError(
+                f"{name}: importance is 0 for every feature that varies within the queries, so none may be used."
+            )
         self.similarity_ = self._similarity(measured)
         if self.form == "quadratic" and self.lambda1 > 0:
             smallest = float(np.linalg.eigvalsh(self.similarity_)[0])
@@ -117,7 +128,7 @@ class FSMRank(LinearRanker):
             if self.importance == "ones":
                 return np.ones(data.n_features)
             return feature_importance(data, self.importance)
-        values = np.asarray(self.importance, dtype=np.float64)
+        values = _numbers(self.importance)
         if values.shape != (data.n_features,) or not np.isfinite(values).all() or (values < 0).any():
             raise DataError(f"FSMRank: importance must hold {data.n_features} finite values >= 0.")
         return values
@@ -125,7 +136,15 @@ class FSMRank(LinearRanker):
     def _similarity(self, data: RankingDataset) -> np.ndarray:
         if isinstance(self.similarity, str):
             return feature_similarity(data, self.similarity, positive_semidefinite=self.positive_semidefinite)
-        A, d = np.asarray(self.similarity, dtype=np.float64), data.n_features
+        A, d = _numbers(self.similarity), data.n_features
         if A.shape != (d, d) or not np.isfinite(A).all() or (A < 0).any() or not np.allclose(A, A.T):
             raise DataError(f"FSMRank: similarity must be a symmetric ({d}, {d}) array with finite entries >= 0.")
         return nearest_positive_semidefinite(A) if self.positive_semidefinite else A
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """An array of floats; empty for what is none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty(0)

@@ -8,7 +8,8 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.rankers.base import LinearRanker, require_count
+from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.checks import random_generator, require_choice, require_count, require_number
 from sparserank.rls.backfitting import backfitting_search
 from sparserank.rls.centring import (
     MAX_DENSE_BYTES,
@@ -40,14 +41,15 @@ class GreedyRankRLS(LinearRanker):
                               leave-query-out error / error of the empty model + size_penalty * number of features:
                               a feature must lower the error by this share
         max_features          end of the search when n_features_to_select is None
-        random_state          seed of the random subsets
+        random_state          seed of the random subsets: an integer >= 0, None or a numpy Generator
         metric                metric of `score`
         n_threads             threads; None for all cores. Results do not depend on it
     Attributes
         selected_ (k,) 0-based features in order of selection, coef_ (n_features,), path_: one GreedyStep per size (features,
         coef, leave_query_out_error), empty_error_ (error of the model without features), leave_query_out_error_
     Raises
-        DataError   no preferred pair, parameters out of range, dense copies above 8 GiB (use 'backfitting')
+        DataError   no preferred pair, no feature that varies within the queries, parameters out of range, values whose squares
+                    leave the range of numbers, dense copies above 8 GiB (use 'backfitting')
     Notes
         Ties go to the smaller index. With a single query, documents are left out instead of queries.
     Source
@@ -80,8 +82,6 @@ class GreedyRankRLS(LinearRanker):
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         k = self.n_features_to_select if self.n_features_to_select is not None else self.max_features
         path, empty_error = self._search(data, k, query_weight)
-        if not path:
-            raise DataError("no feature varies within a query, so there is nothing to select.")
         chosen = path[-1]
         if self.n_features_to_select is None:
             chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)
@@ -93,7 +93,7 @@ class GreedyRankRLS(LinearRanker):
     def _search(self, data: RankingDataset, k: int, query_weight: np.ndarray | None) -> tuple[list[GreedyStep], float]:
         candidates = self._candidates()
         if self.search == "backfitting":
-            path = backfitting_search(data, self.lam, k, query_weight=query_weight, candidates=candidates)
+            path = backfitting_search(data, float(self.lam), k, query_weight=query_weight, candidates=candidates)
             y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * row_scale(data, query_weight)
             return path, float(y @ y)
         refuse_without_preference(data, query_weight)
@@ -106,27 +106,25 @@ class GreedyRankRLS(LinearRanker):
                     f"search='floating' needs {gram_bytes / (1 << 30):.0f} GiB for {centred.n_queries} queries and "
                     f"{int(centred.varying.sum())} features; use search='forward'."
                 )
-            return floating_search(centred, self.lam, k, candidates=candidates), empty
+            return floating_search(centred, float(self.lam), k, candidates=candidates), empty
         if prefers_grams(centred):
-            return gram_greedy_search(centred, self.lam, k, candidates=candidates), empty
-        path = greedy_search(centred, self.lam, k, candidates=candidates, n_threads=self.n_threads)
+            return gram_greedy_search(centred, float(self.lam), k, candidates=candidates), empty
+        path = greedy_search(centred, float(self.lam), k, candidates=candidates, n_threads=self.n_threads)
         return path, empty
 
     def _candidates(self) -> Candidates | None:
         if self.n_candidates is None:
             return None
-        size, rng = int(self.n_candidates), np.random.default_rng(self.random_state)
+        size = int(self.n_candidates)
+        rng = random_generator(type(self).__name__, "random_state", self.random_state)
         return lambda remaining: rng.choice(remaining, size=min(size, len(remaining)), replace=False)
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        if self.search not in SEARCHES:
-            raise DataError(f"{name}: search must be one of {', '.join(SEARCHES)}; got {self.search!r}.")
-        if not (np.isfinite(self.lam) and self.lam > 0):
-            raise DataError(f"{name}: lam must be finite and > 0; got {self.lam}.")
-        for parameter in ("n_features_to_select", "n_candidates", "max_features"):
-            value = getattr(self, parameter)
-            if value is not None:
-                require_count(name, parameter, value)
-        if not self.size_penalty >= 0:
-            raise DataError(f"{name}: size_penalty must be >= 0; got {self.size_penalty}.")
+        require_choice(name, "search", self.search, SEARCHES)
+        require_number(name, "lam", self.lam, above=0)
+        require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
+        require_count(name, "n_candidates", self.n_candidates, optional=True)
+        require_count(name, "max_features", self.max_features)
+        require_number(name, "size_penalty", self.size_penalty, least=0)
+        random_generator(name, "random_state", self.random_state)

@@ -8,9 +8,9 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.laporte2014 import MAX_ROUNDS, laporte2014_penalty, laporte2014_solve
-from sparserank.objective import PairwiseObjective
+from sparserank.laporte2014 import MAX_ROUNDS, PENALTIES, laporte2014_penalty, laporte2014_solve
 from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.checks import require_choice, require_count, require_flag, require_number
 from sparserank.solvers import Stop
 
 
@@ -58,19 +58,20 @@ class Laporte2014(LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        if not (np.isfinite(self.C_sum) and self.C_sum > 0):
-            raise DataError(f"{name}: C_sum must be finite and > 0; got {self.C_sum}.")
-        if not (self.tol > 0 and (self.max_iter is None or self.max_iter >= 1)):
-            raise DataError(f"{name}: tol must be positive and max_iter >= 1; got {self.tol} and {self.max_iter}.")
-        laporte2014_penalty(self.penalty)
+        require_choice(name, "penalty", self.penalty, PENALTIES)
+        require_flag(name, "published", self.published)
+        require_number(name, "C_sum", self.C_sum, above=0)
+        require_number(name, "tol", self.tol, above=0)
+        require_count(name, "max_iter", self.max_iter, optional=True)
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         name = type(self).__name__
         penalty = laporte2014_penalty(self.penalty)
-        objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
-        )
-        self.alpha_ = 1.0 / (self.C_sum * objective.total_weight)
+        objective = self._objective(data, query_weight)
+        summed = float(self.C_sum) * objective.total_weight
+        self.alpha_ = 1.0 / summed if summed > 0 else float("inf")
+        if not 0 < self.alpha_ < float("inf"):
+            raise DataError(f"{name}: alpha = 1 / (C_sum n_pairs) leaves the range of numbers; got C_sum {self.C_sum}.")
         most = self.max_iter or (100_000 if self.penalty == "l1" else MAX_ROUNDS)
         scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
         stop = Stop(tol=self.tol, max_iter=most, scale=scale)
@@ -81,7 +82,7 @@ class Laporte2014(LinearRanker):
         self.objective_, self.loss_, self.kkt_violation_ = s.value, s.loss, s.kkt_violation
         self.n_iter_, self.status_ = s.n_iter, s.status.value
         self.history_ = np.array([value for _, value, _ in s.history])
-        if self.status_ == "not converged":
+        if self.status_ not in ("optimal", "stationary"):
             warnings.warn(
                 f"{name}: kkt_violation {s.kkt_violation:.3g} > {stop.threshold:.3g} after {s.n_iter} iterations; "
                 "raise max_iter or tol.",

@@ -9,6 +9,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.rankers.base import LinearRanker
 from sparserank.rls import leave_query_out
+from sparserank.rls.leave_query_out import strengths
 
 
 class RankRLS(LinearRanker):
@@ -26,7 +27,8 @@ class RankRLS(LinearRanker):
         squared hold-out residuals, held_out_scores_ (n_docs,) in row order: each document scored by the model that was
         fitted without its query
     Raises
-        DataError   no preferred pair, lam <= 0, data not finite
+        DataError   no preferred pair, no feature that varies within the queries, lam <= 0 or too small for the scale of the
+                    data, values whose squares leave the range of numbers
     Source
         Pahikkala et al. (2010), equations (3)-(6), Theorem 3.1.
     """
@@ -35,8 +37,11 @@ class RankRLS(LinearRanker):
         self.lam = lam
         self.metric = metric
 
+    def _check_parameters(self) -> None:
+        strengths(type(self).__name__, self.lam)
+
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        lams = np.sort(np.atleast_1d(np.asarray(self.lam, dtype=np.float64)))
+        lams = np.sort(strengths(type(self).__name__, self.lam))
         result = leave_query_out(data, lams, query_weight=query_weight)
         best = int(np.argmin(result.errors))
         self.lams_, self.coefs_, self.leave_query_out_errors_ = result.lams, result.coefs, result.errors

@@ -9,10 +9,18 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
-from sparserank.objective import PairwiseObjective
+from sparserank.objective import PAIR_WEIGHTS, PairwiseObjective
 from sparserank.path import fit_path_on, path_start
-from sparserank.penalties import L1, Penalty, parse_penalty
+from sparserank.penalties import L1, Penalty
 from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.checks import (
+    MOST_ALPHAS,
+    checked_penalty,
+    require_choice,
+    require_count,
+    require_number,
+    usable_penalty,
+)
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 from sparserank.solvers.solution import Iterate
 
@@ -43,11 +51,11 @@ class SparseRanker(LinearRanker):
         coef_ (n_features,), support_, objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
         nonconvex), n_iter_, status_ ('optimal', 'stationary', 'not converged'), alpha_, alpha_max_ (of l1), n_pairs_,
         penalty_ (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
-        coef_) are the same strength on their scales
+        coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308
     Notes
         Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks.
     Raises
-        DataError             no preferred pair, data not finite, parameters out of range
+        DataError             no preferred pair, no feature that varies or may be used, data not finite, parameters out of range
     Source
         Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in alpha.
     """
@@ -80,31 +88,22 @@ class SparseRanker(LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        if self.loss not in LOSSES:
-            raise DataError(f"{name}: loss must be one of {', '.join(LOSSES)}; got {self.loss!r}.")
-        if self.alpha is not None and not (np.isfinite(self.alpha) and self.alpha > 0):
-            raise DataError(f"{name}: alpha must be a finite number > 0 or None; got {self.alpha}.")
-        if not self.alpha_ratio > 0:
-            raise DataError(f"{name}: alpha_ratio must be positive; got {self.alpha_ratio}.")
-        if not (self.tol > 0 and self.max_iter >= 1):
-            raise DataError(f"{name}: tol must be positive and max_iter >= 1; got {self.tol} and {self.max_iter}.")
-        if self.n_features_to_select is not None:
-            if self.n_features_to_select < 1:
-                raise DataError(f"{name}: n_features_to_select must be >= 1 or None; got {self.n_features_to_select}.")
-            if self.alpha is not None:
-                raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
+        require_choice(name, "loss", self.loss, LOSSES)
+        checked_penalty(name, self.penalty)
+        if self.alpha is not None:
+            require_number(name, "alpha", self.alpha, above=0)
+        require_number(name, "alpha_ratio", self.alpha_ratio, above=0)
+        require_choice(name, "pair_weights", self.pair_weights, PAIR_WEIGHTS)
+        require_number(name, "tol", self.tol, above=0)
+        require_count(name, "max_iter", self.max_iter)
+        require_count(name, "n_alphas", self.n_alphas, most=MOST_ALPHAS)
+        require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
+        if self.n_features_to_select is not None and self.alpha is not None:
+            raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        objective = PairwiseObjective(
-            data.X,
-            data.relevance,
-            data.query_ptr,
-            loss=LOSSES[self.loss](),
-            query_weight=query_weight,
-            pair_weights=self.pair_weights,
-            n_threads=self.n_threads,
-        )
-        penalty = parse_penalty(self.penalty).resolve(2.0 * objective.pair_norms, objective.total_weight)
+        objective = self._objective(data, query_weight, loss=self.loss, pair_weights=self.pair_weights)
+        penalty = usable_penalty(type(self).__name__, self.penalty, objective)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if self.n_features_to_select is not None:
             self._fit_size(objective, penalty, self.n_features_to_select)
@@ -112,7 +111,7 @@ class SparseRanker(LinearRanker):
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
             self._keep(objective, penalty, self._solve(objective, penalty))
-        self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")  # 0: no feature can leave 0
+        self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
         self.r_ = float(np.abs(self.coef_).sum())
 

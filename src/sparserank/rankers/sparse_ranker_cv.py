@@ -11,12 +11,21 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation import per_query_values
-from sparserank.losses import LOSSES
-from sparserank.metrics import Metric, parse_metric
-from sparserank.objective import PairwiseObjective
-from sparserank.path import fit_path_on
-from sparserank.penalties import Penalty, parse_penalty
+from sparserank.metrics import Metric
+from sparserank.objective import PAIR_WEIGHTS
+from sparserank.path import PathResult, fit_path_on
+from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker, _query_ids
+from sparserank.rankers.checks import (
+    MOST_ALPHAS,
+    checked_metric,
+    checked_penalty,
+    checked_query_weight,
+    require_choice,
+    require_count,
+    require_number,
+    usable_penalty,
+)
 from sparserank.selection.choice import Candidate, best_candidate, best_within, smallest_non_inferior
 from sparserank.statistics import mean_interval
 
@@ -37,7 +46,8 @@ class SparseRankerCV(LinearRanker):
         n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads   of the paths
     Attributes
         coef_, support_, alpha_, n_iter_, best_index_ (highest mean), chosen_index_;
-        path_ (PathResult on all training rows); values_ (n_alphas, n_queries) metric on queries unseen by the model;
+        path_ (PathResult on all training rows); values_ (n_alphas, n_queries) metric on queries unseen by the model, NaN for
+        queries of weight 0, which do not count;
         curve_: list of dicts with alpha, n_features, mean, low, high, one per alpha
     Raises
         DataError             as SparseRanker; fewer than two queries without an eval_set
@@ -91,46 +101,54 @@ class SparseRankerCV(LinearRanker):
         query_weight: Any = None,
     ) -> Self:
         """Fit; `eval_set` is (X, y) or [(X, y)] with `eval_qid` or `eval_group` (one array or a list of one)."""
-        penalty = parse_penalty(self.penalty)
-        metric = parse_metric(self.metric)
-        if not metric.higher_is_better:
-            raise DataError(f"SparseRankerCV: metric must be one where higher is better; got {self.metric!r}.")
-        if not (0 <= self.margin < 1 and 0 < self.confidence < 1):
-            raise DataError(
-                f"SparseRankerCV: margin and confidence must lie in [0, 1); got {self.margin}, {self.confidence}."
-            )
-        if penalty.smooth_at_zero and self.rule != "best":
-            raise DataError(f"{penalty.name} selects no features; use rule='best', or a sparse penalty.")
-        if self.rule not in RULES:
-            raise DataError(f"SparseRankerCV: rule must be one of {', '.join(RULES)}; got {self.rule!r}.")
+        self._check_all_parameters()
+        metric = checked_metric(type(self).__name__, "metric", self.metric)
         data = self._fit_dataset(X, y, qid, group)
-        weight = self._weight_per_query(data, query_weight)
-        self.path_ = self._path(data, penalty, weight)
+        weight = checked_query_weight(data, query_weight)
+        self.path_ = self._path(data, weight)
+        counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if eval_set is not None:
             unseen = self._evaluation_data(eval_set, eval_qid, eval_group)
             self.values_ = _score_points(self.path_.coefs, unseen, metric)
-        elif data.n_queries == 1:
+        elif len(counted) == 1:
             if qid is not None or group is not None:
                 warnings.warn(
                     "one query cannot be validated: it is scored on itself; pass eval_set.", DataWarning, stacklevel=2
                 )
-            self.values_ = _score_points(self.path_.coefs, data, metric)
+            self.values_ = np.full((len(self.path_.alphas), data.n_queries), np.nan)
+            self.values_[:, counted] = _score_points(self.path_.coefs, data.take_queries(counted), metric)
         else:
-            self.values_ = self._out_of_fold(data, penalty, metric, weight)
-        self._choose(penalty)
-        self.coef_ = self.path_.coefs[self.chosen_index_].astype(data.X.dtype, copy=False)
+            self.values_ = self._out_of_fold(data, metric, weight, counted)
+        self._choose(self.path_.penalty)
+        self._keep_weights(self.path_.coefs[self.chosen_index_], data.X.dtype)
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
         return self
 
-    def _path(self, data: RankingDataset, penalty: Penalty, weight: np.ndarray | None) -> Any:
-        objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr,
-            loss=LOSSES["squared_hinge"](), query_weight=weight, pair_weights=self.pair_weights, n_threads=self.n_threads,
-        )  # fmt: skip
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        penalty = checked_penalty(name, self.penalty)
+        require_choice(name, "rule", self.rule, RULES)
+        require_number(name, "margin", self.margin, least=0, below=1)
+        require_number(name, "confidence", self.confidence, above=0, below=1)
+        require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
+        require_count(name, "cv", self.cv, least=2)
+        require_count(name, "seed", self.seed, least=0)
+        require_count(name, "n_alphas", self.n_alphas, most=MOST_ALPHAS)
+        require_number(name, "alpha_min_ratio", self.alpha_min_ratio, above=0, below=1)
+        require_choice(name, "pair_weights", self.pair_weights, PAIR_WEIGHTS)
+        require_number(name, "tol", self.tol, above=0)
+        require_count(name, "max_iter", self.max_iter)
+        if penalty.smooth_at_zero and self.rule != "best":
+            raise DataError(
+                f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
+            )
+
+    def _path(self, data: RankingDataset, weight: np.ndarray | None) -> PathResult:
+        objective = self._objective(data, weight, pair_weights=self.pair_weights)
         return fit_path_on(
             objective,
-            penalty,
+            usable_penalty(type(self).__name__, self.penalty, objective),
             n_alphas=self.n_alphas,
             alpha_min_ratio=self.alpha_min_ratio,
             tol=self.tol,
@@ -138,15 +156,16 @@ class SparseRankerCV(LinearRanker):
         )
 
     def _out_of_fold(
-        self, data: RankingDataset, penalty: Penalty, metric: Metric, weight: np.ndarray | None
+        self, data: RankingDataset, metric: Metric, weight: np.ndarray | None, counted: np.ndarray
     ) -> np.ndarray:
-        """Points matched by their fraction of the path's start; folds are query weights of 0, not copies."""
-        folds = query_folds(data.n_queries, min(self.cv, data.n_queries), self.seed)
-        values = np.empty((len(self.path_.alphas), data.n_queries))
+        """Points matched by their fraction of the path's start; folds of the counted queries are query weights, not copies."""
+        folds = query_folds(len(counted), min(self.cv, len(counted)), self.seed)
+        values = np.full((len(self.path_.alphas), data.n_queries), np.nan)
         for f in range(int(folds.max()) + 1):
-            fold_weight = (folds != f).astype(float) * (1.0 if weight is None else weight)
-            path = self._path(data, penalty, fold_weight)
-            held_out = np.flatnonzero(folds == f)
+            held_out, rest = counted[folds == f], counted[folds != f]
+            fold_weight = np.zeros(data.n_queries)
+            fold_weight[rest] = 1.0 if weight is None else weight[rest]
+            path = self._path(data, fold_weight)
             values[:, held_out] = _score_points(path.coefs, data.take_queries(held_out), metric)
         return values
 
@@ -157,6 +176,8 @@ class SparseRankerCV(LinearRanker):
             eval_set = eval_set[0]
             eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
             eval_group = eval_group[0] if isinstance(eval_group, list) and len(eval_group) == 1 else eval_group
+        if not isinstance(eval_set, tuple) or len(eval_set) != 2 or not np.ndim(eval_set[1]):
+            raise DataError("SparseRankerCV: eval_set must be a pair (X, y) of features and relevance.")
         X, y = eval_set
         data = RankingDataset(X, y, _query_ids(eval_qid, eval_group, len(y)))
         if data.n_features != self.n_features_in_:

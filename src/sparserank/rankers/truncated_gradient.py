@@ -8,7 +8,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses._importance_kernels import weighted_huber
 from sparserank.objective import PairwiseObjective
-from sparserank.rankers.base import LinearRanker, require_count
+from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.checks import require_count, require_number
 from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.truncated_gradient import truncated_gradient
 
@@ -20,7 +21,8 @@ class TGRank(LinearRanker):
         alpha     strength > 0 on the mean-loss scale; the papers' C over the sum of pairs is 1 / (alpha n_pairs)
         window    steps between truncations; 1 is the proximal gradient method
         max_iter  steps; the paper's is 1000. There is no other stopping rule
-        step      of the gradient, times 1 / (largest curvature of the mean loss)
+        step      of the gradient, times 1 / (largest curvature of the mean loss); from 2 on the steps may diverge, which is
+                  refused
         metric, n_threads   as in SparseRanker
     Attributes
         coef_ (n_features,), objective_, n_iter_
@@ -49,15 +51,13 @@ class TGRank(LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        if not (np.isfinite(self.alpha) and self.alpha > 0 and np.isfinite(self.step) and self.step > 0):
-            raise DataError(f"{name}: alpha and step must be finite and > 0; got {self.alpha} and {self.step}.")
+        require_number(name, "alpha", self.alpha, above=0)
+        require_number(name, "step", self.step, above=0)
         require_count(name, "window", self.window)
         require_count(name, "max_iter", self.max_iter)
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
-        )
+        objective = self._objective(data, query_weight)
         w = truncated_gradient(
             self._gradient(data, objective),
             data.n_features,

@@ -6,12 +6,18 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.objective import PairwiseObjective
 from sparserank.path import refit_on_support
-from sparserank.rankers.base import LinearRanker, require_count, used_queries
+from sparserank.rankers.base import LinearRanker, used_queries
+from sparserank.rankers.checks import checked_metric, require_choice, require_convention, require_count, require_number
 from sparserank.rankers.fsm_rank import FSMRank
 from sparserank.selection.filters import gas_order
-from sparserank.selection.measures import feature_importance, feature_similarity, single_feature_metric
+from sparserank.selection.measures import (
+    CORRELATIONS,
+    SIMILARITIES,
+    feature_importance,
+    feature_similarity,
+    single_feature_metric,
+)
 
 
 class TwoStageRanker(LinearRanker):
@@ -30,16 +36,11 @@ class TwoStageRanker(LinearRanker):
     def _check_parameters(self) -> None:
         name = type(self).__name__
         require_count(name, "n_features_to_select", self.n_features_to_select)
-        if not (np.isfinite(self.alpha) and self.alpha > 0):
-            raise DataError(f"{name}: alpha must be finite and > 0; got {self.alpha}.")
+        require_number(name, "alpha", self.alpha, above=0)
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         name = type(self).__name__
-        objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr, query_weight=query_weight, n_threads=self.n_threads
-        )
-        if not objective.varying.any():
-            raise DataError(f"{name}: no feature varies within a query, so there is nothing to select.")
+        objective = self._objective(data, query_weight)
         order = self.feature_order(used_queries(data, query_weight))
         order = order[objective.varying[order]]
         if len(order) == 0:
@@ -84,6 +85,12 @@ class FSRank(TwoStageRanker):
         self.metric = metric
         self.n_threads = n_threads
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        name = type(self).__name__
+        checked_metric(name, "importance", self.importance)
+        require_convention(name, "convention", self.convention)
+
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         values, _ = single_feature_metric(data, self.importance, convention=self.convention, ascending=False)
         return np.argsort(-values, kind="stable")
@@ -124,6 +131,15 @@ class GasRanker(TwoStageRanker):
         self.metric = metric
         self.n_threads = n_threads
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        name = type(self).__name__
+        require_number(name, "c", self.c, least=0)
+        if not isinstance(self.importance, str) or self.importance not in CORRELATIONS:
+            checked_metric(name, "importance", self.importance)
+        require_choice(name, "similarity", self.similarity, SIMILARITIES)
+        require_convention(name, "convention", self.convention)
+
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         importance = feature_importance(data, self.importance, convention=self.convention)
         k = min(self.n_features_to_select, data.n_features)
@@ -163,6 +179,11 @@ class FSMSVM(TwoStageRanker):
         self.lambda2 = lambda2
         self.metric = metric
         self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for strength in ("lambda1", "lambda2"):
+            require_number(type(self).__name__, strength, getattr(self, strength), least=0)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         ranker = FSMRank(self.lambda1, self.lambda2, n_threads=self.n_threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import Any
 
 import matplotlib
@@ -10,17 +11,25 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparserank.selection.job import SelectionResult
-from sparserank.statistics import mean_interval
+from sparserank.statistics import as_percent, mean_interval
+from sparserank.text import visible
 
 INK, SOFT, ACCENT, BAND = "#1c2330", "#8a93a3", "#c2410c", "#dbe4f3"
 SERIES = ["#1d4ed8", "#0f766e", "#9333ea", "#b45309", "#be185d", "#4d7c0f"]
 LABELLED = 12  # coefficient curves named at the side; more would overprint each other
 
 
+def picture_text(name: object) -> str:
+    """A name as matplotlib must be given it: no mathematics between dollar signs, and legends that keep a leading underscore."""
+    text = visible(name).replace("$", r"\$")
+    return "\u200b" + text if text.startswith("_") else text
+
+
 def to_svg(figure: Figure, title: str) -> str:
     out = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "sparserank"}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Title": title, "Creator": None})
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "sparserank"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts draw the text, not matplotlib's
+        figure.savefig(out, format="svg", metadata={"Date": None, "Title": visible(title), "Creator": None})
     text = out.getvalue()
     return text[text.index("<svg") :]
 
@@ -38,7 +47,7 @@ def new_axes(x_label: str, y_label: str) -> tuple[Figure, Any]:
 
 
 def quality_against_size(result: SelectionResult) -> str:
-    """Best quality of each number of features with its 95% interval of the loss against the best, and the chosen point."""
+    """Best quality of each number of features with the interval of its loss against the best, and the chosen point."""
     metric = repr(result.plan.metric)
     figure, axes = new_axes("number of features", f"mean {metric}")
     best = result.best
@@ -49,7 +58,14 @@ def quality_against_size(result: SelectionResult) -> str:
         means.append(c.mean)
         low.append(best.mean - loss_high)
         high.append(best.mean - loss_low)
-    axes.fill_between(sizes, low, high, color=BAND, linewidth=0, label="95% interval of the difference to the best")
+    axes.fill_between(
+        sizes,
+        low,
+        high,
+        color=BAND,
+        linewidth=0,
+        label=f"{as_percent(result.plan.confidence)} interval of the difference to the best",
+    )
     axes.plot(sizes, means, color=SERIES[0], marker="o", markersize=4, linewidth=1.6, label="best model of each size")
     floor = best.mean - result.plan.margin * abs(best.mean)
     axes.axhline(
@@ -83,7 +99,7 @@ def coefficient_path(result: SelectionResult) -> str:
         if j not in selected:
             axes.plot(fraction, path.coefs[:, j], color="#cfd4dd", linewidth=0.9, zorder=1)
     for rank, j in enumerate(strongest):
-        label = path.feature_names[j] if rank < LABELLED else None
+        label = picture_text(path.feature_names[j]) if rank < LABELLED else None
         style = "-" if rank < len(SERIES) else "--"
         axes.plot(
             fraction,

@@ -9,6 +9,7 @@ import jinja2
 from sparserank import __version__
 from sparserank.reports.figures import coefficient_path, quality_against_size
 from sparserank.selection.job import SelectionResult
+from sparserank.statistics import as_percent
 
 
 def render_page(result: SelectionResult) -> str:
@@ -53,5 +54,6 @@ def render_page(result: SelectionResult) -> str:
             for label, path in result.paths.items()
         ],
         test_rows=result.test.rows(plan.confidence) if result.test else [],
+        confidence=as_percent(plan.confidence),
         version=__version__,
     )

@@ -42,6 +42,6 @@ def candidate_errors(data, indices, indptr, candidates, query_of, lengths, weigh
             n_touched += 1
         change = 0.0
         for i in range(n_touched):
-            beta = (total_xr - xr[i]) / (total_xx - xx[i] + lam)
+            beta = (total_xr - xr[i]) / (max(total_xx - xx[i], 0.0) + lam)
             change += beta * (beta * xx[i] - 2.0 * xr[i])
         out[c] = change

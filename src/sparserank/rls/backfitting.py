@@ -10,7 +10,14 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.rls._backfitting_kernels import candidate_errors
-from sparserank.rls.centring import centre_rows, held_out_blocks, refuse_without_preference, row_scale, varying_features
+from sparserank.rls.centring import (
+    centre_rows,
+    determined,
+    held_out_blocks,
+    refuse_without_preference,
+    row_scale,
+    varying_features,
+)
 from sparserank.rls.greedy import Candidates, GreedyStep, best_candidate
 from sparserank.rls.leave_query_out import without_query
 
@@ -60,7 +67,7 @@ def backfitting_search(
         errors = np.empty(len(allowed))
         candidate_errors(X.data, X.indices, X.indptr, allowed, query_of, lengths, weight, r, lam, errors)
         errors += float(residual @ residual)
-        b = int(allowed[best_candidate(errors, np.arange(len(allowed)), None)])
+        b = int(allowed[best_candidate(errors, np.arange(len(allowed)), None, lam)])
         chosen[:, len(selected)] = centre_rows(X[:, [b]].toarray().ravel(), data.query_ptr) * scale
         selected.append(b)
         remaining = remaining[remaining != b]
@@ -69,7 +76,8 @@ def backfitting_search(
         Z, diagonal = S @ V, np.maximum(eigenvalues, 0.0) + lam
         v = (Z.T @ y) / diagonal
         residual = y - Z @ v
-        held_out = [without_query(Z[lo:hi], diagonal, residual[lo:hi]) for lo, hi in pairwise(ptr)]
+        with determined(lam):
+            held_out = [without_query(Z[lo:hi], diagonal, residual[lo:hi]) for lo, hi in pairwise(ptr)]
         coef = np.zeros(data.n_features)
         coef[selected] = V @ v
         steps.append(GreedyStep(tuple(selected), coef, float(sum(h @ h for h in held_out))))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.objective import LARGEST, SMALLEST
 
 MAX_DENSE_BYTES = 8 << 30
+DETERMINED = 1e-12  # hold-out systems this close to singular leave fewer than four digits
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,14 @@ def centre(data: RankingDataset, query_weight: np.ndarray | None = None) -> Cent
         )
     X = data.X.toarray() if sp.issparse(data.X) else data.X
     scale = row_scale(data, query_weight)
+    varying = varying_features(data, query_weight)
+    X = X.astype(np.float64)
+    X[:, ~varying] = 0.0  # never candidates; their means may be beyond the range of numbers
     return CentredData(
-        centre_rows(X.astype(np.float64), data.query_ptr) * scale[:, None],
+        centre_rows(X, data.query_ptr) * scale[:, None],
         centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale,
         data.query_ptr,
-        varying_features(data, query_weight),
+        varying,
     )
 
 
@@ -73,22 +81,92 @@ def row_scale(data: RankingDataset, query_weight: np.ndarray | None) -> np.ndarr
     weight = np.asarray(query_weight, dtype=np.float64)
     if weight.shape != (data.n_queries,) or not np.isfinite(weight).all() or (weight < 0).any():
         raise DataError(f"query_weight must hold {data.n_queries} finite weights >= 0, one per query.")
+    if ((weight > 0) & ((weight < SMALLEST) | (weight > LARGEST))).any():
+        raise DataError(
+            f"query_weight must hold weights of 0 or within {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a constant."
+        )
     return np.repeat(np.sqrt(weight), np.diff(data.query_ptr))
 
 
 def varying_features(data: RankingDataset, query_weight: np.ndarray | None = None) -> np.ndarray:
-    """(n_features,) bool: features that differ within some query of positive weight."""
+    """(n_features,) bool: features that differ within some query of positive weight.
+
+    Raises
+        DataError   there is none; or values so large, or differences within queries so small, that their squares are not numbers
+    """
     if query_weight is not None and (np.asarray(query_weight) == 0).any():
         data = data.take_queries(np.flatnonzero(np.asarray(query_weight)))
-    return ~data.constant_features()
+    spread, size = _spread_and_size(data)
+    varying = spread > 0
+    if not varying.any():
+        raise DataError(nothing_varies(data.n_docs))
+    for j in np.flatnonzero(varying & ((spread < SMALLEST) | (size > LARGEST))).tolist():
+        what = f"values as large as {size[j]:.3g}" if size[j] > LARGEST else f"differences of {spread[j]:.3g} at most"
+        raise DataError(
+            f"feature {(data.feature_names or ())[j]} has {what} within the queries; squares need sizes within {SMALLEST:g} ... {LARGEST:g}: multiply the feature "
+            "by a constant, or use a scaling."
+        )
+    return np.asarray(varying)
+
+
+def nothing_varies(n_docs: int) -> str:
+    """The sentence for data in which every feature is constant within every query."""
+    return f"no feature varies within the queries (n_samples={n_docs}), so there is nothing to learn or to select."
+
+
+def _spread_and_size(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
+    """(n_features,) largest difference within a query, and largest absolute value."""
+    spread, size = np.zeros(data.n_features), np.zeros(data.n_features)
+    for low, high in _query_bounds(data):
+        with np.errstate(over="ignore"):
+            spread = np.maximum(spread, high - low)
+        size = np.maximum(size, np.maximum(np.abs(low), np.abs(high)))
+    return spread, size
+
+
+def _query_bounds(data: RankingDataset) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Smallest and largest value of each feature, query by query, in float64."""
+    for lo, hi in pairwise(data.query_ptr):
+        rows = data.X[lo:hi]
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        if data.is_sparse:
+            low, high = low.toarray().ravel(), high.toarray().ravel()
+        yield low.astype(np.float64), high.astype(np.float64)
 
 
 def refuse_without_preference(data: RankingDataset, query_weight: np.ndarray | None) -> None:
-    """Raise DataError when no query of positive weight has two different grades."""
+    """Raise DataError when no query of positive weight has two different grades, or grades whose squares are not numbers."""
     starts = data.query_ptr[:-1]
-    graded = np.maximum.reduceat(data.relevance, starts) > np.minimum.reduceat(data.relevance, starts)
-    if not (graded if query_weight is None else graded & (np.asarray(query_weight) > 0)).any():
+    size = float(np.abs(data.relevance).max(initial=0.0))
+    if size > LARGEST:
+        raise DataError(f"relevance must be at most {LARGEST:g} in size; got {size:.3g}: multiply it by a constant.")
+    spread = np.maximum.reduceat(data.relevance, starts) - np.minimum.reduceat(data.relevance, starts)
+    if query_weight is not None:
+        spread = spread[np.asarray(query_weight) > 0]
+    largest = float(spread.max(initial=0.0))
+    if largest == 0:
         raise DataError(
             f"no preferred pair (n_samples={data.n_docs}): within every query all documents have the same relevance; "
             "learning to rank needs at least one query with two different grades."
         )
+    if largest < SMALLEST:
+        raise DataError(
+            f"relevance differs by {largest:.3g} at most within the queries, below {SMALLEST:g}: multiply it by a constant."
+        )
+
+
+def lam_too_small(lam: float) -> DataError:
+    """What a search or fit raises when its models without one query are not determined in floating point."""
+    return DataError(
+        f"lam {lam:g} is too small for the scale of these data: models that leave out a query are not determined in floating "
+        "point; raise lam, or multiply the features by a constant below 1."
+    )
+
+
+@contextmanager
+def determined(lam: float) -> Iterator[None]:
+    """A singular system inside means that lam is too small."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise lam_too_small(lam) from error

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sparserank.rls.centring import CentredData
+from sparserank.rls.centring import CentredData, determined
 from sparserank.rls.greedy import Candidates, GreedyStep, best_candidate
 
 
@@ -24,7 +24,7 @@ class GramSearch:
     """
 
     def __init__(self, data: CentredData, lam: float) -> None:
-        self.columns = np.flatnonzero(data.varying)
+        self.columns, self.lam = np.flatnonzero(data.varying), lam
         self.n_features = len(data.varying)
         X = data.X[:, self.columns]
         bounds = list(zip(data.query_ptr[:-1], data.query_ptr[1:], strict=True))
@@ -47,9 +47,9 @@ class GramSearch:
     def errors_with(self) -> np.ndarray:
         """(n candidates,) leave-query-out error after adding each varying feature; inf for those that are in."""
         pivots = np.einsum("qii->qi", self._R)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beta = self._rho / pivots
-        errors = self.error + (beta * (2.0 * self._eta + beta * np.einsum("qii->qi", self._D))).sum(axis=0)
+            errors = self.error + (beta * (2.0 * self._eta + beta * np.einsum("qii->qi", self._D))).sum(axis=0)
         errors[self.features] = np.inf
         return errors
 
@@ -72,7 +72,8 @@ class GramSearch:
     def errors_without(self) -> np.ndarray:
         """(k,) leave-query-out error after dropping each selected feature."""
         S = self.features
-        M = np.linalg.inv((self._A - self._grams)[:, S][:, :, S])
+        with determined(self.lam):
+            M = np.linalg.inv((self._A - self._grams)[:, S][:, :, S])
         w = np.einsum("qij,qj->qi", M, (self._b - self._moments)[:, S])
         grams = self._grams[:, S][:, :, S]
         slope = np.einsum("qij,qj->qi", grams, w) - self._moments[:, S]
@@ -93,7 +94,8 @@ class GramSearch:
         """The current model: RankRLS on the selected features and all queries."""
         S = self.features
         coef = np.zeros(self.n_features)
-        coef[self.columns[S]] = np.linalg.solve(self._A[np.ix_(S, S)], self._b[S])
+        with determined(self.lam):
+            coef[self.columns[S]] = np.linalg.solve(self._A[np.ix_(S, S)], self._b[S])
         return GreedyStep(tuple(int(j) for j in self.columns[S]), coef, self.error)
 
 
@@ -166,4 +168,5 @@ def floating_search(
 
 def _add_best(search: GramSearch, candidates: Candidates | None) -> None:
     errors = search.errors_with()
-    search.add(best_candidate(errors, np.flatnonzero(np.isfinite(errors)), candidates))
+    remaining = np.setdiff1d(np.arange(len(errors)), search.features)
+    search.add(best_candidate(errors, remaining, candidates, search.lam))

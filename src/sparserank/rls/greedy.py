@@ -9,16 +9,22 @@ import numpy as np
 
 from sparserank.execution import BlockExecutor, split_queries
 from sparserank.rls import _greedy_kernels as kernels
-from sparserank.rls.centring import CentredData
+from sparserank.rls.centring import DETERMINED, CentredData, lam_too_small
 
 Candidates = Callable[[np.ndarray], np.ndarray]  # the features that may be added now, of those that remain
 TIE = 1e-12  # errors this close, relative to the current one, are equal
 
 
-def best_candidate(errors: np.ndarray, remaining: np.ndarray, candidates: Candidates | None) -> int:
-    """The position in `errors` with the smallest error among the allowed ones; ties go to the smaller index."""
+def best_candidate(errors: np.ndarray, remaining: np.ndarray, candidates: Candidates | None, lam: float) -> int:
+    """The position in `errors` with the smallest error among the allowed ones; ties go to the smaller index.
+
+    Raises
+        DataError   an error is not a number: lam is too small for the data
+    """
     allowed = remaining if candidates is None else np.sort(candidates(remaining))
     least = float(errors[allowed].min())
+    if not np.isfinite(errors[allowed]).all():
+        raise lam_too_small(lam)
     return int(allowed[np.argmax(errors[allowed] <= least + TIE * abs(least))])
 
 
@@ -56,7 +62,8 @@ def greedy_search(
     """
     columns = np.flatnonzero(data.varying)
     X, y = np.ascontiguousarray(data.X[:, columns]), data.y
-    C, U, a, p = X / lam, X.copy(), y / lam, y.copy()
+    with np.errstate(over="ignore"):
+        C, U, a, p = X / lam, X.copy(), y / lam, y.copy()
     ptr = data.query_ptr
     blocks = split_queries(ptr, 8.0 * 3 * len(columns))
     executor = BlockExecutor(n_threads)
@@ -76,12 +83,14 @@ def greedy_search(
 
     while len(selected) < min(k, len(columns)):
         XC, Cy = each_block(sums)
-        c = 1.0 / (1.0 + XC)
-        d = c * Cy
-        CU, aU, pU, UU = per_query
-        step = d + (aU - d * CU) / (CU - 1.0 / c)
-        errors = float(p @ p) + (step * (step * UU - 2.0 * pU)).sum(axis=0)
-        b = best_candidate(errors, remaining, candidates)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # best_candidate looks at what comes out
+            c = 1.0 / (1.0 + XC)
+            d = c * Cy
+            CU, aU, pU, UU = per_query
+            step = d + (aU - d * CU) / (CU - 1.0 / c)
+            errors = float(p @ p) + (step * (step * UU - 2.0 * pU)).sum(axis=0)
+            errors[(1.0 - c * CU < DETERMINED).any(axis=0)] = np.nan
+        b = best_candidate(errors, remaining, candidates, lam)
 
         def product(first: int, last: int, b: int = b) -> np.ndarray:
             out = np.zeros(len(columns))

@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import cho_solve
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.rls.centring import centre_rows, held_out_blocks, refuse_without_preference, row_scale, varying_features
+from sparserank.quoting import brief
+from sparserank.rls.centring import (
+    DETERMINED,
+    centre_rows,
+    determined,
+    held_out_blocks,
+    lam_too_small,
+    refuse_without_preference,
+    row_scale,
+    varying_features,
+)
 
 MAX_SIDE = 20_000  # side of the matrix that is decomposed: the smaller of n_docs and n_features
 
@@ -46,7 +58,9 @@ def leave_query_out(
         lams          strengths > 0 on the papers' scale (the sum over queries)
         query_weight  (n_queries,) >= 0
     Raises
-        DataError     no preferred pair, lam <= 0, both sides of X above 20,000
+        DataError     no preferred pair, no feature that varies within the queries, lam <= 0 or so small that a model without
+                      one query is not determined in floating point, values outside 1e-100 ... 1e100, both sides of X
+                      above 20,000
     Notes
         With a single query, documents are left out instead of queries.
     Cost
@@ -55,9 +69,7 @@ def leave_query_out(
         Pahikkala et al. (2010), equations (3)-(6) and Theorem 3.1; the form with one decomposition for all lambda is
         residual = (I - H_q)^-1 e_q with H_q = Z_q (Lambda + lam)^-1 Z_q^T.
     """
-    lams = np.asarray(lams, dtype=np.float64).ravel()
-    if len(lams) == 0 or not np.isfinite(lams).all() or (lams <= 0).any():
-        raise DataError("lam must be finite and > 0.")
+    lams = strengths("leave_query_out", lams)
     scale = row_scale(data, query_weight)
     y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * scale
     refuse_without_preference(data, query_weight)
@@ -77,8 +89,11 @@ def leave_query_out(
         v = moment / (eigenvalues + lam)
         coefs[k] = np.where(varying, to_coef(v), 0.0)
         e = y - Z @ v
-        for lo, hi in pairwise(held_out_blocks(data)):
-            residuals[k, lo:hi] = without_query(Z[lo:hi], eigenvalues + lam, e[lo:hi])
+        with determined(lam):
+            for lo, hi in pairwise(held_out_blocks(data)):
+                residuals[k, lo:hi] = without_query(Z[lo:hi], eigenvalues + lam, e[lo:hi])
+        if not (np.isfinite(residuals[k]).all() and np.isfinite(coefs[k]).all()):
+            raise lam_too_small(lam)
     errors = np.einsum("km,km->k", residuals, residuals)
     with np.errstate(divide="ignore", invalid="ignore"):
         held_out = np.where(scale > 0, (y - residuals) / scale, 0.0)
@@ -86,11 +101,33 @@ def leave_query_out(
     return LeaveQueryOut(lams, coefs, residuals, errors, held_out)
 
 
+def strengths(owner: str, lam: Any) -> np.ndarray:
+    """`lam`, a number or a sequence of numbers, as (n_lams,) float64; DataError unless all are finite and > 0."""
+    try:
+        values = np.asarray(lam)
+    except ValueError:  # rows of unequal length
+        values = np.empty(0, dtype=object)
+    if values.dtype.kind not in "iuf" or values.size == 0 or not np.isfinite(values).all() or (values <= 0).any():
+        raise DataError(f"{owner}: lam must be finite and > 0, one number or a sequence of them; got {brief(lam)}.")
+    return values.astype(np.float64).ravel()
+
+
 def without_query(Z: np.ndarray, diagonal: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """(I - Z diagonal^-1 Z^T)^-1 e, by the smaller of the two systems."""
-    if len(Z) <= Z.shape[1]:
-        return np.asarray(np.linalg.solve(np.eye(len(Z)) - (Z / diagonal) @ Z.T, e))
-    return np.asarray(e + Z @ np.linalg.solve(np.diag(diagonal) - Z.T @ Z, Z.T @ e))
+    """(I - Z diagonal^-1 Z^T)^-1 e, by the smaller of the two systems.
+
+    Raises
+        LinAlgError   rounding leaves no digits: the other queries and lam determine some direction to less than DETERMINED of
+                      what the query itself does
+    """
+    U = Z / np.sqrt(diagonal)
+    by_rows = len(U) <= U.shape[1]
+    system = np.eye(min(U.shape)) - (U @ U.T if by_rows else U.T @ U)
+    factor = np.linalg.cholesky(system)
+    if not float(np.diagonal(factor).min(initial=1.0)) ** 2 >= DETERMINED:
+        raise np.linalg.LinAlgError("ill-conditioned")
+    if by_rows:
+        return np.asarray(cho_solve((factor, True), e, check_finite=False))
+    return np.asarray(e + U @ cho_solve((factor, True), U.T @ e, check_finite=False))
 
 
 def _by_features(data: RankingDataset, scale: np.ndarray, varying: np.ndarray):  # type: ignore[no-untyped-def]

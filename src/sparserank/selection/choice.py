@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.statistics import mean_interval, upper_bound
+from sparserank.statistics import as_percent, mean_interval, upper_bound
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A candidate against the best: mean loss per query, its one-sided upper bound and two-sided interval, the margin."""
+    """A candidate against the best: mean loss per query, its one-sided upper bound and two-sided interval, the margin.
+
+    Bound and interval hold with probability `confidence`.
+    """
 
     candidate: Candidate
     reference: Candidate
@@ -37,6 +40,7 @@ class Verdict:
     bound: float
     interval: tuple[float, float]
     margin: float
+    confidence: float
 
     @property
     def non_inferior(self) -> bool:
@@ -49,7 +53,7 @@ class Verdict:
         word = "not worse than" if self.non_inferior else "NOT shown to be as good as"
         return (
             f"{c.n_features} features ({c.penalty}): {word} the best ({r.n_features} features, {r.penalty}) by more than "
-            f"{self.margin:.4f} {metric}: loss {self.loss:+.4f}, 95% interval [{self.interval[0]:+.4f}, "
+            f"{self.margin:.4f} {metric}: loss {self.loss:+.4f}, {as_percent(self.confidence)} interval [{self.interval[0]:+.4f}, "
             f"{self.interval[1]:+.4f}], upper bound {self.bound:+.4f}."
         )
 
@@ -58,9 +62,9 @@ def judge(candidate: Candidate, reference: Candidate, margin: float, confidence:
     """Paired loss of `candidate` against `reference` over queries; `margin` is in units of the metric."""
     loss = reference.values - candidate.values
     if candidate is reference:
-        return Verdict(candidate, reference, 0.0, 0.0, (0.0, 0.0), margin)
+        return Verdict(candidate, reference, 0.0, 0.0, (0.0, 0.0), margin, confidence)
     mean, low, high = mean_interval(loss, confidence)
-    return Verdict(candidate, reference, mean, upper_bound(loss, confidence), (low, high), margin)
+    return Verdict(candidate, reference, mean, upper_bound(loss, confidence), (low, high), margin, confidence)
 
 
 def best_candidate(candidates: Sequence[Candidate]) -> Candidate:

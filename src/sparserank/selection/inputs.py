@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataError, DataFormatError
+from sparserank.quoting import brief
 
 OVERLAP_REMEDY = "Separate them, or pass --allow-overlap if equal ids mean different queries."
 
@@ -21,12 +22,12 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], remedy: str = OVER
     Raises
         DataError   names the parts and the first such query
     """
-    present = [(name, {str(q) for q in data.query_ids}) for name, data in parts.items() if data is not None]
+    present = [(name, {str(q): q for q in data.query_ids.tolist()}) for name, data in parts.items() if data is not None]
     for (first, a), (second, b) in combinations(present, 2):
-        common = a & b
+        common = a.keys() & b.keys()
         if common:
             raise DataError(
-                f"{first} and {second} have {len(common)} query ids in common (first: {min(common)}); this leaks. "
+                f"{first} and {second} have {len(common)} query ids in common (first: {brief(a[min(common)])}); this leaks. "
                 f"{remedy}"
             )
 
@@ -37,20 +38,14 @@ def read_costs(path: str | os.PathLike, names: tuple[str, ...]) -> tuple[float, 
     Raises
         DataFormatError   names file and line
     """
-    try:
-        lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataFormatError(f"{path}: cannot be read ({error}); expected one cost per line.") from error
     costs = []
-    for number, text in enumerate(lines, start=1):
-        if not text:
-            continue
+    for number, text in enumerate(read_entries(path, "one cost per line"), start=1):
         try:
             value = float(text)
         except ValueError:
             value = np.nan
         if not (np.isfinite(value) and value > 0):
-            raise DataFormatError(f"{path}:{number}: a cost must be a number > 0; got {text!r}.")
+            raise DataFormatError(f"{path}:{number}: a cost must be a number > 0; got {brief(text)}.")
         costs.append(value)
     if len(costs) != len(names):
         raise DataFormatError(f"{path}: {len(costs)} costs for {len(names)} features; give one per line.")

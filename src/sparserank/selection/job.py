@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,21 +13,24 @@ from sparserank import __version__
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.data.scaling import FeatureScaling
-from sparserank.errors import DataError, RunDirectoryError
+from sparserank.errors import DataError
 from sparserank.evaluation import Comparison, mean_of, per_query_values
-from sparserank.execution.processes import LOST_WORKER, open_pool
+from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
+from sparserank.objective import PairwiseObjective
 from sparserank.path import PathResult, refit_on_support
 from sparserank.penalties import Penalty, Ridge
+from sparserank.runs.identity import code_hash, data_hash
+from sparserank.runs.progress import Piece, Progress, work_through
 from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
-from sparserank.selection.store import RunDirectory, fingerprint
+from sparserank.selection.store import SelectionStore
 from sparserank.selection.units import FINAL, PathSettings, UnitWork, scores_without_each, unpack  # fmt: skip
 from sparserank.statistics import mean_interval
 
 PROTOCOLS = ("cv", "holdout")
-DENSE = Ridge()
+DENSE = "ridge"  # the label of the dense reference
 LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
 MOST_PROCESS_BYTES = 2 << 30
 
@@ -60,10 +60,25 @@ class SelectionPlan:
     refit: bool = False
     baseline_feature: str | None = None
 
+    def __post_init__(self) -> None:
+        if not self.penalties or any(p.smooth_at_zero for p in self.penalties):
+            raise DataError("a selection needs penalties that select; ridge is always fitted as the dense reference.")
+        if len(set(self.penalties)) < len(self.penalties):
+            raise DataError("a selection names the same penalty twice.")
+
     @property
     def metrics(self) -> list[Metric]:
         """The metric of choice first, then the others that are reported."""
         return list(dict.fromkeys([self.metric, *self.report_metrics]))
+
+    @property
+    def labelled(self) -> dict[str, Penalty]:
+        """The penalties by a label of their own: short names, numbered where weights or signs alone tell them apart."""
+        out: dict[str, Penalty] = {}
+        for penalty in self.penalties:
+            same = sum(p.label == penalty.label for p in out.values())
+            out[f"{penalty.label} #{same + 1}" if same else penalty.label] = penalty
+        return out
 
     def identity(self, train: RankingDataset, valid: RankingDataset | None) -> dict[str, Any]:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
@@ -72,11 +87,14 @@ class SelectionPlan:
         """
         return {
             "sparserank": __version__,
-            "train": fingerprint(train),
-            "valid": None if valid is None else fingerprint(valid),
+            "code": code_hash(lambda inside: inside[0] == "experiments"),
+            "train": data_hash(train),
+            "valid": None if valid is None else data_hash(valid),
             "penalties": [repr(p) for p in self.penalties],
             "settings": repr(self.settings),
-            "protocol": [self.protocol, self.n_folds, self.seed],
+            "protocol": self.protocol,
+            "folds": self.n_folds,
+            "seed": self.seed,
             "metrics": [repr(m) for m in self.metrics],
         }
 
@@ -115,11 +133,8 @@ class SelectionResult:
         return len(self.query_ids)
 
 
-Progress = Callable[[int, int, str], None]
-
-
 class SelectionJob:
-    """Runs a plan on data, resuming what the run directory already holds."""
+    """A plan on data, checked; `execute` runs it."""
 
     def __init__(
         self,
@@ -127,10 +142,8 @@ class SelectionJob:
         train: RankingDataset,
         valid: RankingDataset | None,
         test: RankingDataset | None,
-        run: RunDirectory | None = None,
         *,
         n_threads: int | None = None,
-        progress: Progress | None = None,
     ) -> None:
         if plan.protocol not in PROTOCOLS:
             raise DataError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {plan.protocol!r}.")
@@ -138,9 +151,9 @@ class SelectionJob:
             raise DataError("the holdout protocol needs validation data; pass --valid, or use the default protocol.")
         if not 0 <= plan.margin < 1:
             raise DataError(f"margin must lie in [0, 1), relative to the best; got {plan.margin}.")
-        self.plan, self.train, self.valid, self.test, self.run_dir = plan, train, valid, test, run
-        self.n_threads = n_threads or os.cpu_count() or 1
-        self.progress = progress or (lambda done, total, what: None)
+        self.plan, self.train, self.valid, self.test = plan, train, valid, test
+        self.n_threads = n_threads or available_cores()
+        self.penalties = {**plan.labelled, DENSE: Ridge()}
         self.everything = (
             train if valid is None or plan.protocol == "holdout" else concatenate([train, valid], join_queries=False)
         )
@@ -161,38 +174,37 @@ class SelectionJob:
 
     # -- pieces of work -----------------------------------------------------------------------------------------
 
-    def _unit_name(self, penalty: Penalty, fold: int) -> str:
-        return f"{'final' if fold == FINAL else f'fold{fold}'}-{fingerprint(repr(penalty), self.plan.settings)}"
-
-    def _all_units(self) -> dict[tuple[str, int], dict[str, np.ndarray]]:
-        """Every piece of work, from the run directory or computed, in threads; the order of finishing plays no part."""
-        penalties = [*self.plan.penalties, DENSE]
-        todo = [(p, f) for f in [FINAL, *self.folds] for p in penalties]
+    def _all_units(
+        self, store: SelectionStore | None, progress: Progress | None
+    ) -> dict[tuple[str, int], dict[str, np.ndarray]]:
+        """Every piece of work, from the store or computed; the order of finishing plays no part."""
         done: dict[tuple[str, int], dict[str, np.ndarray]] = {}
-        for penalty, fold in todo:
-            stored = self.run_dir.load(self._unit_name(penalty, fold)) if self.run_dir else None
-            if stored is not None:
-                done[penalty.label, fold] = stored
-        self.progress(len(done), len(todo), "resumed" if done else "start")
-        waiting = [(p, f) for p, f in todo if (p.label, f) not in done]
-        pool, call = open_pool(self.work, min(self.n_threads, max(len(waiting), 1)), self._use_processes(len(waiting)))
-        try:
-            futures = {pool.submit(call, p, f): (p, f) for p, f in waiting}
-            for future in as_completed(futures):
-                penalty, fold = futures[future]
-                arrays = future.result()
-                done[penalty.label, fold] = arrays
-                what = f"{penalty.label} {'final path' if fold == FINAL else f'fold {fold + 1}'}"
-                if self.run_dir is not None:
-                    self.run_dir.save(self._unit_name(penalty, fold), arrays)
-                    self.run_dir.log({"event": "unit", "what": what, "seconds": float(arrays["times_s"].sum())})
-                self.progress(len(done), len(todo), what)
-        except BrokenProcessPool as error:
-            raise RunDirectoryError(LOST_WORKER) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait for what is running
-            raise
-        pool.shutdown()
+        waiting = []
+        for fold in [FINAL, *self.folds]:
+            for label in self.penalties:
+                stored = store.load(_unit_name(label, fold)) if store else None
+                if stored is None:
+                    waiting.append((label, fold))
+                else:
+                    done[label, fold] = stored
+        pieces = [
+            Piece(
+                (self.penalties[label], fold), f"{label} {'final path' if fold == FINAL else f'fold {fold + 1}'}", label
+            )
+            for label, fold in waiting
+        ]
+        finished = work_through(
+            self.work, pieces, n_workers=self.n_threads, processes=self._use_processes(len(waiting)),
+            progress=progress, n_resumed=len(done),
+        )  # fmt: skip
+        for piece, outcome in finished:
+            if outcome.error is not None:
+                raise outcome.error
+            label, fold = waiting[outcome.index]
+            done[label, fold] = outcome.result
+            if store is not None:
+                store.save(_unit_name(label, fold), outcome.result)
+                store.log({"event": "unit", "what": piece.label, "seconds": round(outcome.seconds, 3)})
         return done
 
     def _use_processes(self, n_units: int) -> bool:
@@ -203,32 +215,31 @@ class SelectionJob:
 
     # -- the job ------------------------------------------------------------------------------------------------
 
-    def execute(self) -> SelectionResult:
-        """Do what is missing, choose, compare."""
+    def execute(self, store: SelectionStore | None = None, progress: Progress | None = None) -> SelectionResult:
+        """Do what is missing in `store` (all of it without one), choose, compare."""
         with one_blas_thread():
-            return self._execute()
+            return self._execute(store, progress)
 
-    def _execute(self) -> SelectionResult:
+    def _execute(self, store: SelectionStore | None, progress: Progress | None) -> SelectionResult:
         plan = self.plan
         began = time.perf_counter()
-        units = self._all_units()
+        units = self._all_units(store, progress)
         paths, scalings = {}, {}
-        for penalty in [*self.plan.penalties, DENSE]:
-            arrays = units[penalty.label, FINAL]
-            paths[penalty.label], scalings[penalty.label] = unpack(arrays, self.plan.settings, self.names)
-        sparse = [c for p in self.plan.penalties for c in self._candidates(p, paths[p.label], units)]
-        dense = best_candidate(self._candidates(DENSE, paths[DENSE.label], units))
+        for label in self.penalties:
+            paths[label], scalings[label] = unpack(units[label, FINAL], self.plan.settings, self.names)
+        sparse = [c for label in plan.labelled for c in self._candidates(label, paths[label], units)]
+        dense = best_candidate(self._candidates(DENSE, paths[DENSE], units))
         best = best_candidate([*sparse, dense])
         margin = self.plan.margin * abs(best.mean)
         notes: list[str] = []
         by_penalty: dict[str, Verdict | None] = {}
         by_own: dict[str, Verdict] = {}
-        for penalty in self.plan.penalties:
-            own = [c for c in sparse if c.penalty == penalty.label]
+        for label in plan.labelled:
+            own = [c for c in sparse if c.penalty == label]
             own_best = best_candidate(own)
             own_verdict = smallest_non_inferior(own, own_best, plan.margin * abs(own_best.mean), plan.confidence)
-            by_own[penalty.label] = own_verdict or judge(own_best, own_best, margin, plan.confidence)
-            by_penalty[penalty.label] = smallest_non_inferior(own, best, margin, plan.confidence)
+            by_own[label] = own_verdict or judge(own_best, own_best, margin, plan.confidence)
+            by_penalty[label] = smallest_non_inferior(own, best, margin, plan.confidence)
         chosen = self._choose(sparse, best, margin, notes)
         model = self._model(chosen.candidate, paths, scalings)
         if plan.refit:
@@ -248,16 +259,16 @@ class SelectionJob:
             paths=paths,
             scalings=scalings,
             drops=self._drops(chosen.candidate, model, units),
-            test=self._compare_on_test(model, dense, paths, scalings),
+            test=self._compare_on_test(model, dense, paths, scalings, notes),
             constant_features=tuple(np.array(self.names)[self.everything.constant_features()]),
             query_ids=tuple(str(q) for q in self._scored().query_ids),
             notes=notes,
         )
-        if self.run_dir is not None:
-            self.run_dir.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
+        if store is not None:
+            store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
         return result
 
-    def _candidates(self, penalty: Penalty, path: PathResult, units: dict) -> list[Candidate]:
+    def _candidates(self, label: str, path: PathResult, units: dict) -> list[Candidate]:
         """Points of the final path; their quality comes from the same point of every fold's path, on held-out queries."""
         costs = np.ones(len(self.names)) if self.plan.costs is None else np.array(self.plan.costs)
         out = []
@@ -265,11 +276,7 @@ class SelectionJob:
             used = path.coefs[i] != 0
             if not used.any():
                 continue
-            out.append(
-                Candidate(
-                    penalty.label, i, int(used.sum()), float(costs[used].sum()), self._values(units, penalty.label, i)
-                )
-            )
+            out.append(Candidate(label, i, int(used.sum()), float(costs[used].sum()), self._values(units, label, i)))
         return out
 
     def _values(self, units: dict, label: str, index: int, metric: int = 0) -> np.ndarray:
@@ -310,8 +317,6 @@ class SelectionJob:
             "refit": self.plan.refit,
         }
         if self.plan.refit:
-            from sparserank.objective import PairwiseObjective
-
             scaled = scaling.apply(self.everything)
             objective = PairwiseObjective(
                 scaled.X, scaled.relevance, scaled.query_ptr,
@@ -354,16 +359,18 @@ class SelectionJob:
             rows.append(row)
         return rows
 
-    def _compare_on_test(self, model: RankingModel, dense: Candidate, paths: dict, scalings: dict) -> Comparison | None:
+    def _compare_on_test(
+        self, model: RankingModel, dense: Candidate, paths: dict, scalings: dict, notes: list[str]
+    ) -> Comparison | None:
         """Chosen model against the dense one, the best single feature and the named score column."""
         if self.test is None:
             return None
         test, metrics = self.test, self.plan.metrics
-        feature, sign = self._best_single_feature()
+        feature, sign = self._best_single_feature(notes)
         systems = {f"chosen ({len(model.support)} features)": model.score_dataset(test)}
-        dense_path = paths[DENSE.label]
+        dense_path = paths[DENSE]
         systems[f"dense RankSVM ({dense.n_features} features)"] = RankingModel(
-            dense_path.coefs[dense.index], self.names, scalings[DENSE.label]
+            dense_path.coefs[dense.index], self.names, scalings[DENSE]
         ).score_dataset(test)
         systems[f"best single feature ({self.names[feature]}{' ascending' if sign < 0 else ''})"] = sign * _column(
             test, feature
@@ -378,20 +385,29 @@ class SelectionJob:
         }
         return Comparison(values, next(iter(values)))
 
-    def _best_single_feature(self) -> tuple[int, float]:
+    def _best_single_feature(self, notes: list[str]) -> tuple[int, float]:
         """Feature and direction with the highest mean metric on the training queries."""
-        varying = np.flatnonzero(~self.everything.constant_features())
-        ranked = [
-            (
-                mean_of(per_query_values(sign * _column(self.everything, j), self.everything, [self.plan.metric])[0]),
-                -j,
-                sign,
+        data = self.everything
+        sought = np.flatnonzero(~data.constant_features())
+        if len(sought) > MOST_SINGLE_FEATURES:
+            notes.append(
+                f"the best single feature was sought among the {MOST_SINGLE_FEATURES} of {len(sought)} that separate "
+                "preferred pairs best."
             )
-            for j in varying[:MOST_SINGLE_FEATURES]
+            objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=self.n_threads)
+            separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
+            sought = np.sort(np.argsort(-separation, kind="stable")[:MOST_SINGLE_FEATURES])
+        ranked = [
+            (mean_of(per_query_values(sign * _column(data, j), data, [self.plan.metric])[0]), -j, sign)
+            for j in sought.tolist()
             for sign in (1.0, -1.0)
         ]
         _, negative, sign = max(ranked)
-        return -negative, sign
+        return -int(negative), sign
+
+
+def _unit_name(label: str, fold: int) -> str:
+    return f"{'final' if fold == FINAL else f'fold{fold}'}-{label}"
 
 
 MOST_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths

@@ -14,6 +14,7 @@ from sparserank.evaluation import mean_of, per_query_values
 from sparserank.metrics import Convention, parse_metrics
 
 CORRELATIONS = ("pearson", "spearman", "kendall")
+SIMILARITIES = (*CORRELATIONS, "concordance", "identity")
 PAIR_BLOCK = 1 << 20
 MAX_FEATURES = 5000  # similarities are dense (n_features, n_features)
 
@@ -32,7 +33,12 @@ def feature_importance(
     """
     X = _dense(data)
     if measure in CORRELATIONS:
-        return np.array([_correlation(column, data.relevance, measure) for column in X.T])
+        if measure == "kendall":
+            return np.array([_kendall(column, data.relevance) for column in X.T])
+        of_relevance = _unit_columns(data.relevance.reshape(-1, 1), measure)[:, 0]
+        return np.array(
+            [min(abs(float(_unit_columns(c.reshape(-1, 1), measure)[:, 0] @ of_relevance)), 1.0) for c in X.T]
+        )
     (best, _) = single_feature_metric(data, measure, convention=convention)
     return np.where(data.constant_features(), 0.0, best)
 
@@ -80,22 +86,13 @@ def feature_similarity(
     elif measure == "concordance":
         A = concordance(X, data.query_ptr)
     elif measure in ("pearson", "spearman"):
-        values = stats.rankdata(X, axis=0) if measure == "spearman" else X
-        centred = values - values.mean(axis=0)
-        centred[:, np.ptp(values, axis=0) == 0] = 0.0
-        size = np.sqrt((centred**2).sum(axis=0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            unit = np.where(size > 0, centred / size, 0.0)
+        unit = _unit_columns(X, measure)
         A = np.minimum(np.abs(unit.T @ unit), 1.0)
     elif measure == "kendall":
-        A = np.array(
-            [[_correlation(a, b, "kendall") if j <= i else 0.0 for j, b in enumerate(X.T)] for i, a in enumerate(X.T)]
-        )
+        A = np.array([[_kendall(a, b) if j <= i else 0.0 for j, b in enumerate(X.T)] for i, a in enumerate(X.T)])
         A = A + np.tril(A, -1).T
     else:
-        raise DataError(
-            f"similarity must be one of {', '.join((*CORRELATIONS, 'concordance', 'identity'))} or an array; got {measure!r}."
-        )
+        raise DataError(f"similarity must be one of {', '.join(SIMILARITIES)} or an array; got {measure!r}.")
     return nearest_positive_semidefinite(A) if positive_semidefinite else A
 
 
@@ -137,11 +134,23 @@ def concordance(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
     return total / max(n_queries, 1)
 
 
-def _correlation(a: np.ndarray, b: np.ndarray, measure: str) -> float:
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
+def _unit_columns(X: np.ndarray, measure: str) -> np.ndarray:
+    """Columns (their ranks for 'spearman') centred and of length 1, or 0 where constant; their products are correlations."""
+    values = stats.rankdata(X, axis=0) if measure == "spearman" else X.astype(np.float64)
+    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    values = np.ldexp(values, -exponent)  # exact, and no difference overflows
+    centred = values - values[0]  # exact for values close together, however far from 0
+    largest = np.abs(centred).max(axis=0)
+    centred = centred / np.where(largest > 0, largest, 1.0)
+    centred -= centred.mean(axis=0)
+    size = np.sqrt((centred**2).sum(axis=0))
+    return np.asarray(centred / np.where(size > 0, size, 1.0))
+
+
+def _kendall(a: np.ndarray, b: np.ndarray) -> float:
+    if a.max() == a.min() or b.max() == b.min():
         return 0.0
-    run = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[measure]
-    return min(abs(float(run(a, b).statistic)), 1.0)
+    return min(abs(float(stats.kendalltau(a, b).statistic)), 1.0)
 
 
 def _dense(data: RankingDataset) -> np.ndarray:

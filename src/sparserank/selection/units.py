@@ -42,8 +42,9 @@ def fit_scaled_path(
     scaling = fit_scaling(train, settings.scaling)
     scaled = scaling.apply(train)
     objective = PairwiseObjective(
-        scaled.X, scaled.relevance, scaled.query_ptr, pair_weights=settings.pair_weights, n_threads=n_threads
-    )
+        scaled.X, scaled.relevance, scaled.query_ptr, pair_weights=settings.pair_weights, n_threads=n_threads,
+        feature_names=scaled.feature_names,
+    )  # fmt: skip
     dense = penalty.smooth_at_zero
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # statuses travel with the path and are printed

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparserank.errors import DataError
 from sparserank.execution.threads import one_blas_thread
 from sparserank.objective import PairwiseObjective
 
@@ -44,7 +45,8 @@ class FsmProblem:
         """(dimension,) strength of the l1 term; inf where the feature may not be used."""
         usable = self.objective.varying & (self.importance > 0)
         cost = np.full(len(usable), np.inf)
-        cost[usable] = self.lambda2 / self.importance[usable]
+        with np.errstate(over="ignore"):  # next to no importance: inf, as for none
+            cost[usable] = self.lambda2 / self.importance[usable]
         return np.tile(cost, 2) if self.split else cost
 
     def weights(self, u: np.ndarray) -> np.ndarray:
@@ -121,6 +123,11 @@ def accelerated_gradient(problem: FsmProblem, *, max_iter: int = 400, tol: float
                 if value <= bound + 1e-14 * (1.0 + abs(bound)):
                     break
                 L *= GROWTH
+                if not np.isfinite(L):
+                    raise DataError(
+                        "the objective of FSMRank leaves the range of numbers; multiply the features by constants that bring "
+                        "their values near 1, or take smaller strengths."
+                    )
             previous, w = w, following
             objectives.append(value + problem.nonsmooth(w))
             lipschitz.append(L)

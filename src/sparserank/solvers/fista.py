@@ -24,16 +24,21 @@ def tight_lipschitz(objective: PairwiseObjective) -> float:
     """Largest eigenvalue of 2 K^T V K by power iteration: the Hessian at w = 0, where every pair is active; 1% slack."""
     zero = np.zeros(objective.n_features)
     v = np.sqrt(objective.pair_norms)
+    if not v.any():
+        return 1.0
     value = 0.0
     for _ in range(POWER_ITERATIONS):
-        size = float(np.linalg.norm(v))
-        if size == 0:
-            return 1.0
-        v = objective.hessian_matvec(zero, v / size)
-        previous, value = value, float(np.linalg.norm(v))
+        v = objective.hessian_matvec(zero, v / _length(v))
+        previous, value = value, _length(v)
         if abs(value - previous) <= 1e-6 * value:
             break
     return 1.01 * value
+
+
+def _length(v: np.ndarray) -> float:
+    """Euclidean norm of a vector that is not 0, also where the squares leave the range of numbers."""
+    largest = float(np.abs(v).max())
+    return largest * float(np.linalg.norm(v / largest))
 
 
 class Fista:

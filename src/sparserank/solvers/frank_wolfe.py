@@ -103,14 +103,19 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     the radius for every alpha the constraint is not active.
     """
     top = float(np.abs(objective.gradient_at_zero).max())
-    stop = Stop(tol=min(EXACT_TOL, EXACT_GAP / (radius * max(top, 1e-300))), max_iter=1000, scale=max(top, 1e-300))
+    if top == 0:  # there is no strength to search
+        return _exact(objective, radius, np.zeros(objective.n_features), 0)
+    stop = Stop(tol=min(EXACT_TOL, EXACT_GAP / (radius * top)), max_iter=1000, scale=top)
     solver = ProxNewton()
     start: Iterate | None = None
     n_iter = 0
+    highest = float(np.log(top))
     inside, outside = (-radius, np.zeros(objective.n_features)), (np.inf, np.zeros(objective.n_features))
 
     def excess(log_alpha: float) -> float:
         nonlocal start, n_iter, inside, outside
+        if log_alpha >= highest:
+            return -radius  # there w = 0 is the optimum
         s = solve(solver, objective, L1(float(np.exp(log_alpha))), stop=stop, start=start, warn=False)
         start = Iterate(s.w, s.loss, s.gradient, s.value)
         n_iter += s.n_iter
@@ -121,13 +126,18 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
             outside = value, s.w
         return value
 
-    low = np.log(top) - 1.0
-    while excess(low) < 0 and low > np.log(top) - LOG_ALPHA_RANGE:
+    low = highest - 1.0
+    while excess(low) < 0 and low > highest - LOG_ALPHA_RANGE:
         low -= 1.0
     w = inside[1]
     if np.isfinite(outside[0]):
-        brentq(excess, low, np.log(top), xtol=1e-13, rtol=1e-14, maxiter=100)
+        brentq(excess, low, highest, xtol=1e-13, rtol=1e-14, maxiter=100)
         w = _of_norm(radius, inside[1], outside[1])
+    return _exact(objective, radius, w, n_iter)
+
+
+def _exact(objective: PairwiseObjective, radius: float, w: np.ndarray, n_iter: int) -> BallSolution:
+    """The certificate of an exact solution, without a history of steps."""
     loss, g = objective.value_and_gradient(w)
     alpha = float(np.abs(g).max())
     gap = radius * alpha + float(w @ g)
@@ -145,5 +155,5 @@ def _of_norm(radius: float, inside: np.ndarray, outside: np.ndarray) -> np.ndarr
 
     if excess(0.0) >= 0:
         return inside
-    w = inside + float(brentq(excess, 0.0, 1.0, xtol=1e-15)) * (outside - inside)
+    w = inside + float(brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)) * (outside - inside)
     return np.asarray(w * min(1.0, radius / float(np.abs(w).sum())))

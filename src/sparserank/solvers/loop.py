@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from sparserank.errors import ConvergenceWarning
+from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.execution.threads import one_blas_thread
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
@@ -61,26 +61,31 @@ def solve(
         else:
             w = np.zeros(objective.n_features) if w0 is None else np.asarray(w0, dtype=np.float64)
             iterate = evaluate_at(objective, penalty, np.where(_admissible(objective, penalty, w), w, 0.0))
+        if not np.isfinite(iterate.value):
+            raise DataError(
+                f"the objective is {iterate.value} at the start: features, weights or strength are too large for their squares "
+                "to be numbers. Scale the features."
+            )
         history = []
-        converged = False
+        status = Status.OPTIMAL if penalty.is_convex else Status.STATIONARY
         while True:
             violation = kkt_violation(objective, penalty, iterate.w, iterate.gradient)
             history.append((time.perf_counter() - began, iterate.value, violation))
             if violation <= stop.threshold:
-                converged = True
                 break
             if solver.n_iter >= stop.max_iter:
+                status = Status.ITERATION_LIMIT
                 break
             following = solver.step(iterate, violation)
             if following is None:
+                status = Status.STALLED
                 break
             iterate = following
     gap = duality_gap(iterate.loss, iterate.gradient, iterate.w, penalty) if penalty.is_convex else None
-    status = (Status.OPTIMAL if penalty.is_convex else Status.STATIONARY) if converged else Status.NOT_CONVERGED
-    if warn and not converged:
+    if warn and not status.converged:
         warnings.warn(
             f"did not converge: kkt_violation {violation:.3g} > {stop.threshold:.3g} "
-            f"after {solver.n_iter} iterations; raise max_iter or tol.",
+            f"after {solver.n_iter} iterations; {status.remedy}.",
             ConvergenceWarning,
             stacklevel=3,
         )

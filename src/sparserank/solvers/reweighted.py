@@ -11,7 +11,6 @@ from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.l1 import L1
-from sparserank.penalties.lp import Lp
 from sparserank.solvers.loop import Solver, solve
 from sparserank.solvers.prox_newton import ProxNewton
 from sparserank.solvers.solution import Iterate, Stop
@@ -35,7 +34,7 @@ class Reweighted:
         self.n_iter = 0
 
     def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
-        if isinstance(penalty, Lp) and penalty.kkt_is_vacuous_at_zero:
+        if penalty.kkt_is_vacuous_at_zero:
             raise DataError("Reweighted needs a finite slope at 0; pass Lp(...).smoothed() instead of Lp(...).")
         self._objective, self._penalty, self._stop = objective, penalty, stop
         self._slopes: np.ndarray | None = None

@@ -12,12 +12,25 @@ class Status(Enum):
     """How a solve ended; the value is the word shown to people.
 
     OPTIMAL: global optimum of a convex problem; STATIONARY: stationary point of a nonconvex one, a lower objective may
-    exist; both to the tolerance.
+    exist; both to the tolerance. STALLED: no step lowers the objective any further in floating point, short of the tolerance.
+    ITERATION_LIMIT: max_iter came first.
     """
 
     OPTIMAL = "optimal"
     STATIONARY = "stationary"
-    NOT_CONVERGED = "not converged"
+    STALLED = "stalled"
+    ITERATION_LIMIT = "iteration limit"
+
+    @property
+    def converged(self) -> bool:
+        return self in (Status.OPTIMAL, Status.STATIONARY)
+
+    @property
+    def remedy(self) -> str:
+        """What a person can do about a solve that did not converge."""
+        if self is Status.STALLED:
+            return "no step lowers the objective any further in floating point; scale the features alike, or raise tol"
+        return "raise max_iter or tol"
 
 
 @dataclass(frozen=True)

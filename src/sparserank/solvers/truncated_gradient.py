@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sparserank.errors import DataError
 from sparserank.execution.threads import one_blas_thread
 
 
@@ -23,12 +24,14 @@ def truncated_gradient(
     Between truncations every coefficient moves, so what small gradients add within a window survives unless the
     accumulated gravity exceeds it. The last step always ends a window.
 
+    Raises
+        DataError   the steps diverge: step is too long
     Source
         Langford, Li and Zhang (2009), 'Sparse online learning via truncated gradient', with an infinite truncation
         threshold and full gradients; used by Sun et al. (2009) and Lai et al. (2012), who print neither step nor window.
     """
     w = np.zeros(n_features)
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         since = 0
         for t in range(1, max_iter + 1):
             w = w - step * gradient(w)
@@ -36,4 +39,8 @@ def truncated_gradient(
             if since == window or t == max_iter:
                 w = np.sign(w) * np.maximum(np.abs(w) - since * step * alpha, 0.0)
                 since = 0
+                if not np.isfinite(w).all():
+                    raise DataError(
+                        f"the gradient steps diverge: after {t} of {max_iter} the weights are no numbers; take a smaller step."
+                    )
     return w

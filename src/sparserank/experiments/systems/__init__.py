@@ -11,6 +11,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.experiments.systems import lai, laporte, least_squares, ours
 from sparserank.experiments.systems.base import System
+from sparserank.quoting import brief
 from sparserank.rankers.truncated_gradient import RSRank, TGRank
 
 RIDGE_ALPHAS = [10.0**e for e in range(-7, 1)]
@@ -186,5 +187,5 @@ COMPARED = tuple(  # what an experiment runs by default; the others answer one q
 def find_system(name: str) -> System:
     """The system of that name; DataError names those that exist."""
     if name not in SYSTEMS:
-        raise DataError(f"no system {name!r}; there are {', '.join(SYSTEMS)}.")
+        raise DataError(f"no system {brief(name)}; there are {', '.join(SYSTEMS)}.")
     return SYSTEMS[name]

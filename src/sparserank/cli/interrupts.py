@@ -1,0 +1,58 @@
+"""Interrupts: an end at once, in one sentence, with nothing half-written and no worker left behind.
+
+What is finished is on disk already, so an interrupt needs no orderly way out; waiting for one (for threads inside compiled
+kernels, for an import) is what people see as a hang.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+SHOW_CURSOR = "\x1b[?25h"  # progress bars hide it
+
+_advice = ""
+
+
+def leave_on_signals() -> None:
+    """From here on SIGINT and SIGTERM end the process in one sentence; for the command line only."""
+    for number, code in CODES.items():
+        signal.signal(number, lambda *_, code=code: leave(code))
+
+
+@contextmanager
+def resumable(place: object) -> Iterator[None]:
+    """Inside, an interrupt says that finished work is kept in `place`."""
+    global _advice
+    _advice = f"finished work is kept in {place}. Run the same command again to go on."
+    try:
+        yield
+    except KeyboardInterrupt:
+        leave(CODES[signal.SIGINT])
+    finally:
+        _advice = ""
+
+
+def leave(code: int) -> NoReturn:
+    if "sparserank.runs.pool" in sys.modules:
+        from sparserank.runs.pool import kill_workers
+
+        kill_workers()
+    if "sparserank.files" in sys.modules:
+        from sparserank.files import discard_unfinished
+
+        discard_unfinished()
+    if sys.stderr is not None:
+        from sparserank.text import visible
+
+        line = visible("interrupted; " + _advice if _advice else "interrupted.")
+        with suppress(
+            RuntimeError, OSError
+        ):  # the interrupt came in the middle of a line on the same stream, or it is closed
+            print((SHOW_CURSOR if sys.stderr.isatty() else "") + f"\n{line}", file=sys.stderr, flush=True)
+    os._exit(code)

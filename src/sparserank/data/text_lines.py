@@ -1,0 +1,69 @@
+"""Text files that hold one thing per line: where lines end, which ones may be blank."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from sparserank.errors import DataFormatError
+from sparserank.quoting import brief
+
+LONE_RETURN = re.compile(rb"\r[^\r\n]")  # after carriage returns must come a line feed or the end of the file
+LINE_ENDS = "save the file with LF or CRLF line ends"
+BLANKS = " \t"
+
+
+def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, str]]:
+    """(line number from 1, text without its end) for each line of a UTF-8 file, a byte-order mark left out.
+
+    Lines end at LF or CRLF only; what else Unicode calls a line separator is part of its line.
+
+    Raises
+        DataFormatError   names file and line: not readable, not UTF-8, a carriage return inside a line
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected {expected}.") from error
+    lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
+    for number, line in enumerate(lines if lines[-1] else lines[:-1], start=1):
+        line = line.rstrip(b"\r")
+        if b"\r" in line:
+            raise DataFormatError(f"{path}:{number}: carriage return inside a line; {LINE_ENDS}.")
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError as error:
+            raise DataFormatError(f"{path}:{number}: is not UTF-8 text; save the file as UTF-8.") from error
+
+
+def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
+    """What the lines hold, blanks around it left out; entry k stands on line k + 1. Blank lines may stand at the end only.
+
+    Raises
+        DataFormatError   as `text_lines`, or a blank line before the last entry
+    """
+    entries = [text.strip(BLANKS) for _, text in text_lines(path, expected)]
+    while entries and not entries[-1]:
+        entries.pop()
+    if "" in entries:
+        raise DataFormatError(f"{path}:{entries.index('') + 1}: blank line; expected {expected}. Remove it.")
+    return entries
+
+
+def read_names(path: str | os.PathLike) -> list[str]:
+    """Feature names, one per line.
+
+    Raises
+        DataFormatError   as `read_entries`, or names the two lines of a name that stands twice
+    """
+    names = read_entries(path, "one feature name per line")
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        if first.setdefault(name, number) != number:
+            raise DataFormatError(
+                f"{path}:{number}: feature name {brief(name)} stands on line {first[name]} already; names must be unique."
+            )
+    return names

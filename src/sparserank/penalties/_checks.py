@@ -1,0 +1,51 @@
+"""What counts as a number among values that came from outside."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+
+def real_number(owner: str, name: str, value: Any) -> float:
+    """`value` as a float, infinity included.
+
+    Raises
+        DataError   anything but a real number: strings, booleans, sequences, NaN, integers beyond the range of floats
+    """
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = float("nan")
+        if number == number:
+            return number
+    raise DataError(f"{owner}: {name} must be a number; got {brief(value)}.")
+
+
+def plain_numbers(owner: str, name: str, values: Any) -> tuple[float, ...]:
+    """A tuple of Python floats, infinity included; DataError for anything else."""
+    values = _sequence(owner, name, values)
+    if set(map(type, values)) <= {float}:
+        return values
+    return tuple(real_number(owner, f"each of {name}", v) for v in values)
+
+
+def feature_numbers(owner: str, name: str, values: Any) -> tuple[int, ...]:
+    """A tuple of Python integers >= 0; DataError for anything else."""
+    features = _sequence(owner, name, values)
+    for j in features:
+        if isinstance(j, bool) or not isinstance(j, int | np.integer) or j < 0:
+            raise DataError(f"{owner}: {name} holds feature numbers from 0; got {brief(j)}.")
+    return tuple(map(int, features))
+
+
+def _sequence(owner: str, name: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise DataError(f"{owner}: {name} must be a tuple of numbers; got {brief(values)}.")
+    return tuple(values)

@@ -1,0 +1,32 @@
+"""Values of other people's, quoted in messages: never long, never able to fail."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any
+
+import numpy as np
+
+LONGEST = 60
+MOST_BITS = 1000  # of an integer that is written out
+
+
+def brief(value: Any) -> str:
+    """repr(value), cut to LONGEST characters; of whatever size, depth and kind `value` is."""
+    text = _SHORT.repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+class _Short(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxlong = self.maxother = LONGEST
+        self.maxlevel = 3
+
+    def repr_int(self, x: int, level: int) -> str:
+        if x.bit_length() > MOST_BITS:  # Python refuses to write integers of many thousand digits
+            return f"<an integer of {x.bit_length()} bits>"
+        return super().repr_int(x, level)
+
+
+_SHORT = _Short()

@@ -1,0 +1,134 @@
+"""What the parameters of rankers may be: each check raises one sentence that names ranker, parameter, range and value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
+from sparserank.objective import LARGEST, SMALLEST, PairwiseObjective
+from sparserank.penalties import Penalty, parse_penalty
+from sparserank.penalties._checks import real_number
+from sparserank.quoting import brief
+
+LARGEST_COUNT = 10**9
+MOST_ALPHAS = 100_000
+
+
+def require_count(
+    owner: str, name: str, value: Any, *, least: int = 1, most: int = LARGEST_COUNT, optional: bool = False
+) -> None:
+    """Raise DataError unless `value` is an integer from `least` to `most` (or None, where that is allowed)."""
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        too_large = isinstance(value, int | np.integer) and value > most
+        kind = f"an integer >= {least}" + (f" and <= {most}" if too_large else "")
+        raise DataError(f"{owner}: {name} must be {kind}{' or None' if optional else ''}; got {brief(value)}.")
+
+
+def require_number(
+    owner: str,
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+) -> None:
+    """Raise DataError unless `value` is a real number in the range given, 0 or within 1e-100 ... 1e100 in size."""
+    try:
+        number = real_number(owner, name, value)
+    except DataError:
+        number = float("nan")
+    inside = np.isfinite(number) and (above is None or number > above) and (least is None or number >= least)
+    if not (inside and (below is None or number < below)):
+        wanted = f"finite and > {above:g}" if above is not None else f">= {least:g} and finite"
+        upper = "" if below is None else f" and < {below:g}"
+        raise DataError(f"{owner}: {name} must be {wanted}{upper}; got {brief(value)}.")
+    if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
+        raise DataError(f"{owner}: {name} must lie within {SMALLEST:g} ... {LARGEST:g}; got {number:g}.")
+
+
+def require_choice(owner: str, name: str, value: Any, choices: Collection[str]) -> None:
+    """Raise DataError unless `value` is one of the names."""
+    if not isinstance(value, str) or value not in choices:
+        raise DataError(f"{owner}: {name} must be one of {', '.join(choices)}; got {brief(value)}.")
+
+
+def require_flag(owner: str, name: str, value: Any) -> None:
+    """Raise DataError unless `value` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise DataError(f"{owner}: {name} must be True or False; got {brief(value)}.")
+
+
+def checked_penalty(owner: str, value: Any) -> Penalty:
+    """The penalty that `value` names."""
+    try:
+        return parse_penalty(value)
+    except DataError as error:
+        raise DataError(f"{owner}: {error}") from error
+
+
+def usable_penalty(owner: str, value: Any, objective: PairwiseObjective) -> Penalty:
+    """The penalty with every parameter on the mean-loss scale.
+
+    Raises
+        DataError   every feature that varies is never to be used
+    """
+    penalty = checked_penalty(owner, value).resolve(2.0 * objective.pair_norms, objective.total_weight)
+    if not (objective.varying & np.isfinite(penalty.feature_weights(objective.n_features))).any():
+        raise DataError(
+            f"{owner}: penalty forbids every feature that varies (never_use, or weights of inf), so none can be used."
+        )
+    return penalty
+
+
+def checked_metric(owner: str, name: str, value: Any) -> Metric:
+    """The metric that `value` names, one where higher is better."""
+    metric = _parsed(owner, name, value, (str, Metric), parse_metric)
+    if not metric.higher_is_better:
+        raise DataError(f"{owner}: {name} must be a metric where higher is better; got {brief(value)}.")
+    return metric
+
+
+def require_convention(owner: str, name: str, value: Any) -> None:
+    """Raise DataError unless `value` is a metric convention."""
+    _parsed(owner, name, value, (str, Convention), parse_convention)
+
+
+def _parsed(owner: str, name: str, value: Any, kinds: tuple[type, ...], parse: Any) -> Any:
+    if not isinstance(value, kinds):
+        raise DataError(f"{owner}: {name} must be a name; got {brief(value)}.")
+    try:
+        return parse(value)
+    except DataError as error:
+        raise DataError(f"{owner}: {name} {brief(value)} is not known ({error}).".replace(".).", ").")) from error
+
+
+def random_generator(owner: str, name: str, value: Any) -> np.random.Generator:
+    """The generator of a seed: None, an integer >= 0, or a Generator itself."""
+    if isinstance(value, np.random.Generator):
+        return value
+    if value is not None:
+        require_count(owner, name, value, least=0, most=2**128 - 1, optional=True)
+    return np.random.default_rng(value)
+
+
+def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
+    """query_weight (n_queries,) as float64, or None."""
+    if query_weight is None:
+        return None
+    try:
+        weight = np.asarray(query_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.zeros(0)
+    if weight.shape != (data.n_queries,) or not np.isfinite(weight).all() or (weight < 0).any():
+        raise DataError(
+            f"query_weight must hold one finite weight >= 0 per query ({data.n_queries}), in order of first appearance."
+        )
+    return weight

@@ -1,0 +1,111 @@
+"""A directory for results: made or marked by this program, and used by one process at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from pathlib import Path
+from typing import Any, Self
+
+from sparserank.errors import RunDirectoryError
+from sparserank.files import atomic_write, discard_parts
+
+try:
+    import fcntl
+except ImportError:  # no such locks on Windows
+    fcntl = None  # type: ignore[assignment]
+
+MARK = ".sparserank-run"
+
+
+class RunDirectory:
+    """A directory that this process may write to until `close` (or the end of a `with` block, or of the process).
+
+    It is new, empty, or holds the mark of an earlier run of the same kind; the system releases its lock when the process
+    ends, however that happens. What a killed run was writing is removed.
+
+    Parameters
+        kind   what writes here: 'select', 'experiment' or 'demo'
+    Raises
+        RunDirectoryError   it cannot be made, holds other people's files or a run of another kind, or is in use
+    """
+
+    def __init__(self, path: str | os.PathLike, kind: str) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            mark = self.path / MARK
+            if not mark.exists():
+                self._refuse_foreign()
+            handle = os.open(mark, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise RunDirectoryError(
+                f"{self.path}: cannot be created ({error.strerror or error}); choose another --out."
+            ) from error
+        self.close = weakref.finalize(self, os.close, handle)
+        try:
+            self._lock(handle)
+            self._claim(handle, kind)
+        except OSError as error:
+            self.close()
+            raise RunDirectoryError(f"{self.path}: cannot be written ({error.strerror or error}).") from error
+        except RunDirectoryError:
+            self.close()
+            raise
+        for folder in (self.path, *(p for p in self.path.iterdir() if p.is_dir() and not p.is_symlink())):
+            discard_parts(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def read_json(self, name: str) -> Any:
+        """The content of a JSON file in here; None when it is absent or damaged."""
+        try:
+            return json.loads((self.path / name).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def write_json(self, name: str, content: Any) -> None:
+        with atomic_write(self.path / name) as out:
+            out.write(json.dumps(content, indent=1) + "\n")
+
+    def log(self, event: dict[str, Any]) -> None:
+        """Append one line to log.jsonl."""
+        try:
+            with open(self.path / "log.jsonl", "a", encoding="utf-8") as out:
+                out.write(json.dumps(event) + "\n")
+        except OSError as error:
+            raise RunDirectoryError(f"{self.path}: cannot be written ({error.strerror or error}).") from error
+
+    def _refuse_foreign(self) -> None:
+        first = min((name for name in os.listdir(self.path) if name != MARK), default=None)
+        if first is not None:
+            raise RunDirectoryError(
+                f"{self.path}: holds files that no sparserank run has written (such as {first}); "
+                "choose a new or empty directory for --out."
+            )
+
+    def _lock(self, handle: int) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RunDirectoryError(
+                f"{self.path}: another sparserank run is writing there; wait for it, or choose another --out."
+            ) from error
+        except OSError:
+            return  # a file system without locks
+
+    def _claim(self, handle: int, kind: str) -> None:
+        known = os.pread(handle, 100, 0)
+        if not known.endswith(b"\n"):  # made just now, or by a run that was killed, or had no space left, at this point
+            with open(handle, "wb", closefd=False) as mark:
+                mark.write(f"{kind}\n".encode())
+        elif known != f"{kind}\n".encode():
+            held = known.decode(errors="replace").strip()
+            raise RunDirectoryError(f"{self.path}: holds a '{held}' run, not a '{kind}' run; choose another --out.")

@@ -1,0 +1,60 @@
+"""What results depend on: the program's sources, the libraries that compute, the data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+
+COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
+LONGEST_LABEL = 100  # file systems allow 255 bytes
+PRESENTING = ("cli", "reports")  # rooms that show results and compute none
+
+
+@cache
+def code_hash(left_out: Callable[[tuple[str, ...]], bool] | None = None) -> str:
+    """Hash of this package's sources and of the versions of the libraries that compute.
+
+    left_out(path inside the package, as its parts) says which other files no result depends on.
+    """
+    root = Path(__file__).parent.parent
+    digest = hashlib.sha256(repr([version(name) for name in COMPUTING_LIBRARIES]).encode())
+    for file in sorted(root.rglob("*.py")):
+        inside = file.relative_to(root).parts
+        if inside[0] not in PRESENTING and not (left_out is not None and left_out(inside)):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def file_hash(path: str | os.PathLike) -> str:
+    with open(path, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def data_hash(data: RankingDataset) -> str:
+    """Hash of everything that a data set holds."""
+    digest = hashlib.sha256()
+    X = data.X
+    arrays = [X.data, X.indices, X.indptr] if data.is_sparse else [X]
+    docid = np.zeros(0, dtype="U1") if data.docid is None else data.docid.astype("U")
+    for array in [*arrays, data.relevance, data.query_ptr, np.asarray(data.qid).astype("U"), docid]:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(repr(data.feature_names).encode())
+    return digest.hexdigest()[:16]
+
+
+def name_of(label: str, depends_on: Any) -> str:
+    """A file name for a piece of work: readable, and different for whatever it depends on (plain JSON values)."""
+    digest = hashlib.sha256(json.dumps([label, depends_on], sort_keys=True).encode()).hexdigest()[:16]
+    readable = "".join(c if c.isascii() and (c.isalnum() or c in "-.") else "_" for c in label)
+    return f"{readable[:LONGEST_LABEL]}-{digest}"

@@ -1,0 +1,71 @@
+"""Finished pieces of work on disk: each complete and undamaged, or computed again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from sparserank.errors import DataWarning
+from sparserank.files import atomic_write
+
+RECORDS = "pieces"
+
+
+class PieceStore:
+    """Named pieces below a folder. A piece is one or more files and, written after them, a record of their checksums.
+
+    Names must hold all that a piece depends on (`identity.name_of`); the folder must be locked (`RunDirectory`).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def save(self, name: str, files: Mapping[str, bytes]) -> None:
+        """`files` by their path inside the folder."""
+        for inside, content in files.items():
+            self._write(self.folder / inside, content)
+        record = {inside: hashlib.sha256(content).hexdigest() for inside, content in files.items()}
+        self._write(self._record(name), (json.dumps(record, indent=1) + "\n").encode())
+
+    def load(self, name: str) -> dict[str, bytes] | None:
+        """The files of a piece; None when it has to be computed. Damage is named in a warning, and the piece forgotten.
+
+        Warns
+            DataWarning   a file of the piece, or its record, is not what was written
+        """
+        record = self._record(name)
+        try:
+            written = json.loads(record.read_bytes())
+            content = {inside: (self.folder / inside).read_bytes() for inside in written}
+            if not content:
+                raise ValueError("the record is empty")
+            for inside, digest in written.items():
+                if hashlib.sha256(content[inside]).hexdigest() != digest:
+                    raise ValueError(f"{inside} does not match its checksum")
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            if record.exists():  # else the piece was never finished
+                self._forget(
+                    record, f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+                )
+            return None
+        return content
+
+    def clear(self) -> None:
+        """Forget every piece."""
+        for record in (self.folder / RECORDS).glob("*.json"):
+            record.unlink(missing_ok=True)
+
+    def _forget(self, record: Path, why: str) -> None:
+        warnings.warn(f"{record}: a damaged piece ({why}); it will be computed again.", DataWarning, stacklevel=4)
+        record.unlink(missing_ok=True)
+
+    def _record(self, name: str) -> Path:
+        return self.folder / RECORDS / f"{name}.json"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path, "wb") as out:
+            out.write(content)

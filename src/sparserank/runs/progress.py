@@ -1,0 +1,68 @@
+"""Pieces of work done one after another in a pool, with what is done and how long the rest will take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparserank.runs.pool import Outcome, run_pieces
+
+Progress = Callable[
+    [int, int, str, float | None], None
+]  # pieces done, in all, the last one, seconds left (None: unknown)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Arguments of the task, what people call the piece, and what pieces of about its duration have in common."""
+
+    arguments: tuple[Any, ...]
+    label: str
+    kind: str
+
+
+def work_through(
+    task: Callable[..., Any],
+    pieces: Sequence[Piece],
+    *,
+    n_workers: int,
+    processes: bool,
+    progress: Progress | None = None,
+    n_resumed: int = 0,
+) -> Iterator[tuple[Piece, Outcome]]:
+    """Every piece with its outcome, as they finish; the caller keeps an outcome before the next one is reported."""
+    report = progress or (lambda done, total, what, left: None)
+    total = n_resumed + len(pieces)
+    report(n_resumed, total, "resumed" if n_resumed else "start", None)
+    left = TimeLeft([p.kind for p in pieces], min(n_workers, max(len(pieces), 1)))
+    for done, outcome in enumerate(
+        run_pieces(task, [p.arguments for p in pieces], n_workers, processes=processes), start=n_resumed + 1
+    ):
+        yield pieces[outcome.index], outcome
+        left.finished(outcome.index, outcome.seconds)
+        report(done, total, pieces[outcome.index].label, left.seconds())
+
+
+class TimeLeft:
+    """Seconds until all pieces are done, from the durations of finished pieces of the same kind.
+
+    Kinds differ in duration by orders of magnitude, so the mean over all finished pieces stands in only for kinds of which
+    none is finished.
+    """
+
+    def __init__(self, kinds: Sequence[str], n_workers: int) -> None:
+        self._unfinished = dict(enumerate(kinds))
+        self._n_workers = n_workers
+        self._durations: dict[str, list[float]] = {}
+
+    def finished(self, index: int, seconds: float) -> None:
+        self._durations.setdefault(self._unfinished.pop(index), []).append(seconds)
+
+    def seconds(self) -> float | None:
+        if not self._durations:
+            return None
+        means = {kind: sum(d) / len(d) for kind, d in self._durations.items()}
+        overall = sum(means.values()) / len(means)
+        expected = [means.get(kind, overall) for kind in self._unfinished.values()]
+        return max(sum(expected) / self._n_workers, max(expected, default=0.0))

@@ -1,0 +1,57 @@
+"""A worker process: the task comes first, then its arguments; results go back. It ends when its parent does.
+
+Imports the standard library only, so that a worker knows within milliseconds of its start when its parent is gone. The
+parent's end closes the pipe that the reading thread waits on, however it went.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import sys
+import threading
+import time
+from typing import IO, Any
+
+from sparserank.runs.frames import read_frame, write_frame
+
+
+def main() -> None:
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a task prints must not come between the messages
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
+    packed_task = requests.get()
+    task: Any = None
+    while True:
+        packed_arguments = requests.get()
+        began = time.perf_counter()
+        try:
+            task = task or pickle.loads(packed_task)
+            outcome = (True, task(*pickle.loads(packed_arguments)))
+        except Exception as error:
+            outcome = (False, error)
+        write_frame(replies, _packed(outcome, time.perf_counter() - began))
+
+
+def _receive(stream: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
+    while (frame := read_frame(stream)) is not None:
+        requests.put(frame)
+    os._exit(0)
+
+
+def _packed(outcome: tuple[bool, Any], seconds: float) -> bytes:
+    """(done, result or exception, seconds); an exception that does not survive the journey goes as its words."""
+    try:
+        packed = pickle.dumps((*outcome, seconds), protocol=pickle.HIGHEST_PROTOCOL)
+        if not outcome[0]:
+            pickle.loads(packed)
+        return packed
+    except Exception as error:
+        from sparserank.errors import SparserankError
+
+        what = error if outcome[0] else outcome[1]
+        plain = SparserankError if isinstance(what, SparserankError) else RuntimeError
+        words = str(what) if plain is SparserankError else f"{type(what).__name__}: {what}"
+        return pickle.dumps((False, plain(words), seconds))

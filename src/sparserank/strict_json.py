@@ -1,0 +1,121 @@
+"""JSON that others may have edited: read strictly, and written so that it can be read again."""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sparserank.quoting import brief
+
+MAX_BYTES = 256 * 2**20
+MAX_DEPTH = 20  # objects and lists within each other
+MAX_DIGITS = 300  # of an integer: such a one is still smaller than the largest float
+
+_TOO_DEEP = f"it is nested deeper than {MAX_DEPTH} levels"
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def read_json(path: str | os.PathLike) -> Any:
+    """The content of a JSON file: finite numbers, no key twice in an object, at most MAX_DEPTH levels, text that is UTF-8.
+
+    Raises
+        OSError      the file cannot be read
+        ValueError   it holds something else; the message says what, without the name of the file
+    """
+    text = _read_bytes(path).decode("utf-8")
+    try:
+        content = json.loads(
+            text, parse_constant=_constant, parse_float=_float, parse_int=_integer, object_pairs_hook=_object
+        )
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    _check_depth(content, MAX_DEPTH)
+    if _SURROGATE.search(text):
+        check_text(json.dumps(content, ensure_ascii=False))
+    return content
+
+
+def check_text(text: str) -> None:
+    """Raise ValueError when `text` cannot be written as UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"a text holds the lone surrogate {text[error.start]!a}, which is no character") from None
+
+
+def plain(value: Any, levels: int = MAX_DEPTH) -> Any:
+    """`value` in terms of JSON, such that `read_json` accepts it: numbers that are not finite become null, NumPy's numbers
+    and arrays plain ones, everything else text; so does what lies more than `levels` deep."""
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value) if abs(int(value)) < 10**MAX_DIGITS else brief(int(value))
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping | list | tuple) and levels == 0:
+        return brief(value)
+    if isinstance(value, Mapping):
+        return {_text(k): plain(v, levels - 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v, levels - 1) for v in value]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _read_bytes(path: str | os.PathLike) -> bytes:
+    """The whole file, unless it is too large; a device or pipe has no size and is read up to the limit."""
+    parts, n_read = [], 0
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        while max(size, n_read) <= MAX_BYTES and (part := file.read(2**20)):
+            parts.append(part)
+            n_read += len(part)
+    if max(size, n_read) > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MB")
+    return b"".join(parts)
+
+
+def _check_depth(value: Any, levels: int) -> None:
+    if isinstance(value, dict | list):
+        if levels == 0:
+            raise ValueError(_TOO_DEEP)
+        for v in value.values() if isinstance(value, dict) else value:
+            _check_depth(v, levels - 1)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise ValueError(f"the key {brief(key)} stands twice in an object")
+        out[key] = value
+    return out
+
+
+def _integer(text: str) -> int:
+    if len(text.lstrip("-")) > MAX_DIGITS:
+        raise ValueError(f"the integer {text[:20]}... has {MAX_DIGITS + 1} digits or more")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text if len(text) <= 30 else text[:27] + '...'} is too large")
+    return value
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is no number")

@@ -1,0 +1,93 @@
+"""Objective, KKT violation and dual bound of a ranking model, on explicit pairs in extended precision; nothing from the package.
+
+numpy.longdouble reaches 1e4932 where it has 80 bits, so squares of any float64 are numbers here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+LONG = np.longdouble
+WIDE = np.finfo(LONG).maxexp > 10_000  # False on machines whose longdouble is float64
+
+
+class Problem:
+    """sum_p v_p max(0, 1 - (x_i - x_j).w)^2 over the preferred pairs p = (i, j)."""
+
+    def __init__(self, X, relevance, qid, query_weight=None):
+        X, relevance, qid = np.asarray(X, dtype=LONG), np.asarray(relevance), np.asarray(qid)
+        first, second, weight = [], [], []
+        for k, q in enumerate(dict.fromkeys(qid.tolist())):
+            rows = np.flatnonzero(qid == q)
+            i, j = np.nonzero(relevance[rows][:, None] > relevance[rows][None, :])
+            first.append(rows[i])
+            second.append(rows[j])
+            weight.append(np.full(len(i), 1.0 if query_weight is None else query_weight[k], dtype=LONG))
+        v = np.concatenate(weight)
+        self.v = v / v.sum()
+        self.D = X[np.concatenate(first)] - X[np.concatenate(second)]
+
+    def hinge(self, w):
+        return np.maximum(1 - self.D @ np.asarray(w, dtype=LONG), 0)
+
+    def loss(self, w):
+        return (self.v * self.hinge(w) ** 2).sum()
+
+    def gradient(self, w):
+        return -2 * (self.v * self.hinge(w)) @ self.D
+
+    def curvature(self):
+        """(d,) largest curvature along each coordinate."""
+        return 2 * self.v @ self.D**2
+
+    def dual(self, theta, alpha, alpha2=0):
+        """Value of the dual at theta >= 0; -inf where theta is not feasible (alpha2 = 0)."""
+        pull = np.maximum(np.abs(theta @ self.D) - alpha, 0)
+        if alpha2 == 0:
+            penalty = 0 if (pull <= 1e-12 * alpha).all() else LONG("inf")
+        else:
+            penalty = (pull**2).sum() / (2 * LONG(alpha2))
+        return theta.sum() - (theta**2 / (4 * self.v)).sum() - penalty
+
+
+def value_and_slope(kind, t, alpha, a, b):
+    """Penalty of t >= 0 and its derivative, right limit at 0, each (d,)."""
+    t = np.asarray(t, dtype=LONG)
+    alpha, a, b = LONG(alpha), LONG(a), LONG(b)
+    if kind == "l1":
+        return alpha * t, alpha + 0 * t
+    if kind == "elastic_net":  # a: l1_ratio
+        return alpha * (a * t + (1 - a) * t**2 / 2), alpha * (a + (1 - a) * t)
+    if kind == "ridge":
+        return alpha * t**2 / 2, alpha * t
+    if kind == "log":  # a: eps
+        return alpha * np.log1p(t / a), alpha / (a + t)
+    if kind == "lp":  # a: p
+        with np.errstate(divide="ignore"):
+            return alpha * t**a, alpha * a * t ** (a - 1)
+    if kind == "smoothed_lp":  # a: p, b: eps
+        return alpha * b**a * np.expm1(a * np.log1p(t / b)), alpha * a * (t + b) ** (a - 1)
+    if kind == "mcp":  # a: gamma
+        value = np.where(t <= a * alpha, alpha * t - t**2 / (2 * a), a * alpha**2 / 2)
+        return value, np.maximum(alpha - t / a, 0)
+    if kind == "scad":  # a: a, b: threshold scale
+        s1, s2 = b * alpha, a * b * alpha
+        slope = np.where(t <= s1, alpha, np.maximum(s2 - t, 0) / ((a - 1) * b))
+        steps = np.minimum(t, s1) * alpha
+        middle = ((s2 - s1) ** 2 - np.maximum(s2 - np.clip(t, s1, s2), 0) ** 2) / (2 * (a - 1) * b)
+        return steps + middle, slope
+    raise ValueError(kind)
+
+
+def violation(problem, w, kind, alpha, a, b):
+    """Largest distance of -gradient to the subdifferential; for lp at 0, of the coordinate's half-thresholding (p = 1/2)."""
+    w = np.asarray(w, dtype=LONG)
+    g = problem.gradient(w)
+    _, slope = value_and_slope(kind, np.abs(w), alpha, a, b)
+    distance = np.where(w != 0, np.abs(g + np.sign(w) * np.where(w != 0, slope, 0)), np.maximum(np.abs(g) - slope, 0))
+    varies = problem.curvature() > 0
+    if kind == "lp":
+        h = np.where(varies, problem.curvature(), 1)
+        jumps = np.abs(g / h) > LONG(1.5) * (alpha / h) ** (LONG(2) / 3)
+        distance = np.where(w != 0, distance, np.where(jumps, np.abs(g), 0))
+    return distance[varies].max(initial=LONG(0))

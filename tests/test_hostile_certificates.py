@@ -1,0 +1,171 @@
+"""What a fit says of itself is true on hostile data too: objective, KKT violation and gap on explicit pairs, in extended precision.
+
+A fit may refuse the data in a sentence, or say that it did not converge; it may not claim what is not so.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.errors import ConvergenceWarning, DataError
+from tests.oracles import certificates as oracle
+
+TOL = 1e-6
+PENALTIES = {  # name in the package: (name in the oracle, its two shape parameters)
+    "l1": ("l1", lambda p: (0, 0)),
+    "elastic_net": ("elastic_net", lambda p: (p.l1_ratio, 0)),
+    "ridge": ("ridge", lambda p: (0, 0)),
+    "log": ("log", lambda p: (p.eps, 0)),
+    "l0.5": ("lp", lambda p: (p.p, 0)),
+    "smoothed_lp": ("smoothed_lp", lambda p: (p.p, p.eps)),
+    "mcp": ("mcp", lambda p: (p.gamma, 0)),
+    "scad": ("scad", lambda p: (p.a, p.threshold_scale)),
+}
+SCALES = (1e-300, 1e-200, 1e-165, 1e-120, 1e-90, 1e-42, 1e-20, 1e20, 1e90, 1e120, 1e155, 1e200, 1e300)
+OFFSETS = (1e3, 1e6, 1e9, 1e12)
+
+Case = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
+
+
+def base(n_queries: int = 5, m: int = 7, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_queries), m)
+    X = rng.standard_normal((len(qid), d))
+    y = np.clip(np.round(X[:, 0] - 0.5 * X[:, 1] + 0.7 * rng.standard_normal(len(qid))), -1, 1)
+    return X, y, qid
+
+
+def cases() -> dict[str, Case]:
+    X, y, qid = base()
+    out: dict[str, Case] = {"plain": (X, y, qid, None)}
+    for s in SCALES:
+        out[f"all columns x {s:g}"] = (X * s, y, qid, None)
+        one = X.copy()
+        one[:, 0] *= s
+        out[f"one column x {s:g}"] = (one, y, qid, None)
+        label = np.column_stack([y * s, X[:, 1:]])
+        out[f"the label x {s:g} as a feature"] = (label, y, qid, None)
+    for s in OFFSETS:
+        out[f"offset {s:g}"] = (X + s, y, qid, None)
+        out[f"offset {s:g} by query"] = (X + s * (1 + qid[:, None]), y, qid, None)
+    out["a column twice"] = (np.column_stack([X, X[:, 0], -X[:, 0]]), y, qid, None)
+    out["documents twice"] = (np.vstack([X, X]), np.concatenate([y, y]), np.concatenate([qid, qid]), None)
+    out["few values"] = (np.round(X), y, qid, None)
+    out["constant columns"] = (np.column_stack([X, np.full(len(y), 7.0), qid]), y, qid, None)
+    out["one query"] = (X, y, np.zeros(len(y), dtype=int), None)
+    rng = np.random.default_rng(5)
+    long = rng.standard_normal((300, 3))
+    out["1,000 grades"] = (
+        long, rng.permutation(1000)[:300] + 300.0 * long[:, 0], np.repeat([0, 1, 2], 100), None
+    )  # fmt: skip
+    out["separable"] = (np.column_stack([y, X[:, 1:]]), y, qid, None)
+    out["separable by far"] = (np.column_stack([1e3 * y, X[:, 1:]]), y, qid, None)
+    out["relevance 1e300"] = (X, y * 1e300, qid, None)
+    for s in (1e-308, 1e-200, 1e-50, 1e50, 1e200, 1e308):
+        out[f"query weights x {s:g}"] = (X, y, qid, s * np.linspace(0.2, 1.0, 5))
+    out["query weights 1e-12 to 1"] = (X, y, qid, np.logspace(-12, 0, 5))
+    return out
+
+
+CASES = cases()
+
+
+def claims_of(name: str, penalty: str, dtype: type) -> str:
+    """Fit, check every claim; returns what the fit said: a status, or 'refused'."""
+    X, y, qid, weight = CASES[name]
+    with np.errstate(over="ignore"):
+        X = X.astype(dtype)
+    if not np.isfinite(X).all():
+        return "refused"  # beyond float32: never reaches a fit
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            m = sr.SparseRanker(penalty=penalty, alpha_ratio=0.1, tol=TOL, max_iter=100, n_threads=1)
+            m.fit(X, y, qid=qid, query_weight=weight)
+        except DataError as refusal:
+            return "refused" if "feature" in str(refusal) or "query_weight" in str(refusal) else str(refusal)
+    assert np.isfinite(m.coef_).all()
+    kind, shape = PENALTIES[penalty]
+    problem = oracle.Problem(X, y, qid, weight)
+    w = m.coef_.astype(np.float64)
+    a, b = shape(m.penalty_)
+    penalty_value = oracle.value_and_slope(kind, np.abs(w), m.alpha_, a, b)[0].sum()
+    objective = problem.loss(w) + penalty_value
+    rounding = 1e-6 if m.coef_.dtype == np.float32 else 1e-9  # of coefficients, which float32 data hand back in float32
+    assert float(m.objective_) == pytest.approx(float(objective), rel=10 * rounding, abs=10 * rounding), name
+    if m.status_ in ("optimal", "stationary") and m.coef_.dtype == np.float64:
+        true = float(oracle.violation(problem, w, kind, m.alpha_, a, b))
+        top = float(np.abs(problem.gradient(np.zeros(len(w)))).max())
+        assert m.alpha_max_ == pytest.approx(top, rel=1e-6)
+        assert true <= 1.05 * TOL * top, (
+            f"{name}: claims {m.kkt_violation_ / top:.1e} of alpha_max; in truth {true / top:.1e}"
+        )
+    if m.duality_gap_ is not None:
+        assert_bound(problem, w, m, float(objective), kind, a)
+    return str(m.status_)
+
+
+def assert_bound(
+    problem: oracle.Problem, w: np.ndarray, m: sr.SparseRanker, objective: float, kind: str, a: float
+) -> None:
+    """objective - gap is below the objective everywhere that we look, and is what the dual gives on explicit pairs."""
+    assert m.duality_gap_ is not None
+    bound = objective - m.duality_gap_
+    rng = np.random.default_rng(1)
+    size = np.abs(w).max(initial=0.0) or 1.0
+    for v in [0 * w, 0.5 * w, 1.1 * w, *(w + size * s * rng.standard_normal(len(w)) for s in (1e-6, 1e-3, 0.1, 1.0))]:
+        value = problem.loss(v) + oracle.value_and_slope(kind, np.abs(v), m.alpha_, a, 0)[0].sum()
+        assert float(value) >= bound - 1e-9 * (1 + abs(objective))
+    l1 = {"l1": m.alpha_, "elastic_net": m.alpha_ * a, "ridge": 0.0}[kind]
+    alpha2 = {"l1": 0.0, "elastic_net": m.alpha_ * (1 - a), "ridge": m.alpha_}[kind]
+    theta = 2 * problem.v * problem.hinge(w)
+    best = max(float(problem.dual(s * theta, l1, alpha2)) for s in np.linspace(0, 1.2, 1201))
+    if kind == "l1":
+        pull = np.abs(theta @ problem.D)
+        limit = float(np.min(l1 / pull[pull > 0], initial=1.0))
+        best = max(best, float(problem.dual(min(limit, 1.0) * theta, l1)))
+    assert m.duality_gap_ <= objective - best + 1e-6 * (1 + abs(objective))
+
+
+@pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 on this machine")
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_claims_hold_on_hostile_data(penalty: str, dtype: type) -> None:
+    said = {name: claims_of(name, penalty, dtype) for name in CASES}
+    honest = [name for name, status in said.items() if status in ("optimal", "stationary")]
+    assert len(honest) > 0.4 * len(CASES), said
+    assert set(said.values()) <= {"optimal", "stationary", "stalled", "iteration limit", "refused"}
+    assert said["plain"] in ("optimal", "stationary")
+    if dtype is np.float64:
+        assert said["all columns x 1e-200"] == said["one column x 1e+200"] == "refused"
+        assert said["all columns x 1e-20"] == said["plain"]
+
+
+@pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 on this machine")
+def test_the_check_sees_a_model_that_is_not_optimal() -> None:
+    """The wrong variant: w = 0 called optimal, as where squares underflow."""
+    X, y, qid, _ = CASES["all columns x 1e-200"]
+    problem = oracle.Problem(X, y, qid)
+    top = float(np.abs(problem.gradient(np.zeros(4))).max())
+    assert float(oracle.violation(problem, np.zeros(4), "l1", 0.1 * top, 0, 0)) == pytest.approx(0.9 * top)
+
+
+@pytest.mark.parametrize("scaling", ["within-query-std", "standard", "min-max"])
+@pytest.mark.parametrize("scale", [1e-280, 1e-200, 1e-120, 1.0, 1e120, 1e200, 1e280])
+def test_scaling_takes_any_size_that_has_a_reciprocal(scaling: str, scale: float) -> None:
+    X, y, qid = base()
+    plain, moved = (sr.RankingDataset(X * s, y, qid) for s in (1.0, scale))
+    expected = sr.fit_scaling(plain, scaling).apply(plain).X
+    np.testing.assert_allclose(sr.fit_scaling(moved, scaling).apply(moved).X, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-305, 1e300, 1e307])
+def test_a_feature_that_cannot_be_scaled_is_named(scale: float) -> None:
+    X, y, qid = base()
+    X[:, 2] *= scale
+    with pytest.raises(DataError, match="feature body cannot be scaled"):
+        sr.fit_scaling(sr.RankingDataset(X, y, qid, None, ["title", "url", "body", "age"]))

@@ -1,0 +1,166 @@
+"""Whatever ends a command, when it ends it: nothing is half-written, nobody is left behind, and the next run ends the same."""
+
+from __future__ import annotations
+
+import csv
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import sparserank as sr
+from sparserank.cli.app import main
+from sparserank.files import PART
+from tests.test_runs import children_of, gone
+
+N_KILLS = 6
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
+COMMANDS = ("select", "letor", "demo")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A LETOR folder S1.txt ... S5.txt."""
+    folder = tmp_path_factory.mktemp("data")
+    problem = sr.make_ranking(100, (10, 30), 20, n_informative=4, n_redundant=3, noise=0.5, seed=3).data
+    for k in range(5):
+        sr.write_letor(problem.take_queries(np.arange(20 * k, 20 * k + 20)), folder / f"S{k + 1}.txt")
+    return folder
+
+
+def arguments(command: str, data: Path, out: Path) -> list[str]:
+    given = {
+        "select": [*(str(data / f"S{k}.txt") for k in (1, 2, 3)), "--folds", "3", "--n-alphas", "20"],
+        "letor": [str(data), "--system", "log", "--system", "rank_rls", "--system", "rank_svm"],
+        "demo": [],
+    }
+    return [command, *given[command], "--out", str(out), "--threads", "2"]
+
+
+def run(args: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "sparserank", *args], capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, float]]:
+    """{command: (its directory, seconds it took)}."""
+    out = {}
+    for command in COMMANDS:
+        place, began = tmp_path_factory.mktemp("undisturbed") / command, time.monotonic()
+        done = run(arguments(command, data, place))
+        assert done.returncode == 0, done.stderr
+        out[command] = (place, time.monotonic() - began)
+    return out
+
+
+def results_of(folder: Path) -> dict[str, object]:
+    """What a command left for people and programs, times, dates and logs apart."""
+    found: dict[str, object] = {}
+    for file in sorted(folder.rglob("*")):
+        name = str(file.relative_to(folder))
+        if file.suffix == ".csv":
+            with open(file, newline="") as text:
+                found[name] = [{k: v for k, v in r.items() if k != "time_s"} for r in csv.DictReader(text)]
+        elif file.suffix == ".parquet":
+            columns = pq.read_table(file).to_pydict()
+            found[name] = repr({k: v for k, v in columns.items() if k != "time_s"})
+        elif file.name in ("model.json", "features.txt", "train.txt", "valid.txt", "test.txt"):
+            found[name] = file.read_bytes()
+    return found
+
+
+def assert_whole(folder: Path) -> None:
+    """Everything under a final name can be read to its end."""
+    for file in folder.rglob("*") if folder.exists() else ():
+        if file.suffix == ".json":
+            json.loads(file.read_text())
+        elif file.suffix == ".parquet":
+            assert pq.read_table(file).num_columns > 0
+        elif file.suffix == ".npz":
+            with np.load(file) as content:
+                assert all(content[key].size for key in content.files)
+        elif file.suffix == ".html":
+            assert file.read_text().rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_kills_at_random_moments_change_nothing(
+    command: str, data: Path, undisturbed: dict[str, tuple[Path, float]], tmp_path: Path, fuzz_seconds: float
+) -> None:
+    whole, duration = undisturbed[command]
+    seed = int(time.time())
+    print(f"seed {seed}")
+    rng, out, ended = np.random.default_rng(seed), tmp_path / "out", 0
+    for n in range(max(N_KILLS, int(fuzz_seconds))):
+        how = SIGNALS[n % len(SIGNALS)]
+        args = [sys.executable, "-m", "sparserank", *arguments(command, data, out)]
+        process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(rng.uniform(0.05, duration) if n % 2 else rng.uniform(0.05, 0.6))  # half of them while it starts
+        workers = children_of(process.pid) if process.poll() is None else []
+        process.send_signal(how)
+        _, err = process.communicate(timeout=60)
+        assert gone(workers, within_s=2.0)
+        ended += process.returncode == CODES[how]
+        if process.returncode == -how or ("KeyboardInterrupt" in err and "site" in err):
+            continue  # while Python itself was starting: before the first line of this program
+        assert process.returncode in (0, CODES[how]), err
+        assert "Traceback" not in err
+        assert "leaked" not in err
+        if how is not signal.SIGKILL:
+            assert not list(tmp_path.rglob(PART))
+            assert process.returncode == 0 or "interrupted" in err
+        assert_whole(out)
+    assert ended >= 2
+    done = run(arguments(command, data, out))
+    assert done.returncode == 0, done.stderr
+    assert results_of(out) == results_of(whole)
+    assert not list(tmp_path.rglob(PART))
+
+
+@contextmanager
+def largest_file(n_bytes: int) -> Iterator[None]:
+    """Every write past this size fails, as on a full disk, in this process and its children."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_disk_full_at_any_point_is_one_sentence_and_costs_nothing_finished(
+    command: str,
+    data: Path,
+    undisturbed: dict[str, tuple[Path, float]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out, failures = tmp_path / "out", 0
+    for n_bytes in (0, 5, 300, 1500, 6000, 15_000, 30_000, 60_000, 120_000):
+        monkeypatch.setattr(sys, "argv", ["sparserank", *arguments(command, data, out)])
+        with largest_file(n_bytes), pytest.raises(SystemExit) as stop:
+            main()
+        err = capsys.readouterr().err
+        assert stop.value.code in (0, 1)
+        if stop.value.code:
+            failures += 1
+            assert [line for line in err.splitlines() if line.startswith("error: ")] == [err.splitlines()[-1]]
+            assert "cannot be written (File too large)" in err
+        assert not list(tmp_path.rglob(PART))
+        assert_whole(out)
+    assert failures >= 4
+    done = run(arguments(command, data, out))
+    assert done.returncode == 0, done.stderr
+    assert results_of(out) == results_of(undisturbed[command][0])

@@ -1,0 +1,296 @@
+"""Plan files that are wrong or hostile: one sentence that names the file and the key, never a traceback."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparserank.cli import app
+from sparserank.errors import DataError
+from sparserank.experiments.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
+
+DATA = "[[datasets]]\nname='a'\npath='b'\n"
+HUGE = "0x" + "f" * 10_000  # hexadecimal integers may have any number of digits
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("choose_by=['map', 'map']", "choose_by names 'map' twice"),
+        ("choose_by=['ndcg@10', 'NDCG@010']", "choose_by names 'ndcg@10' twice"),
+        ("choose_by=['ndcg@10', 'letor4:ndcg@10']", "choose_by names 'ndcg@10' twice"),
+        ("watch=['p@1', ' p@1 ']", "watch names 'p@1' twice"),
+        ("metrics=['map', 'err', 'MAP']", "metrics names 'map' twice"),
+        ("folds=[1, 1]", "folds names 1 twice"),
+        ("folds=[true]", "folds must hold fold numbers from 1 to 5; got True"),
+        ("folds=[0]", "folds must hold fold numbers from 1 to 5; got 0"),
+        ("folds=[6]", "folds must hold fold numbers from 1 to 5; got 6"),
+        (f"folds=[{HUGE}]", "folds must hold fold numbers from 1 to 5"),
+        ("folds=[1.0]", "folds must be a list of int values"),
+        ("folds=3", "folds must be a list of int values; got 3"),
+        ("[folds]\nx=1", "folds must be a list"),
+        ("[[folds]]\nx=1", "folds must be a list of int values"),
+        ("max_size=1000000000", "max_size must be an integer from 0 to 10000; got 1000000000"),
+        (f"max_size={HUGE}", "max_size must be an integer from 0 to 10000"),
+        ("max_size=true", "max_size must be an integer from 0 to 10000; got True"),
+        ("max_size=[1]", "max_size must be an integer"),
+        ("[max_size]\nx=1", "max_size must be an integer"),
+        ("seed=-1", "seed must be an integer from 0 to 9223372036854775807; got -1"),
+        (f"seed={2**63}", "seed must be an integer from 0 to 9223372036854775807"),
+        (f"seed={'1' * 400}", "seed must be an integer from 0 to 9223372036854775807"),
+        (f"seed={HUGE}", "seed must be an integer from 0 to 9223372036854775807"),
+        ("seed=" + "1" * 5000, "cannot be read as TOML"),
+        ("name=3", "name must be text; got 3"),
+        ("[name]\nx=1", "name must be text"),
+        ("convention=['letor4']", "convention must be text"),
+        ("convention=5", "convention must be text; got 5"),
+        ("[convention]\nx=1", "convention must be text"),
+        ("convention='letor5'", "unknown metric convention 'letor5'"),
+        ("systems={log=1}", "systems must be a list"),
+        ("systems=[['log']]", "systems must be a list of str values"),
+        ("choose_by=[{a=1}]", "choose_by must be a list of str values"),
+        ("watch=[1]", "watch must be a list of str values"),
+        ("metrics='map'", "metrics must be a list of str values; got 'map'"),
+        ("choose_by=['pairwise_error']", "choose_by must be a metric where higher is better"),
+        (f"metrics=['p@{'1' * 5000}']", "cutoff must be an integer"),
+        (f"metrics=['{'x' * 10_000}']", "unknown metric 'xxx"),
+        ("grids=[1]", "grids must hold tables"),
+        ("[[grids]]\nx=1", "grids must hold tables"),
+        ("grids={log=[1]}", "grids must hold tables"),
+        ("[grids.log]\nalpha_ratio=0.1", "system log: alpha_ratio must be a list of values; got 0.1"),
+        ("[grids.log]\nalpha_ratio=[]", "system log: alpha_ratio must be a list of values"),
+        ("[grids.log]\nalpha_ratio=[true]", "system log: alpha_ratio must hold finite numbers"),
+        (f"[grids.log]\nalpha_ratio=[{'1' * 400}]", "system log: alpha_ratio must hold finite numbers"),
+        (f"[grids.log]\nalpha_ratio=[{HUGE}]", "system log: alpha_ratio must hold finite numbers"),
+        ("[grids.log]\nalpha_ratio=[1e400]", "system log: alpha_ratio must hold finite numbers"),
+        ("[grids.log]\nalpha_ratio=[1979-05-27]", "system log: alpha_ratio must hold finite numbers"),
+        ("[grids.log]\nalpha_ratio=[[0.1]]", "system log: alpha_ratio must hold finite numbers"),
+        ("[grids.log]\n[[grids.log.alpha_ratio]]\nx=1", "system log: alpha_ratio must hold finite numbers"),
+        ("[grids.fenchel_rank]\nmax_iter=[10.5]", "system fenchel_rank: max_iter must hold integers"),
+        (f"[grids.fenchel_rank]\nmax_iter=[{2**63}]", "system fenchel_rank: max_iter must hold integers"),
+        ("[grids.gas_e]\nimportance=[1]", "system gas_e: importance must hold names"),
+        (f"[grids.log]\n{'x' * 10_000}=[1]", "system log has no parameter 'xxx"),
+        (f"{'x' * 10_000}=1", "unknown key 'xxx"),
+        ("[grids.log]\n" + ".".join("x" * 3000) + "=1", "system log has no parameter 'x'"),
+        ("grids=" + "[" * 90 + "]" * 90, "grids must hold tables"),
+        ("systems=" + "[" * 90 + "]" * 90, "systems must be a list of str values"),
+        ("systems=" + "[" * 100_000 + "]" * 100_000, "nested too deep"),
+        ("grids=" + "{a=" * 100_000, "nested too deep"),
+        ("seed=1\nseed=2", "cannot be read as TOML"),
+        ("\udcff", "cannot be read as TOML"),
+        ("x" * 10_000 + ".y=1\n" + "x" * 10_000 + ".y=1", "cannot be read as TOML"),
+    ],
+    ids=lambda v: v[:40].encode("ascii", "backslashreplace").decode(),
+)
+def test_a_hostile_plan_is_one_short_sentence_naming_file_and_key(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_bytes(f"{text}\n{DATA}".encode("utf-8", "surrogateescape"))
+    with pytest.raises(DataError) as error:
+        read_plan(file)
+    message = str(error.value)
+    assert message.startswith(f"{file}: ")
+    assert words in message
+    assert "\n" not in message
+    assert len(message) < len(str(file)) + 500
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("datasets=[1]", "a data set has name and path, and optionally missing and scaling; got 1"),
+        ("[datasets]\nname='a'\npath='b'", "data sets are given as [[datasets]] tables"),
+        ("[[datasets]]\nname='a'\npath=['b']", "must be text; got 'a' and ['b']"),
+        ("[[datasets]]\nname='a'\npath=5", "must be text; got 'a' and 5"),
+        ("[[datasets]]\nname=''\npath='b'", "must be text"),
+        ("[[datasets]]\nname='a'\npath=''", "must be text"),
+        ('[[datasets]]\nname="a\\u0000"\npath="b"', "must be text"),
+        ('[[datasets]]\nname="a"\npath="b\\u0000"', "must be text"),
+        ("[[datasets]]\nname='a'\npath='b'\nmissing=3", "data set 'a': missing must be text"),
+        ("[[datasets]]\nname='a'\npath='b'\nmissing=['zero']", "data set 'a': missing must be text"),
+        ("[[datasets]]\nname='a'\npath='b'\nmissing={'11'='zero'}", "data set 'a': missing must be text"),
+        ("[[datasets]]\nname='a'\npath='b'\nmissing='banana'", "data set 'a': missing policy"),
+        ("[[datasets]]\nname='a'\npath='b'\nscaling=['none']", "data set 'a': scaling must be one of"),
+        (f"[[datasets]]\nname='a'\npath='b'\nscaling='{'x' * 10_000}'", "data set 'a': scaling must be one of"),
+        (f"[[datasets]]\nname='a'\npath='b'\nsize='{'x' * 10_000}'", "a data set has name and path"),
+        ("[[datasets]]\nname='a'\npath='b'\n[[datasets]]\nname='a'\npath='c'", "names the data set 'a' twice"),
+    ],
+)
+def test_a_wrong_data_set_is_one_short_sentence_naming_it(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(text)
+    with pytest.raises(DataError) as error:
+        read_plan(file)
+    message = str(error.value)
+    assert message.startswith(f"{file}: ")
+    assert words in message
+    assert len(message) < len(str(file)) + 500
+
+
+def test_metrics_have_one_spelling_in_results(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        "choose_by=['NDCG@10', 'letor4:map']\nmetrics=['ndcg@010', 'MAP', 'default:ndcg@10']\nwatch=[' map', 'p@5']\n"
+        + DATA
+    )
+    plan = read_plan(file)
+    assert plan.choose_by == ("ndcg@10", "map")
+    assert plan.valid_names == ["ndcg@10", "map", "p@5"]
+    assert plan.metric_names == ["ndcg@10", "map", "default:ndcg@10", "p@5"]
+    assert [repr(m) for m in plan.all_metrics] == ["letor4:ndcg@10", "letor4:map", "ndcg@10", "letor4:p@5"]
+    assert ExperimentPlan(plan.datasets).choose_by == ("map", "ndcg@10")
+
+
+def test_the_largest_values_are_taken(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        f"seed={2**63 - 1}\nmax_size=10000\nfolds=[5, 1]\n[grids.fenchel_rank]\nmax_iter=[{2**63 - 1}]\n{DATA}"
+    )
+    plan = read_plan(file)
+    assert (plan.seed, plan.max_size, plan.folds) == (2**63 - 1, 10_000, (5, 1))
+    assert ExperimentPlan(plan.datasets).max_size == MAX_SIZE
+
+
+def test_a_place_without_a_plan_is_one_sentence(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "absent.toml", "a\0b", tmp_path / ("x" * 300)):
+        with pytest.raises(DataError, match="cannot be read"):
+            read_plan(place)
+
+
+def test_a_plan_made_in_python_is_held_to_the_same_rules() -> None:
+    data = (DatasetPlan("a", "b"),)
+    for wrong in (
+        {"datasets": ["a"]}, {"datasets": data, "choose_by": ("map", "map")}, {"datasets": data, "folds": (1, 1)}, {"datasets": data, "name": None},
+        {"datasets": data, "convention": None}, {"datasets": data, "seed": 10**5000}, {"datasets": data, "max_size": 10_001},
+        {"datasets": data, "grids": {5: {}}}, {"datasets": data, "grids": {"log": {5: [1]}}}, {"datasets": data, "systems": ("x" * 10_000,)},
+    ):  # fmt: skip
+        with pytest.raises(DataError) as error:
+            ExperimentPlan(**wrong)  # type: ignore[arg-type]
+        assert len(str(error.value)) < 11_000
+
+
+@pytest.mark.parametrize("again", ["map", "MAP", "letor4:map"])
+def test_choosing_twice_by_the_same_metric_is_misuse(
+    again: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = [
+        "letor",
+        str(tmp_path),
+        "--system",
+        "rank_rls",
+        "--choose-by",
+        "map",
+        "--choose-by",
+        again,
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    monkeypatch.setattr(sys, "argv", ["sparserank", *args])
+    with pytest.raises(SystemExit) as end:
+        app.main()
+    assert end.value.code == 2
+    assert "names the same metric twice" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "o").exists()
+
+
+# -- plans changed at random -------------------------------------------------------------------------------------------
+
+PLAN: dict[str, Any] = {
+    "name": "x", "systems": ["log", "gas_e"], "choose_by": ["map"], "watch": ["p@5"], "metrics": ["map", "ndcg@5"], "convention": "letor4",
+    "max_size": 3, "folds": [1, 2], "seed": 4, "grids": {"log": {"alpha_ratio": [0.5, 0.1]}, "gas_e": {"importance": ["map"], "c": [0.0, 1]}},
+    "datasets": [{"name": "a", "path": "b", "missing": "zero", "scaling": "none"}, {"name": "c", "path": "d"}],
+}  # fmt: skip
+HOSTILE = [
+    "true", "0", "-1", "1", "10001", "3.5", "1e400", "inf", "-nan", "1" + "0" * 400, "9" * 5000, HUGE, str(2**63), '""', '"map"', '"log"', '"\\u0000"',
+    '"\\U0001F600\\n"', '"' + "x" * 50_000 + '"', "[]", "{}", "[[1]]", '["map", "map"]', "{a = 1}", "{a = {b = [1]}}", "1979-05-27", "07:32:00", "0b1",
+    "1979-05-27T07:32:00+01:00", "[" * 90 + "]" * 90, "[" * 5000 + "]" * 5000, "{a=" * 3000 + "1" + "}" * 3000, '"letor4"', '"none"', "'''\n'''", "[1, [",
+    '"p@' + "1" * 5000 + '"', '"pairwise_error"', '"$HOME"', '"~root"',
+]  # fmt: skip
+
+
+def toml_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml_key(k)} = {toml_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    if isinstance(value, _Text):
+        return value.text
+    return json.dumps(value)
+
+
+def toml_key(key: str) -> str:
+    return json.dumps(key)
+
+
+class _Text:
+    """TOML that stands as it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(fuzz_seconds: float, tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed {seed}")
+    rng, file = random.Random(seed), tmp_path / "plan.toml"
+    taken = {True: 0, False: 0}
+    end = time.monotonic() + fuzz_seconds
+    while time.monotonic() < end:
+        plan = copy.deepcopy(PLAN)
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            container, key = rng.choice(_places(plan))
+            kind = rng.randrange(5)
+            if kind <= 1:
+                container[key] = _Text(rng.choice(HOSTILE))
+            elif kind == 2:
+                del container[key]
+            elif kind == 3 and isinstance(container, list):
+                container.append(copy.deepcopy(container[key]))
+            elif kind == 3:
+                container[rng.choice(["log", "path", "seed", "x", "grids", "alpha_ratio"])] = copy.deepcopy(
+                    container[key]
+                )
+            else:
+                other, place = rng.choice(_places(plan))
+                container[key] = copy.deepcopy(other[place])
+        content = "".join(f"{toml_key(k)} = {toml_value(v)}\n" for k, v in plan.items()).encode()
+        if rng.random() < 0.3:
+            i = rng.randrange(len(content) + 1)
+            content = (
+                content[:i]
+                + rng.choice([b"", b"\xff", b"[", b"=", b'"', b"\n[[x]]\n", b"\x00"])
+                + content[i + rng.randrange(3) :]
+            )
+        file.write_bytes(content)
+        try:
+            read = read_plan(file)
+        except DataError as error:
+            message = str(error)
+            assert message.startswith(f"{file}: "), content
+            assert "\n" not in message, content
+            taken[False] += 1
+        except BaseException:
+            print(f"content {content!r}")
+            raise
+        else:
+            assert len(set(map(repr, read.choice_metrics))) == len(read.choose_by) > 0, content
+            assert len({repr(m) for m in read.all_metrics}) == len(read.metric_names), content
+            taken[True] += 1
+    print(f"{taken[True]} taken, {taken[False]} refused")
+    assert min(taken.values()) > 0
+
+
+def _places(tree: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) of a plan."""
+    out = []
+    for key in tree if isinstance(tree, dict) else range(len(tree)):
+        out.append((tree, key))
+        if isinstance(tree[key], dict | list):
+            out += _places(tree[key])
+    return out

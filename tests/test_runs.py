@@ -1,0 +1,255 @@
+"""Run directories, pieces and workers: one writer, nobody else's files, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparserank.errors import DataError, DataWarning, RunDirectoryError, TooManyFeaturesError
+from sparserank.runs.directory import MARK, RunDirectory
+from sparserank.runs.identity import name_of
+from sparserank.runs.pieces import PieceStore
+from sparserank.runs.pool import run_pieces
+from sparserank.runs.progress import TimeLeft
+from sparserank.selection.store import SelectionStore
+
+HOLD = "import sys, time; from sparserank.runs.directory import RunDirectory; d = RunDirectory(sys.argv[1], 'select'); print('held', flush=True); time.sleep(60)"
+
+
+def square(x: float) -> float:
+    """A task for workers."""
+    return x * x
+
+
+def moody(what: str) -> str:
+    """A task that ends in every way a task can."""
+    if what == "print":
+        print("a line that must not come between messages")
+    elif what == "data":
+        raise DataError("no pair.")
+    elif what == "wide":
+        raise TooManyFeaturesError("too wide", 7)
+    elif what == "exit":
+        os._exit(3)
+    elif what == "unpicklable":
+        return lambda: None  # type: ignore[return-value]
+    return what
+
+
+# -- directories ------------------------------------------------------------------------------------------------
+
+
+def test_one_process_at_a_time_and_the_lock_goes_with_its_process(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(run)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(RunDirectoryError, match="another sparserank run is writing there"):
+        RunDirectory(run, "select")
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    with RunDirectory(run, "select"), pytest.raises(RunDirectoryError, match="another sparserank run"):
+        RunDirectory(run, "select")
+    RunDirectory(run, "select").close()
+
+
+@pytest.mark.parametrize("name", ["train.txt", "model.json", "plan.json", ".hidden", "units"])
+def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir() if name == "units" else (tmp_path / name).write_text("mine")
+    for kind in ("select", "experiment", "demo"):
+        with pytest.raises(RunDirectoryError, match=rf"such as {name}\); choose a new or empty directory"):
+            RunDirectory(tmp_path, kind)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_kinds_do_not_mix(tmp_path: Path) -> None:
+    RunDirectory(tmp_path, "select").close()
+    with pytest.raises(RunDirectoryError, match="holds a 'select' run, not a 'experiment' run"):
+        RunDirectory(tmp_path, "experiment")
+    (tmp_path / MARK).write_text("")  # killed between making the mark and writing it
+    RunDirectory(tmp_path, "experiment").close()
+
+
+def test_only_our_own_unfinished_files_are_removed(tmp_path: Path) -> None:
+    RunDirectory(tmp_path, "select").close()
+    (tmp_path / "units").mkdir()
+    ours = [tmp_path / ".sparserank-00.part", tmp_path / "units" / ".sparserank-11.part"]
+    foreign = [tmp_path / ".movie.mkv.part", tmp_path / "units" / ".x.npz.abc.part", tmp_path / "a.part"]
+    for file in (*ours, *foreign):
+        file.write_text("x")
+    RunDirectory(tmp_path, "select").close()
+    assert not any(f.exists() for f in ours)
+    assert all(f.exists() for f in foreign)
+
+
+def test_a_changed_identity_is_refused_by_name_and_restart_takes_the_place(tmp_path: Path) -> None:
+    old = {"seed": 0, "data": "a", "folds": 5}
+    with SelectionStore(tmp_path, old) as store:
+        store.save("final-l1", {"x": np.arange(3.0)})
+    with pytest.raises(RunDirectoryError, match=r"\(different: data, seed\)"):
+        SelectionStore(tmp_path, {"seed": 3, "data": "b", "folds": 5})
+    with SelectionStore(tmp_path, old) as store:
+        found = store.load("final-l1")
+        assert found is not None
+        np.testing.assert_array_equal(found["x"], np.arange(3.0))
+    with SelectionStore(tmp_path, {**old, "seed": 3}, restart=True) as store:
+        assert store.load("final-l1") is None
+    assert list(tmp_path.rglob("*.npz")) == []
+
+
+@pytest.mark.parametrize("part", ["seed", "data", "folds", "code"])
+def test_a_piece_of_another_identity_is_never_taken_for_this_one(tmp_path: Path, part: str) -> None:
+    """Even where the plan's own check is circumvented: two runs that took turns in one directory."""
+    identity = {"seed": 0, "data": "a", "folds": 5, "code": "c"}
+    with SelectionStore(tmp_path, identity) as store:
+        store.save("final-l1", {"x": np.arange(3.0)})
+    (tmp_path / "plan.json").unlink()
+    with SelectionStore(tmp_path, {**identity, part: "other"}) as store:
+        assert store.load("final-l1") is None
+
+
+# -- pieces -----------------------------------------------------------------------------------------------------
+
+
+def test_names_are_readable_safe_and_tell_everything_apart() -> None:
+    names = [name_of("fold0-mcp(gamma=2.0)", [a, b]) for a in (0, 1) for b in ("x", "y", ["x"])]
+    assert len(set(names)) == 6
+    assert all(n.startswith("fold0-mcp_gamma_2.0_-") for n in names)
+    assert "/" not in name_of("../x", 0)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda piece, record: piece.unlink(),
+        lambda piece, record: piece.write_bytes(b""),
+        lambda piece, record: record.write_bytes(b""),
+        lambda piece, record: record.write_text("[1]"),
+        lambda piece, record: record.write_text("{}"),
+        lambda piece, record: record.write_text('{"a.bin": 3}'),
+        lambda piece, record: record.write_text("[" * 100_000),
+        lambda piece, record: record.write_bytes(b"\xff"),
+        lambda piece, record: record.write_text('{"a.bin": "0", "../../x": "0"}'),
+    ],
+)
+def test_damage_is_named_once_and_the_piece_forgotten(tmp_path: Path, damage: object) -> None:
+    store = PieceStore(tmp_path)
+    store.save("one", {"a.bin": b"content"})
+    assert store.load("one") == {"a.bin": b"content"}
+    damage(tmp_path / "a.bin", tmp_path / "pieces" / "one.json")  # type: ignore[operator]
+    with pytest.warns(DataWarning, match=r"one\.json: a damaged piece") as found:
+        assert store.load("one") is None
+    assert len(found) == 1
+    assert store.load("one") is None  # silently now: it was never finished
+    store.save("one", {"a.bin": b"again"})
+    assert store.load("one") == {"a.bin": b"again"}
+
+
+def test_a_piece_without_its_record_was_not_finished(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"half")
+    assert PieceStore(tmp_path).load("one") is None
+
+
+# -- workers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_every_outcome_comes_once_whatever_the_workers(processes: bool) -> None:
+    for n_workers in (1, 2, 9):
+        found = {
+            o.index: o.result for o in run_pieces(square, [(i,) for i in range(7)], n_workers, processes=processes)
+        }
+        assert found == {i: i * i for i in range(7)}
+    assert list(run_pieces(square, [], 2, processes=processes)) == []
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_errors_travel_and_cost_no_other_piece(processes: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    tasks = ["print", "data", "wide", "fine"]
+    found = {tasks[o.index]: o for o in run_pieces(moody, [(t,) for t in tasks], 2, processes=processes)}
+    assert found["print"].result == "print"
+    assert found["fine"].result == "fine"
+    assert isinstance(found["data"].error, DataError)
+    assert "too wide" in str(found["wide"].error)
+    assert all(o.seconds >= 0 for o in found.values())
+    if processes:
+        assert "must not come between" in capfd.readouterr().err
+
+
+def test_a_result_that_cannot_travel_is_an_error_in_words() -> None:
+    (outcome,) = run_pieces(moody, [("unpicklable",)], 1, processes=True)
+    assert outcome.error is not None
+    assert "pickle" in str(outcome.error)
+
+
+def test_a_lost_worker_is_one_sentence() -> None:
+    with pytest.raises(RunDirectoryError, match="worker process ended unexpectedly"):
+        list(run_pieces(moody, [("fine",), ("exit",), ("fine",)], 2, processes=True))
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def gone(pids: list[int], within_s: float) -> bool:
+    give_up = time.monotonic() + within_s
+    while any(Path(f"/proc/{p}").exists() and "State:\tZ" not in Path(f"/proc/{p}/status").read_text() for p in pids):
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.05, 0.3, 1.0])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_leave_with_their_parent_however_early(after_s: float, how: signal.Signals) -> None:
+    """The task takes seconds to unpickle: workers notice before they have read it."""
+    code = (
+        "import time; from sparserank.runs.pool import run_pieces\n"
+        "class Slow:\n"
+        "    def __reduce__(self): return (time.sleep, (30,))\n"
+        "list(run_pieces(Slow(), [(1,), (2,)], 2, processes=True))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    workers: list[int] = []
+    while len(workers) < 2:
+        assert parent.poll() is None
+        workers = children_of(parent.pid)
+    time.sleep(after_s)
+    parent.send_signal(how)
+    parent.wait(timeout=5)
+    assert gone(workers, within_s=1.0)
+
+
+# -- time left --------------------------------------------------------------------------------------------------
+
+
+def test_time_left_is_right_within_a_fifth_for_kinds_a_hundredfold_apart() -> None:
+    rng = np.random.default_rng(0)
+    seconds_of = {"slow": 50.0, "fast": 0.5, "medium": 5.0}
+    kinds = [k for k in seconds_of for _ in range(10)]
+    order = rng.permutation(len(kinds))
+    left = TimeLeft(kinds, n_workers=1)
+    assert left.seconds() is None
+    naive = []
+    for n, index in enumerate(order[:-1], start=1):
+        left.finished(int(index), seconds_of[kinds[index]])
+        truth = sum(seconds_of[kinds[i]] for i in order[n:])
+        if {kinds[i] for i in order[:n]} == set(seconds_of):
+            assert left.seconds() == pytest.approx(truth, rel=0.2)
+            naive.append(sum(seconds_of[kinds[i]] for i in order[:n]) / n * (len(order) - n) / truth)
+    assert max(max(naive), 1 / min(naive)) > 3  # the wrong variant: the mean of all finished pieces for all others
+
+
+def test_the_last_piece_is_not_divided_among_idle_workers() -> None:
+    left = TimeLeft(["a", "a", "a"], n_workers=3)
+    left.finished(0, 8.0)
+    assert left.seconds() == 8.0

@@ -1,0 +1,143 @@
+"""Results are functions of their arguments alone: not of threads, of earlier calls, or of a fork."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.losses._sorting_kernels import sort_descending
+from sparserank.objective import PairwiseObjective, _Scored
+
+PROBLEM = sr.make_ranking(60, (20, 60), 12, n_informative=4, n_redundant=2, noise=0.5, seed=8).data
+
+
+class SharedScratch(PairwiseObjective):
+    """The wrong variant: one buffer of scores and one order for all calls."""
+
+    def _pass(self, w: np.ndarray) -> tuple[float, np.ndarray, _Scored]:
+        if not hasattr(self, "_buffer"):
+            self._buffer = _Scored(np.empty(self.n_features), np.empty(self.n_docs), self._last.order)
+        here = self._buffer
+        here.w[:] = w
+        parts = self._executor.map(lambda b: self._block_pass(b, here), len(self._blocks) - 1)
+        self._last = here
+        return sum(p[0] for p in parts), np.sum([p[1] for p in parts], axis=0), here
+
+
+def make(kind: type[PairwiseObjective] = PairwiseObjective, **options: object) -> PairwiseObjective:
+    X = np.round(PROBLEM.X, 1)  # many equal scores
+    return kind(X, PROBLEM.relevance, PROBLEM.query_ptr, n_threads=1, **options)  # type: ignore[arg-type]
+
+
+def points(n: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(4)
+    return [rng.choice([-0.5, 0.0, 0.25, 1.0], size=PROBLEM.n_features) for _ in range(n)]
+
+
+def everything_at(objective: PairwiseObjective, w: np.ndarray) -> bytes:
+    value, gradient = objective.value_and_gradient(w)
+    H = objective.hessian(w, np.arange(5))
+    v = np.ones(objective.n_features)
+    line = objective.along(w, v)(0.3)
+    return b"".join(np.asarray(a).tobytes() for a in (value, gradient, H, objective.hessian_matvec(w, v), line))
+
+
+def wrong_in_threads(objective: PairwiseObjective, n_threads: int) -> int:
+    ws = points(100)
+    fresh = [everything_at(make(), w) for w in ws]
+    with ThreadPoolExecutor(n_threads) as pool:
+        found = list(pool.map(lambda i: everything_at(objective, ws[i % len(ws)]), range(4 * len(ws))))
+    return sum(f != fresh[i % len(ws)] for i, f in enumerate(found))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 8])
+def test_one_objective_in_many_threads_gives_the_bits_of_a_fresh_one_in_each(n_threads: int) -> None:
+    assert wrong_in_threads(make(), n_threads) == 0
+
+
+def test_the_comparison_sees_shared_scratch() -> None:
+    assert wrong_in_threads(make(SharedScratch), 8) > 0
+
+
+def test_f_at_the_same_w_has_the_same_bits_whatever_came_between() -> None:
+    objective = make()
+    first = [everything_at(objective, w) for w in points(40)]
+    assert [everything_at(objective, w) for w in points(40)] == first
+    assert [everything_at(objective, w) for w in points(40)[::-1]] == first[::-1]
+
+
+def test_threads_of_one_pass_do_not_change_a_bit() -> None:
+    X = np.tile(np.round(PROBLEM.X, 1), (1, 12))
+    one, many = (PairwiseObjective(X, PROBLEM.relevance, PROBLEM.query_ptr, n_threads=n) for n in (1, 5))
+    w = np.resize(points(1)[0], X.shape[1])
+    for a, b in zip(one.value_and_gradient(w), many.value_and_gradient(w), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 60, 400])
+def test_the_order_depends_on_scores_and_rows_alone(m: int) -> None:
+    rng = np.random.default_rng(m)
+    for _ in range(20):
+        scores = rng.integers(-3, 4, size=m).astype(float)
+        expected = np.lexsort((np.arange(m), -scores))
+        for start in (np.arange(m), np.arange(m)[::-1], rng.permutation(m), expected):
+            order = start.astype(np.int32)
+            sort_descending(scores, order)
+            np.testing.assert_array_equal(order, expected)
+
+
+FORK = """
+import os, sys
+import numpy as np
+import sparserank as sr
+from sparserank.execution import BlockExecutor
+from sparserank.execution.threads import one_blas_thread
+
+assert BlockExecutor(3).map(lambda b: b * b, 50) == [b * b for b in range(50)]  # starts the threads
+with one_blas_thread():
+    child = os.fork()
+if child == 0:
+    with one_blas_thread():
+        ok = BlockExecutor(3).map(lambda b: b + 1, 50) == list(range(1, 51))
+    os._exit(0 if ok else 1)
+_, status = os.waitpid(child, 0)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+JOBLIB = """
+from joblib import Parallel, delayed
+import numpy as np
+import sparserank as sr
+
+data = sr.make_ranking(40, 20, 200, n_informative=3, n_redundant=0, seed=1).data
+def fit(alpha_ratio):
+    X = np.tile(data.X, (8, 3))
+    qid = np.concatenate([np.asarray(data.qid) + 1000 * k for k in range(8)])
+    return sr.SparseRanker(alpha_ratio=alpha_ratio, n_threads=2).fit(X, np.tile(data.relevance, 8), qid=qid).objective_
+here = [fit(0.3), fit(0.5)]
+assert Parallel(2, backend="multiprocessing")(delayed(fit)(a) for a in (0.3, 0.5)) == here
+"""
+AFFINITY = """
+import os
+os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
+from sparserank.execution import BlockExecutor, available_cores
+assert available_cores() == BlockExecutor().n_threads == 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("program", [FORK, JOBLIB], ids=["fork", "joblib"])
+def test_a_fork_after_a_fit_with_threads_ends(program: str) -> None:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
+def test_cores_are_those_that_the_process_may_use() -> None:
+    done = subprocess.run([sys.executable, "-c", AFFINITY], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
