@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
