@@ -1,0 +1,217 @@
+"""What is printed is so: labels, confidence, statuses, conventions, notes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.cli import screen
+from sparserank.cli.app import main
+from sparserank.cli.selection_tables import show_selection
+from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.experiments.job import Experiment
+from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
+from sparserank.metrics import parse_metric
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties import L1, Mcp, Penalty, Ridge
+from sparserank.reports.page import render_page
+from sparserank.selection import job
+from sparserank.selection.job import SelectionJob, SelectionPlan, SelectionResult
+from sparserank.solvers import Stop, solve
+from sparserank.solvers.solution import Iterate, Status
+from sparserank.warmup import is_compiled
+
+DATA = sr.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise=0.4, seed=6).data
+
+
+def select(*penalties: Penalty, **options: object) -> SelectionResult:
+    plan = SelectionPlan(penalties, parse_metric("ndcg@10"), n_folds=2, **options)  # type: ignore[arg-type]
+    return SelectionJob(plan, DATA, None, DATA, n_threads=1).execute()
+
+
+def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> None:
+    free, positive, heavy = L1(), L1(signs=(1,) * 8), L1(weights=(1.0,) * 7 + (9.0,))
+    result = select(free, positive, heavy, Mcp())
+    assert list(result.paths) == ["l1", "l1 #2", "l1 #3", "mcp", "ridge"]
+    for label, penalty in (("l1", free), ("l1 #2", positive), ("l1 #3", heavy)):
+        (alone,) = (p for name, p in select(penalty).paths.items() if name != "ridge")
+        np.testing.assert_array_equal(result.paths[label].coefs, alone.coefs)
+    assert (result.paths["l1"].coefs < 0).any()
+    assert (result.paths["l1 #2"].coefs >= 0).all()
+    assert len({(c.penalty, c.index) for c in result.candidates}) == len(result.candidates)
+
+
+@pytest.mark.parametrize("penalties", [(L1(), Ridge()), (), (L1(), L1())])
+def test_a_selection_refuses_ridge_nothing_and_repeats(penalties: tuple[Penalty, ...]) -> None:
+    with pytest.raises(DataError, match=r"ridge is always fitted|same penalty twice"):
+        SelectionPlan(penalties, parse_metric("ndcg@10"))
+
+
+def test_every_interval_names_the_confidence_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    result = select(L1(), confidence=0.9, margin=0.2)
+    show_selection(result)
+    shown = capsys.readouterr().out + render_page(result)
+    assert "95%" not in shown
+    for place in ("90% interval [", "90% interval (ndcg@10)", "90% intervals;", "<th>90% interval</th>", "90% interval of"):
+        assert place in shown
+
+
+class Stuck:
+    """A solver that finds no step from the start."""
+
+    n_iter = 23
+
+    def begin(self, *problem: object) -> None:
+        pass
+
+    def step(self, iterate: Iterate, violation: float) -> None:
+        return None
+
+
+def test_a_stall_says_so_and_does_not_blame_the_iterations() -> None:
+    objective = PairwiseObjective(DATA.X, DATA.relevance, DATA.query_ptr)
+    with pytest.warns(ConvergenceWarning, match="no step lowers the objective any further in floating point") as found:
+        solution = solve(Stuck(), objective, L1(1e-3), stop=Stop(1e-9, 500, 1.0))
+    assert solution.status is Status.STALLED
+    assert "max_iter" not in str(found[0].message)
+
+
+@pytest.mark.parametrize("convention", ["default", "letor4", "trec"])
+def test_evaluate_names_the_convention_of_every_figure(convention: str) -> None:
+    prefix = "" if convention == "default" else f"{convention}:"
+    asked = ["ndcg@10", "map", "letor3:p@5"]
+    names = [f"{prefix}ndcg@10", f"{prefix}map", "letor3:p@5"]
+    assert list(sr.evaluate(DATA.X[:, 0], DATA, asked, convention=convention)) == names
+    comparison = sr.evaluate({"a": DATA.X[:, 0]}, DATA, asked, convention=convention)
+    assert [r["metric"] for r in comparison.rows()] == names
+
+
+def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    noise = sp.random(DATA.n_docs, 60, 0.2, random_state=1, format="csr", data_rvs=rng.standard_normal)
+    X = sp.csr_matrix(sp.hstack([noise, sp.csr_matrix(DATA.relevance[:, None])]))
+    wide = sr.RankingDataset(X, DATA.relevance, DATA.qid)
+    monkeypatch.setattr(job, "MOST_SINGLE_FEATURES", 10)
+    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), n_folds=2)
+    result = SelectionJob(plan, wide, None, wide, n_threads=1).execute()
+    assert result.test is not None
+    assert any("f61" in system for system in result.test.values)
+    assert any("among the 10 of 61" in text for text in result.notes)
+
+
+def test_compiling_is_announced_when_it_happens_and_on_no_other_day(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "kernels.py"
+    source.write_text("def descend(): pass\n")
+    space: dict[str, object] = {}
+    exec(compile(source.read_text(), str(source), "exec"), space)
+    kernel = SimpleNamespace(py_func=space["descend"], stats=SimpleNamespace(cache_path=str(tmp_path)), __name__="descend")
+    index = tmp_path / "kernels.descend-1.py311.nbi"
+    assert not is_compiled(kernel)
+    index.write_bytes(b"")
+    assert is_compiled(kernel)
+    later = time.time() + 100
+    os.utime(source, (later, later))  # an upgrade: what was compiled is of the old source
+    assert not is_compiled(kernel)
+    screen.announce_compiling(kernel)
+    index.unlink()
+    index.write_bytes(b"")
+    os.utime(index, (later, later))
+    screen.announce_compiling(kernel)
+    assert capsys.readouterr().err.count("compiling") == 1
+
+
+def test_a_rewritten_file_is_other_data_in_the_same_process_too(tmp_path: Path) -> None:
+    folder = tmp_path / "letor"
+    folder.mkdir()
+    parts = [DATA.take_queries(np.arange(8 * k, 8 * k + 8)) for k in range(5)]
+    for k, part in enumerate(parts, start=1):
+        sr.write_letor(part, folder / f"S{k}.txt")
+    plan = ExperimentPlan((DatasetPlan("x", str(folder)),), ("rank_rls",), folds=(1,), max_size=1)
+
+    def means() -> list[float]:
+        experiment = Experiment(plan, tmp_path / "out", n_workers=1)
+        experiment.run()
+        table = experiment.store.load(experiment.units, "per_query")
+        return [float(np.mean(table["map"].to_numpy()))]
+
+    before, old = means(), os.stat(folder / "S5.txt")
+    text = (folder / "S5.txt").read_text().splitlines(keepends=True)
+    flipped = [("0" if line[0] != "0" else "1") + line[1:] for line in text]  # same length
+    (folder / "S5.txt").write_text("".join(flipped))
+    os.utime(folder / "S5.txt", ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert means() != before
+
+
+def run_cli(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0)
+
+
+@pytest.mark.parametrize("command", ["demo", "letor", "experiment", "select"])
+def test_no_command_touches_a_folder_that_is_not_its_own(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tmp_path / "data", tmp_path / "mine"
+    for folder in (data, out, out / "run", out / "candidates"):
+        folder.mkdir()
+    for k in range(5):
+        sr.write_letor(DATA.take_queries(np.arange(8 * k, 8 * k + 8)), data / f"S{k + 1}.txt")
+    for name in ("train.txt", "features.txt", "summary.csv", "plan.json", "run/model.json", "candidates/a.parquet", ".x.part"):
+        (out / name).write_text("mine")
+    (tmp_path / "plan.toml").write_text(f"systems=['rank_rls']\n[[datasets]]\nname='x'\npath='{data}'\n")
+    args = {
+        "demo": ("demo",),
+        "letor": ("letor", data, "--system", "rank_rls"),
+        "experiment": ("experiment", "run", tmp_path / "plan.toml"),
+        "select": ("select", data / "S1.txt", "--restart"),
+    }[command]
+    before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+    assert run_cli(monkeypatch, *args, "--out", out) == 1
+    assert "files that no sparserank run has written" in capsys.readouterr().err
+    assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "sentence"),
+    [
+        ("1 qid:1 1:5\n0 qid:1 1:5\n1 qid:2 1:7\n0 qid:2 1:7\n", (), "no feature varies within the queries"),
+        ("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n", ("--penalty", "l1(never_use=(0,1))"), "forbids every feature that varies"),
+        ("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n", ("--alpha", "1e-320"), "alpha must lie within 1e-100 ... 1e+100"),
+    ],
+)
+def test_a_fit_without_a_usable_feature_or_strength_is_one_sentence(
+    rows: str,
+    options: tuple[str, ...],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "a.txt").write_text(rows)
+    assert run_cli(monkeypatch, "fit", tmp_path / "a.txt", *options, "--out", tmp_path / "m.json") == 1
+    err = capsys.readouterr().err
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "m.json").exists()
+
+
+def test_always_keeping_every_feature_saves_a_model_that_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n0 qid:1 1:2 2:1\n")
+    args = ("fit", tmp_path / "a.txt", "--penalty", "l1(weights=(0.0,0.0))", "--out", tmp_path / "m.json")
+    assert run_cli(monkeypatch, *args) == 0
+    model = sr.load_model(tmp_path / "m.json")
+    assert len(model.support) == 2
+    assert replace(model, coef=model.coef * 2).predict(np.ones((1, 2))) == 2 * model.predict(np.ones((1, 2)))
