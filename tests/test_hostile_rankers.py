@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import sparserank as sr
 from sparserank.errors import DataError
@@ -131,8 +132,12 @@ def test_features_of_any_scale_give_finite_weights_or_a_sentence(model: LinearRa
     one[:, 2] *= scale
     for data in (X * scale, one):
         sentence = _fit(model, data)
-        if (scale < 1e-100 or scale > 1e100) and not isinstance(model, sr.RandomRanker):
-            assert sentence is not None
+        if 1e-100 <= scale <= 1e100 or isinstance(model, sr.RandomRanker):
+            continue
+        scales = model.get_params().get("scaling") == "within-query-std" and 1e-285 < scale < 1e285
+        assert (sentence is None) == scales
+        if "scaling" in model.get_params():
+            assert _fit(clone(model).set_params(scaling="none"), data) is not None
 
 
 @every_variant

@@ -30,7 +30,7 @@ def test_path_is_certified_at_every_point(penalty: str) -> None:
 
 @pytest.mark.parametrize("penalty", ["l1", "elastic_net"])
 def test_warm_starts_do_not_change_a_convex_path(penalty: str) -> None:
-    path = sr.fit_path(PROBLEM.data, penalty, n_alphas=12, tol=1e-10)
+    path = sr.fit_path(PROBLEM.data, penalty, n_alphas=12, scaling="none", tol=1e-10)
     objective = sr.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
     for i in (3, 7, 11):
         stop = sr.Stop(1e-10, 500, path.l1_alpha_max)
@@ -41,7 +41,7 @@ def test_warm_starts_do_not_change_a_convex_path(penalty: str) -> None:
 @pytest.mark.parametrize("penalty", ["log", "l0.5", "mcp", "scad"])
 def test_nonconvex_path_is_no_worse_than_either_start(penalty: str) -> None:
     """From w = 0 (where lp stays for ever) and from the l1 solution of the same strength."""
-    path = sr.fit_path(PROBLEM.data, penalty, n_alphas=20)
+    path = sr.fit_path(PROBLEM.data, penalty, n_alphas=20, scaling="none")
     objective = sr.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
     stop = sr.Stop(1e-6, 500, path.l1_alpha_max)
     for i in (8, 14, 19):
@@ -55,7 +55,7 @@ def test_nonconvex_path_is_no_worse_than_either_start(penalty: str) -> None:
 def test_path_starts_where_the_penalty_declares(mq2008_train: sr.RankingDataset) -> None:
     objective = sr.PairwiseObjective(mq2008_train.X, mq2008_train.relevance, mq2008_train.query_ptr)
     assert path_start(objective, sr.L1()) == pytest.approx(0.475253096, abs=5e-10)
-    path = sr.fit_path(mq2008_train, "l1", alphas=np.array([0.1, 0.01]) * 0.475253096)
+    path = sr.fit_path(mq2008_train, "l1", alphas=np.array([0.1, 0.01]) * 0.475253096, scaling="none")
     assert path.objectives == pytest.approx([0.694529109, 0.591060523], abs=1e-8)
 
 
@@ -64,7 +64,7 @@ def test_table_holds_every_scale_of_the_strength() -> None:
     table = path.to_table().to_pydict()
     np.testing.assert_allclose(table["C_mean"], 1 / path.alphas)
     np.testing.assert_allclose(table["C_sum"], 1 / (path.alphas * path.n_pairs))
-    np.testing.assert_allclose(table["r"], np.abs(path.coefs).sum(axis=1))
+    np.testing.assert_allclose(table["r"], np.abs(path.scaled_coefs).sum(axis=1))
     assert table["features"][-1] == [path.feature_names[j] for j in path.support(5)]
 
 
@@ -72,7 +72,7 @@ def test_truncate_keeps_the_largest_coefficients() -> None:
     path = sr.fit_path(PROBLEM.data, "ridge", n_alphas=4)
     cut = path.truncate(3)
     assert (cut.nnz == 3).all()
-    for before, after in zip(path.coefs, cut.coefs, strict=True):
+    for before, after in zip(path.scaled_coefs, cut.scaled_coefs, strict=True):
         assert set(np.flatnonzero(after)) == set(np.argsort(-np.abs(before))[:3])
     with pytest.raises(DataError, match="k >= 1"):
         path.truncate(0)

@@ -26,8 +26,10 @@ X, Y, QID = np.array(DATA.X), np.array(DATA.relevance), np.array(DATA.qid)
 
 def test_interface_of_a_fit_on_real_data(mq2008_train: sr.RankingDataset) -> None:
     data = mq2008_train
-    a0 = sr.alpha_max(data.X, data.relevance, qid=data.qid)
-    m = sr.SparseRanker(penalty="l1", alpha=0.1 * a0, tol=1e-8).fit(data.X, data.relevance, qid=data.qid)
+    a0 = sr.alpha_max(data.X, data.relevance, qid=data.qid, scaling="none")
+    m = sr.SparseRanker(penalty="l1", alpha=0.1 * a0, scaling="none", tol=1e-8).fit(
+        data.X, data.relevance, qid=data.qid
+    )
     assert m.objective_ == pytest.approx(0.694529109, abs=5e-10)
     assert m.status_ == "optimal"
     assert m.kkt_violation_ <= 1e-8 * a0
@@ -54,12 +56,14 @@ def test_query_weight_zero_equals_leaving_the_query_out_and_two_equals_a_copy() 
     data = small_problem(11, n_queries=8)
     weight = np.ones(8)
     weight[2], weight[3] = 0.0, 2.0
-    weighted = sr.SparseRanker(alpha=0.02, tol=1e-10).fit(data.X, data.relevance, qid=data.qid, query_weight=weight)
+    weighted = sr.SparseRanker(alpha=0.02, scaling="none", tol=1e-10).fit(
+        data.X, data.relevance, qid=data.qid, query_weight=weight
+    )
     kept = np.repeat([0, 1, 3, 3, 4, 5, 6, 7], 1)
     parts = [np.arange(data.query_ptr[q], data.query_ptr[q + 1]) for q in kept]
     qid = np.repeat(np.arange(len(kept)), [len(p) for p in parts])
     rows = np.concatenate(parts)
-    copied = sr.SparseRanker(alpha=0.02, tol=1e-10).fit(data.X[rows], data.relevance[rows], qid=qid)
+    copied = sr.SparseRanker(alpha=0.02, scaling="none", tol=1e-10).fit(data.X[rows], data.relevance[rows], qid=qid)
     np.testing.assert_allclose(weighted.coef_, copied.coef_, atol=1e-8)
 
 
@@ -129,9 +133,16 @@ def test_query_ids_travel_through_scikit_learn() -> None:
         grid.fit(X, Y, groups=QID, qid=QID)
         pipe = make_pipeline(StandardScaler(), sr.SparseRanker())
         assert pipe.fit(X, Y, qid=QID).score(X, Y, qid=QID) > 0.6
-        selected = SelectFromModel(sr.SparseRanker(), threshold=1e-12).fit(X, Y, qid=QID)
+        selected = SelectFromModel(sr.SparseRanker(), threshold=1e-12, importance_getter="feature_importances_").fit(
+            X, Y, qid=QID
+        )
         assert selected.transform(X).shape[1] < X.shape[1]
-        assert RFE(sr.SparseRanker(), n_features_to_select=3).fit(X, Y, qid=QID).support_.sum() == 3
+        assert (
+            RFE(sr.SparseRanker(), n_features_to_select=3, importance_getter="feature_importances_")
+            .fit(X, Y, qid=QID)
+            .support_.sum()
+            == 3
+        )
     assert grid.best_params_["alpha_ratio"] in (0.3, 0.01)
 
 
@@ -141,7 +152,8 @@ def test_data_frame_names_reach_the_model_file(tmp_path: Path) -> None:
     assert list(m.get_feature_names_out()) == [frame.columns[j] for j in m.support_]
     m.save(tmp_path / "model.json")
     loaded = sr.load_model(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.coef, m.coef_)
+    np.testing.assert_array_equal(loaded.coef, m.scaled_coef_)
+    np.testing.assert_array_equal(loaded.scaling.scale[m.support_], m.scale_[m.support_])
     np.testing.assert_allclose(loaded.predict(X), m.predict(frame), rtol=1e-12)
 
 
@@ -156,3 +168,49 @@ def test_constant_features_get_coefficient_zero() -> None:
     for penalty in ("l1", "ridge", "l0.5"):
         m = sr.SparseRanker(penalty=penalty).fit(with_constant, Y, qid=QID)
         assert not m.coef_[-2:].any()
+
+
+def test_scaling_is_folded_into_coef_and_certificates_belong_to_the_scaled_problem() -> None:
+    units = np.logspace(-3, 4, DATA.n_features)
+    raw = sr.RankingDataset(DATA.X * units, DATA.relevance, DATA.qid)
+    scaled = sr.fit_scaling(raw).apply(raw)
+    for penalty in ("l1", "mcp"):
+        m = sr.SparseRanker(penalty=penalty, tol=1e-9).fit(raw.X, Y, qid=QID)
+        exact = sr.SparseRanker(penalty=penalty, tol=1e-9, scaling="none").fit(scaled.X, Y, qid=QID)
+        assert m.scaled_coef_.dtype == np.float64
+        np.testing.assert_allclose(m.scaled_coef_, exact.coef_, atol=1e-7)
+        np.testing.assert_allclose(m.coef_ * m.scale_, m.scaled_coef_, rtol=1e-12)
+        np.testing.assert_allclose(m.predict(raw.X), exact.predict(scaled.X), atol=1e-5)
+        np.testing.assert_array_equal(m.feature_importances_, np.abs(m.scaled_coef_))
+        assert m.support_.tolist() == np.flatnonzero(m.scaled_coef_).tolist()
+        for what in ("objective_", "alpha_", "alpha_max_", "r_", "C_mean_", "kkt_violation_"):
+            assert getattr(m, what) == pytest.approx(getattr(exact, what), rel=1e-5, abs=1e-8), what
+    assert sr.alpha_max(raw.X, Y, qid=QID) == pytest.approx(sr.alpha_max(scaled.X, Y, qid=QID, scaling="none"))
+    path = sr.fit_path(raw, n_alphas=5)
+    np.testing.assert_allclose(path.coefs * path.scale, path.scaled_coefs, rtol=1e-12)
+    with pytest.raises(DataError, match="scaling must be one of"):
+        sr.SparseRanker(scaling="log-standard").fit(raw.X, Y, qid=QID)
+
+
+def test_raw_web_features_need_no_option(data_folder: Path) -> None:
+    """MSLR as it comes: counts of 1e6 beside ratios of 1e-3; also through SelectFromModel and RFE."""
+    train, test = (
+        sr.read_letor(data_folder / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz") for part in ("train", "test")
+    )
+    m = sr.SparseRanker(alpha_ratio=0.02).fit(train.X, train.relevance, qid=train.qid)
+    raw = sr.SparseRanker(alpha_ratio=0.02, scaling="none").fit(train.X, train.relevance, qid=train.qid)
+    quality, unscaled = (sr.evaluate(f.predict(test.X), test, "ndcg@10")["ndcg@10"] for f in (m, raw))
+    assert len(m.support_) >= 15
+    assert quality > unscaled + 0.05
+    with config_context(enable_metadata_routing=True):
+        kept = SelectFromModel(
+            sr.SparseRanker(alpha_ratio=0.02), threshold=1e-10, importance_getter="feature_importances_"
+        ).fit(train.X, train.relevance, qid=train.qid)
+        assert kept.get_support().sum() == len(m.support_)
+        fewer = RFE(
+            sr.SparseRanker(alpha_ratio=0.02),
+            n_features_to_select=100,
+            step=36,
+            importance_getter="feature_importances_",
+        ).fit(train.X, train.relevance, qid=train.qid)
+        assert fewer.support_[m.support_].mean() > 0.9

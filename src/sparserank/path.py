@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scaling
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.losses import SquaredHinge
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, Penalty, Ridge, parse_penalty
+from sparserank.quoting import brief
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
 from sparserank.solvers.solution import Iterate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+DEFAULT_SCALING = "within-query-std"
 DEFAULT_TOL = 1e-6
 ALPHA_MIN_RATIO = 1e-3
 ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
@@ -41,14 +44,15 @@ class PathCertificate:
 class PathResult:
     """Solutions for decreasing `alphas`, each with its certificate.
 
-    alphas (n_alphas,), coefs (n_alphas, n_features), losses and objectives (mean loss, + penalty), kkt_violations,
+    alphas (n_alphas,), scaled_coefs (n_alphas, n_features) of the scaled features, losses and objectives (mean loss, +
+    penalty), kkt_violations,
     gaps (NaN when nonconvex), n_iters, times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
     penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of tolerances.
     """
 
     penalty: Penalty
     alphas: np.ndarray
-    coefs: np.ndarray
+    scaled_coefs: np.ndarray
     losses: np.ndarray
     objectives: np.ndarray
     kkt_violations: np.ndarray
@@ -61,15 +65,21 @@ class PathResult:
     n_pairs: int
     total_weight: float
     feature_names: tuple[str, ...]
+    scale: np.ndarray | None = None  # (n_features,) what X was divided by; None: nothing
+
+    @property
+    def coefs(self) -> np.ndarray:
+        """(n_alphas, n_features) coefficients in units of X."""
+        return self.scaled_coefs if self.scale is None else self.scaled_coefs / self.scale
 
     @property
     def nnz(self) -> np.ndarray:
         """(n_alphas,) number of selected features."""
-        return np.count_nonzero(self.coefs, axis=1)
+        return np.count_nonzero(self.scaled_coefs, axis=1)
 
     def support(self, index: int) -> np.ndarray:
         """Selected features of one point, 0-based."""
-        return np.flatnonzero(self.coefs[index])
+        return np.flatnonzero(self.scaled_coefs[index])
 
     def certificate(self) -> PathCertificate:
         """The worst figures over the whole path."""
@@ -82,16 +92,16 @@ class PathResult:
         )
 
     def truncate(self, k: int) -> PathResult:
-        """Every point cut to its k largest |coefficients|, without refit; certificates no longer apply (NaN)."""
+        """Every point cut to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
         if k < 1:
             raise DataError(f"truncate needs k >= 1; got {k}.")
-        coefs = self.coefs.copy()
+        coefs = self.scaled_coefs.copy()
         if k < coefs.shape[1]:
             drop = np.argsort(-np.abs(coefs), axis=1, kind="stable")[:, k:]
             np.put_along_axis(coefs, drop, 0.0, axis=1)
         nothing = np.full(len(self.alphas), np.nan)
         return replace(
-            self, coefs=coefs, losses=nothing, objectives=nothing, kkt_violations=nothing, gaps=nothing,
+            self, scaled_coefs=coefs, losses=nothing, objectives=nothing, kkt_violations=nothing, gaps=nothing,
             statuses=("truncated",) * len(self.alphas),
         )  # fmt: skip
 
@@ -108,7 +118,7 @@ class PathResult:
                 "alpha_fraction": self.alphas / self.alpha_max if self.alpha_max > 0 else np.ones_like(self.alphas),
                 "C_sum": c_mean / self.total_weight,
                 "C_mean": c_mean,
-                "r": np.abs(self.coefs).sum(axis=1),
+                "r": np.abs(self.scaled_coefs).sum(axis=1),
                 "nnz": self.nnz,
                 "loss": self.losses,
                 "objective": self.objectives,
@@ -117,7 +127,7 @@ class PathResult:
                 "n_iter": self.n_iters,
                 "time_s": self.times_s,
                 "status": list(self.statuses),
-                "features": [[self.feature_names[j] for j in np.flatnonzero(c)] for c in self.coefs],
+                "features": [[self.feature_names[j] for j in np.flatnonzero(c)] for c in self.scaled_coefs],
             }
         )
 
@@ -129,15 +139,17 @@ def alpha_max(
     qid: np.ndarray | None = None,
     query_weight: np.ndarray | None = None,
     pair_weights: str = "pair",
+    scaling: str = DEFAULT_SCALING,
 ) -> float:
     """Smallest l1 strength whose solution is w = 0: the largest |gradient| of the mean loss at 0.
 
     Parameters
         X (n_docs, n_features), y (n_docs,) relevance, qid (n_docs,) in any order (None: one query)
+        scaling   as in SparseRanker: the strength is that of the scaled problem
     Raises
         DataError   no preferred pair
     """
-    data = RankingDataset(X, y, qid)
+    data, _ = scale_features(RankingDataset(X, y, qid), scaling, query_weight)
     objective = PairwiseObjective(
         data.X, data.relevance, data.query_ptr, query_weight=query_weight, pair_weights=pair_weights
     )
@@ -154,6 +166,7 @@ def fit_path(
     query_weight: np.ndarray | None = None,
     pair_weights: str = "pair",
     loss: SquaredHinge | None = None,
+    scaling: str = DEFAULT_SCALING,
     tol: float = DEFAULT_TOL,
     max_iter: int = 300,
     max_features: int | None = None,
@@ -164,7 +177,8 @@ def fit_path(
     """Fit a path of models, from the sparsest to the densest, warm-started.
 
     Parameters
-        data             documents grouped by query; no scaling happens here
+        data             documents grouped by query
+        scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
         penalty          name ('l1', 'mcp(gamma=2.0)') or Penalty; its alpha is ignored
         n_alphas         points, log-spaced from the penalty's own start down to alpha_min_ratio times it
         alphas           strictly positive strengths instead; sorted downwards
@@ -182,16 +196,35 @@ def fit_path(
         A nonconvex problem is solved at each alpha from the l1 solution of that alpha and from the neighbour's
         solution; the lower objective wins (a path followed from w = 0 alone never leaves 0 for lp).
     """
+    scaled, scale = scale_features(data, scaling, query_weight)
     objective = PairwiseObjective(
-        data.X, data.relevance, data.query_ptr,
+        scaled.X, data.relevance, data.query_ptr,
         loss=loss, query_weight=query_weight, pair_weights=pair_weights, n_threads=n_threads,
         feature_names=data.feature_names,
     )  # fmt: skip
-    return fit_path_on(
+    path = fit_path_on(
         objective, parse_penalty(penalty), n_alphas=n_alphas, alpha_min_ratio=alpha_min_ratio, alphas=alphas, tol=tol,
         max_iter=max_iter, max_features=max_features, early_stop=early_stop, progress=progress,
         feature_names=tuple(data.feature_names or ()),
     )  # fmt: skip
+    return replace(path, scale=scale)
+
+
+def scale_features(
+    data: RankingDataset, scaling: str, query_weight: np.ndarray | None = None
+) -> tuple[RankingDataset, np.ndarray | None]:
+    """(data with features divided by a scale of their own, the scale (n_features,)), learned on queries of positive weight.
+
+    Centres are left out: a shift inside a query changes no ranking. scaling='none' gives the data as they are, and None.
+    """
+    if scaling not in LINEAR_SCALINGS:
+        raise DataError(f"scaling must be one of {', '.join(LINEAR_SCALINGS)}; got {brief(scaling)}.")
+    if scaling == "none":
+        return data, None
+    used = data if query_weight is None or np.all(query_weight) else data.take_queries(np.flatnonzero(query_weight))
+    fitted = fit_scaling(used, scaling)
+    shift = FeatureScaling(scaling, np.zeros(data.n_features), fitted.scale)
+    return shift.apply(data), fitted.scale
 
 
 def path_alphas(objective: PairwiseObjective, penalty: Penalty, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
@@ -275,7 +308,7 @@ def fit_path_on(
     return PathResult(
         penalty=penalty,
         alphas=alphas[: len(solutions)].copy(),
-        coefs=np.array([s.w for s in solutions]),
+        scaled_coefs=np.array([s.w for s in solutions]),
         losses=np.array([s.loss for s in solutions]),
         objectives=np.array([s.value for s in solutions]),
         kkt_violations=np.array([s.kkt_violation for s in solutions]),

@@ -78,13 +78,19 @@ def fit(
     fitted = fit_scaling(data, scaling)
     scaled = fitted.apply(data)
     ranker = SparseRanker(
-        penalty=chosen, alpha=alpha, alpha_ratio=alpha_ratio, n_features_to_select=k, tol=tol, n_threads=threads
+        penalty=chosen,
+        alpha=alpha,
+        alpha_ratio=alpha_ratio,
+        n_features_to_select=k,
+        scaling="none",
+        tol=tol,
+        n_threads=threads,
     ).fit(scaled.X, scaled.relevance, qid=scaled.qid)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
     parameters = {
         "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
     }  # fmt: skip
-    model = RankingModel(ranker.coef_.astype(float), tuple(data.feature_names or ()), fitted, parameters, metadata)
+    model = RankingModel(ranker.scaled_coef_, tuple(data.feature_names or ()), fitted, parameters, metadata)
     model.save(out)
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     table(

@@ -13,6 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 
 SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must be a number too
+LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # a weight per feature undoes them
 SCALINGS = ("within-query-std", "none", "min-max", "standard", "log-standard", "query-min-max")
 
 

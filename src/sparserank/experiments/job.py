@@ -66,7 +66,7 @@ class Experiment:
         """
         self.store.record(self.units, environment())
         waiting = [u for u in self.units if not self.store.has(u)]
-        pieces = [Piece((u,), u.label, f"{u.dataset.name} {u.system}") for u in waiting]
+        pieces = [Piece((u,), u.label, u.system) for u in waiting]
         processes = min(self.n_workers, len(waiting)) > 1
         for piece, outcome in work_through(
             UnitRunner(self.plan), pieces, n_workers=self.n_workers, processes=processes, progress=progress,

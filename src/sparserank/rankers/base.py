@@ -36,6 +36,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     __metadata_request__score = {"qid": True}  # noqa: RUF012
 
     coef_: np.ndarray
+    scaled_coef_: np.ndarray
 
     def fit(
         self,
@@ -69,6 +70,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             ) from error
         self._keep_weights(self.coef_, data.X.dtype)
         return self
+
+    @property
+    def _selecting(self) -> np.ndarray:
+        """The weights that say what is selected: those of scaled features, where the ranker scales."""
+        check_is_fitted(self)
+        return getattr(self, "scaled_coef_", self.coef_)
 
     def _check_all_parameters(self) -> None:
         """Arguments are stored unseen, as scikit-learn asks; every fit looks at them first."""
@@ -163,31 +170,33 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """(n_features,) absolute coefficients."""
-        check_is_fitted(self)
-        return np.abs(self.coef_)
+        """(n_features,) absolute coefficients, of the scaled features where the ranker scales."""
+        return np.abs(self._selecting)
 
     @property
     def support_(self) -> np.ndarray:
         """Selected features, 0-based, ascending."""
-        check_is_fitted(self)
-        return np.flatnonzero(self.coef_)
+        return np.flatnonzero(self._selecting)
 
     def _get_support_mask(self) -> np.ndarray:
-        check_is_fitted(self)
-        return self.coef_ != 0
+        return self._selecting != 0
 
     def to_model(self) -> RankingModel:
-        """The fitted ranker as a model file's content (no scaling)."""
+        """The fitted ranker as a model file's content."""
         check_is_fitted(self)
         d = self.n_features_in_
         names = tuple(str(n) for n in getattr(self, "feature_names_in_", [f"f{j + 1}" for j in range(d)]))
-        scaling = FeatureScaling("none", np.zeros(d), np.ones(d))
+        scale = getattr(self, "scale_", None)
+        scaling = FeatureScaling(
+            "none" if scale is None else self.get_params()["scaling"],
+            np.zeros(d),
+            np.ones(d) if scale is None else scale,
+        )
         parameters = {
             k: v if isinstance(v, int | float | str | bool | None) else repr(v) for k, v in self.get_params().items()
         }
         return RankingModel(
-            self.coef_.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__}
+            self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__}
         )
 
     def save(self, path: str | os.PathLike) -> Self:

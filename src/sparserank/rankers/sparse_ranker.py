@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.objective import PAIR_WEIGHTS, PairwiseObjective
-from sparserank.path import fit_path_on, path_start
+from sparserank.path import DEFAULT_SCALING, fit_path_on, path_start, scale_features
 from sparserank.penalties import L1, Penalty
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import (
@@ -31,7 +32,7 @@ REFINED_ALPHAS = 12
 class SparseRanker(LinearRanker):
     """Linear ranker with a sparsity penalty on the mean pairwise loss.
 
-    Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w). No scaling happens inside.
+    Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), w the weights of scaled features.
 
     Parameters
         loss                  'squared_hinge'
@@ -41,6 +42,8 @@ class SparseRanker(LinearRanker):
                               (for l1: alpha_max, the smallest strength whose solution is 0)
         alpha_ratio           used when alpha is None, > 0
         n_features_to_select  take the densest point of a path with at most this many features; excludes alpha
+        scaling               'within-query-std' (each feature divided by its standard deviation within queries, the only part of
+                              it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact comparisons)
         pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
         tol                   kkt_violation to reach, relative to the alpha_max of l1
         max_iter              iterations of the solver at one strength
@@ -48,12 +51,15 @@ class SparseRanker(LinearRanker):
         metric                metric of `score`
         n_threads             threads; None for all cores. Results do not depend on it
     Attributes
-        coef_ (n_features,), support_, objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
+        coef_ (n_features,) in units of X, scaling folded in; scaled_coef_ (n_features,) float64 and feature_importances_ on
+        the scaled features, support_ where scaled_coef_ is not 0; scale_ (n_features,) or None. All of the following
+        belong to the scaled problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
         nonconvex), n_iter_, status_ ('optimal', 'stationary', 'not converged'), alpha_, alpha_max_ (of l1), n_pairs_,
         penalty_ (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
-        coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308
+        scaled_coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308
     Notes
-        Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks.
+        Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks. A threshold on
+        `coef_` compares weights of different units: give SelectFromModel and RFE importance_getter="feature_importances_".
     Raises
         DataError             no preferred pair, no feature that varies or may be used, data not finite, parameters out of range
     Source
@@ -67,6 +73,7 @@ class SparseRanker(LinearRanker):
         alpha: float | None = None,
         alpha_ratio: float = 0.05,
         n_features_to_select: int | None = None,
+        scaling: str = DEFAULT_SCALING,
         pair_weights: str = "pair",
         tol: float = 1e-6,
         max_iter: int = 500,
@@ -79,6 +86,7 @@ class SparseRanker(LinearRanker):
         self.alpha = alpha
         self.alpha_ratio = alpha_ratio
         self.n_features_to_select = n_features_to_select
+        self.scaling = scaling
         self.pair_weights = pair_weights
         self.tol = tol
         self.max_iter = max_iter
@@ -93,6 +101,7 @@ class SparseRanker(LinearRanker):
         if self.alpha is not None:
             require_number(name, "alpha", self.alpha, above=0)
         require_number(name, "alpha_ratio", self.alpha_ratio, above=0)
+        require_choice(name, "scaling", self.scaling, LINEAR_SCALINGS)
         require_choice(name, "pair_weights", self.pair_weights, PAIR_WEIGHTS)
         require_number(name, "tol", self.tol, above=0)
         require_count(name, "max_iter", self.max_iter)
@@ -102,7 +111,8 @@ class SparseRanker(LinearRanker):
             raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        objective = self._objective(data, query_weight, loss=self.loss, pair_weights=self.pair_weights)
+        scaled, self.scale_ = scale_features(data, self.scaling, query_weight)
+        objective = self._objective(scaled, query_weight, loss=self.loss, pair_weights=self.pair_weights)
         penalty = usable_penalty(type(self).__name__, self.penalty, objective)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if self.n_features_to_select is not None:
@@ -113,7 +123,8 @@ class SparseRanker(LinearRanker):
             self._keep(objective, penalty, self._solve(objective, penalty))
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
-        self.r_ = float(np.abs(self.coef_).sum())
+        self.r_ = float(np.abs(self.scaled_coef_).sum())
+        self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
 
     def _solve(self, objective: PairwiseObjective, penalty: Penalty) -> Solution:
         """One strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's first round)."""
@@ -146,7 +157,7 @@ class SparseRanker(LinearRanker):
                 f"no strength gives between 1 and {k} features: too many enter at once (duplicated features?)."
             )
         best = int(within[np.argmin(path.losses[within])])
-        self.coef_ = path.coefs[best]
+        self.scaled_coef_ = path.scaled_coefs[best]
         self.alpha_ = float(path.alphas[best])
         self.penalty_ = path.penalty.with_alpha(self.alpha_)
         self.loss_, self.objective_ = float(path.losses[best]), float(path.objectives[best])
@@ -155,7 +166,7 @@ class SparseRanker(LinearRanker):
         self.n_iter_, self.status_, self.n_pairs_ = int(path.n_iters[best]), path.statuses[best], path.n_pairs
 
     def _keep(self, objective: PairwiseObjective, penalty: Penalty, solution: Solution) -> None:
-        self.coef_ = solution.w
+        self.scaled_coef_ = solution.w
         self.alpha_, self.penalty_ = penalty.alpha, penalty
         self.loss_, self.objective_ = solution.loss, solution.value
         self.kkt_violation_, self.duality_gap_ = solution.kkt_violation, solution.gap
@@ -193,4 +204,5 @@ class RankSVM(SparseRanker):
     penalty = "ridge"
     alpha_ratio = 1.0
     n_features_to_select = None
+    scaling = "none"
     n_alphas = 100

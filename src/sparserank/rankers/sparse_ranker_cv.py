@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
+from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 from sparserank.objective import PAIR_WEIGHTS
-from sparserank.path import PathResult, fit_path_on
+from sparserank.path import DEFAULT_SCALING, PathResult, fit_path_on, scale_features
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker, _query_ids
 from sparserank.rankers.checks import (
@@ -43,9 +45,10 @@ class SparseRankerCV(LinearRanker):
         margin, confidence    of that rule
         n_features_to_select  the best model of at most this many features instead
         cv, seed              query folds, used when fit gets no eval_set
+        scaling               as in SparseRanker; in every fold learned on its training queries
         n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads   of the paths
     Attributes
-        coef_, support_, alpha_, n_iter_, best_index_ (highest mean), chosen_index_;
+        coef_, scaled_coef_, scale_, support_, alpha_ (as in SparseRanker), n_iter_, best_index_ (highest mean), chosen_index_;
         path_ (PathResult on all training rows); values_ (n_alphas, n_queries) metric on queries unseen by the model, NaN for
         queries of weight 0, which do not count;
         curve_: list of dicts with alpha, n_features, mean, low, high, one per alpha
@@ -68,6 +71,7 @@ class SparseRankerCV(LinearRanker):
         seed: int = 0,
         n_alphas: int = 50,
         alpha_min_ratio: float = 3e-3,
+        scaling: str = DEFAULT_SCALING,
         pair_weights: str = "pair",
         tol: float = 1e-6,
         max_iter: int = 300,
@@ -83,6 +87,7 @@ class SparseRankerCV(LinearRanker):
         self.seed = seed
         self.n_alphas = n_alphas
         self.alpha_min_ratio = alpha_min_ratio
+        self.scaling = scaling
         self.pair_weights = pair_weights
         self.tol = tol
         self.max_iter = max_iter
@@ -120,6 +125,7 @@ class SparseRankerCV(LinearRanker):
         else:
             self.values_ = self._out_of_fold(data, metric, weight, counted)
         self._choose(self.path_.penalty)
+        self.scaled_coef_, self.scale_ = self.path_.scaled_coefs[self.chosen_index_], self.path_.scale
         self._keep_weights(self.path_.coefs[self.chosen_index_], data.X.dtype)
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
@@ -136,6 +142,7 @@ class SparseRankerCV(LinearRanker):
         require_count(name, "seed", self.seed, least=0)
         require_count(name, "n_alphas", self.n_alphas, most=MOST_ALPHAS)
         require_number(name, "alpha_min_ratio", self.alpha_min_ratio, above=0, below=1)
+        require_choice(name, "scaling", self.scaling, LINEAR_SCALINGS)
         require_choice(name, "pair_weights", self.pair_weights, PAIR_WEIGHTS)
         require_number(name, "tol", self.tol, above=0)
         require_count(name, "max_iter", self.max_iter)
@@ -145,8 +152,9 @@ class SparseRankerCV(LinearRanker):
             )
 
     def _path(self, data: RankingDataset, weight: np.ndarray | None) -> PathResult:
-        objective = self._objective(data, weight, pair_weights=self.pair_weights)
-        return fit_path_on(
+        scaled, scale = scale_features(data, self.scaling, weight)
+        objective = self._objective(scaled, weight, pair_weights=self.pair_weights)
+        path = fit_path_on(
             objective,
             usable_penalty(type(self).__name__, self.penalty, objective),
             n_alphas=self.n_alphas,
@@ -154,6 +162,7 @@ class SparseRankerCV(LinearRanker):
             tol=self.tol,
             max_iter=self.max_iter,
         )
+        return replace(path, scale=scale)
 
     def _out_of_fold(
         self, data: RankingDataset, metric: Metric, weight: np.ndarray | None, counted: np.ndarray
