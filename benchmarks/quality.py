@@ -30,7 +30,7 @@ def certify(problem: Problem, w: np.ndarray) -> Certificate:
     w = w.astype(np.float64)
     loss, gradient = objective.value_and_gradient(w)
     kkt = kkt_violation(objective, penalty, w, gradient) / problem.alpha_max
-    return Certificate(loss + penalty.value(w), kkt, duality_gap(loss, gradient, w, penalty))
+    return Certificate(loss + penalty.value(w), kkt, duality_gap(objective, penalty, w, loss, gradient))
 
 
 def alpha_max(data: Ranking, n_threads: int = 1) -> float:

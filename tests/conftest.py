@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor import read_letor
+
+FUZZ_SECONDS = 2.0
 
 
 def _data_folder() -> Path:
@@ -46,13 +49,22 @@ def ohsumed_train(data_folder: Path) -> RankingDataset:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fuzz-seconds", type=float, default=2.0, help="how long each fuzz test runs (default 2)")
+    parser.addoption("--fuzz-seconds", type=float, default=FUZZ_SECONDS, help="how long each fuzz test runs")
 
 
 @pytest.fixture
 def fuzz_seconds(request: pytest.FixtureRequest) -> float:
     """How long a fuzz test goes on making cases."""
     return float(request.config.getoption("--fuzz-seconds"))
+
+
+@pytest.fixture
+def fuzz_seed(request: pytest.FixtureRequest) -> int:
+    """0, so that a failure is the change's own; a new one each time when --fuzz-seconds is given. Printed either way."""
+    given = float(request.config.getoption("--fuzz-seconds")) != FUZZ_SECONDS
+    seed = random.SystemRandom().randrange(2**32) if given else 0
+    print(f"seed {seed}")
+    return seed
 
 
 @pytest.fixture

@@ -132,7 +132,9 @@ def test_the_last_step_of_truncated_gradient_ends_a_window() -> None:
 
 def test_tg_rank_of_window_one_ends_at_the_l1_optimum() -> None:
     data = PROBLEMS[0]
-    exact = sr.SparseRanker(penalty="l1", alpha=0.02, scaling="none", tol=1e-10).fit(data.X, data.relevance, qid=data.qid)
+    exact = sr.SparseRanker(penalty="l1", alpha=0.02, scaling="none", tol=1e-10).fit(
+        data.X, data.relevance, qid=data.qid
+    )
     m = sr.TGRank(0.02, window=1, max_iter=3000).fit(data.X, data.relevance, qid=data.qid)
     np.testing.assert_allclose(m.coef_, exact.coef_, atol=1e-6)
     assert m.objective_ == pytest.approx(exact.objective_, abs=1e-10)

@@ -147,3 +147,16 @@ def test_no_command_writes_over_what_it_reads(tmp_path: Path, args: tuple[str, .
     assert done.stderr.count("\n") == 1
     assert (tmp_path / written).read_bytes() == before
     assert not list(tmp_path.rglob(PART))
+
+
+@pytest.mark.parametrize("link", ["/dev/stdout", "/proc/self/fd/1", "chain"])
+def test_an_open_descriptor_is_written_to_and_what_stood_there_stays(tmp_path: Path, link: str) -> None:
+    (tmp_path / "chain").symlink_to("second")
+    (tmp_path / "second").symlink_to("/proc/self/fd/1")
+    (tmp_path / "log.txt").write_text("before\n")
+    code = f"from sparserank.files import atomic_write\nwith atomic_write({link!r}) as out: out.write('after\\n')"
+    with open(tmp_path / "log.txt", "a") as log:
+        subprocess.run([sys.executable, "-c", code], stdout=log, cwd=tmp_path, check=True)
+    assert (tmp_path / "log.txt").read_text() == "before\nafter\n"
+    assert (tmp_path / "chain").is_symlink()
+    assert Path("/dev/stdout").is_symlink()

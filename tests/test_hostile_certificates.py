@@ -5,6 +5,7 @@ A fit may refuse the data in a sentence, or say that it did not converge; it may
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -12,6 +13,11 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.losses import ModifiedHuber
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties import L1
+from sparserank.solvers import ProxNewton, Stop, solve
+from sparserank.solvers.certificates import duality_gap
 from tests.oracles import certificates as oracle
 
 TOL = 1e-6
@@ -56,6 +62,8 @@ def cases() -> dict[str, Case]:
     out["documents twice"] = (np.vstack([X, X]), np.concatenate([y, y]), np.concatenate([qid, qid]), None)
     out["few values"] = (np.round(X), y, qid, None)
     out["constant columns"] = (np.column_stack([X, np.full(len(y), 7.0), qid]), y, qid, None)
+    noise = np.where(np.arange(len(y)) % 2, 0.3, 0.1 + 0.2)
+    out["a column of rounding"] = (np.column_stack([X, noise, 1e9 * noise]), y, qid, None)
     out["one query"] = (X, y, np.zeros(len(y), dtype=int), None)
     rng = np.random.default_rng(5)
     long = rng.standard_normal((300, 3))
@@ -74,6 +82,15 @@ def cases() -> dict[str, Case]:
 CASES = cases()
 
 
+def may_be_refused(name: str, dtype: type) -> bool:
+    """Sizes whose squares leave the range of numbers, of float32 itself, or offsets in which the feature drowns."""
+    if "offset" in name:
+        return float(name.split()[1]) >= 1e9
+    size = re.search(r" x (\S+)", name)
+    low, high = (1e-38, 1e38) if dtype is np.float32 else (1e-100, 1e100)
+    return size is not None and not low < float(size[1]) < high
+
+
 def claims_of(name: str, penalty: str, dtype: type) -> str:
     """Fit, check every claim; returns what the fit said: a status, or 'refused'."""
     X, y, qid, weight = CASES[name]
@@ -84,20 +101,21 @@ def claims_of(name: str, penalty: str, dtype: type) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            m = sr.SparseRanker(penalty=penalty, alpha_ratio=0.1, tol=TOL, max_iter=100, n_threads=1)
+            m = sr.SparseRanker(penalty=penalty, alpha_ratio=0.1, scaling="none", tol=TOL, max_iter=100, n_threads=1)
             m.fit(X, y, qid=qid, query_weight=weight)
         except DataError as refusal:
             return "refused" if "feature" in str(refusal) or "query_weight" in str(refusal) else str(refusal)
     assert np.isfinite(m.coef_).all()
     kind, shape = PENALTIES[penalty]
     problem = oracle.Problem(X, y, qid, weight)
-    w = m.coef_.astype(np.float64)
+    w = m.scaled_coef_  # float64, whatever the data
     a, b = shape(m.penalty_)
     penalty_value = oracle.value_and_slope(kind, np.abs(w), m.alpha_, a, b)[0].sum()
     objective = problem.loss(w) + penalty_value
-    rounding = 1e-6 if m.coef_.dtype == np.float32 else 1e-9  # of coefficients, which float32 data hand back in float32
-    assert float(m.objective_) == pytest.approx(float(objective), rel=10 * rounding, abs=10 * rounding), name
-    if m.status_ in ("optimal", "stationary") and m.coef_.dtype == np.float64:
+    assert float(m.objective_) == pytest.approx(float(objective), rel=1e-7 if "offset" in name else 1e-8, abs=1e-8), (
+        name
+    )
+    if m.status_ in ("optimal", "stationary"):
         true = float(oracle.violation(problem, w, kind, m.alpha_, a, b))
         top = float(np.abs(problem.gradient(np.zeros(len(w)))).max())
         assert m.alpha_max_ == pytest.approx(top, rel=1e-6)
@@ -105,30 +123,53 @@ def claims_of(name: str, penalty: str, dtype: type) -> str:
             f"{name}: claims {m.kkt_violation_ / top:.1e} of alpha_max; in truth {true / top:.1e}"
         )
     if m.duality_gap_ is not None:
-        assert_bound(problem, w, m, float(objective), kind, a)
+        assert_bound(problem, w, m.alpha_, m.duality_gap_, float(objective), kind, a)
     return str(m.status_)
 
 
+def claims_with_modified_huber(name: str) -> str:
+    """The same for l1 with the other loss."""
+    data = sr.RankingDataset(*CASES[name][:3])
+    weight = CASES[name][3]
+    try:
+        objective = PairwiseObjective(
+            data.X, data.relevance, data.query_ptr, loss=ModifiedHuber(), query_weight=weight, n_threads=1
+        )
+        top = float(np.abs(objective.gradient_at_zero).max())
+        penalty = L1(0.1 * top)
+        s = solve(ProxNewton(), objective, penalty, stop=Stop(TOL, 100, top), warn=False)
+    except DataError as refusal:
+        return "refused" if "feature" in str(refusal) or "query_weight" in str(refusal) else str(refusal)
+    problem = oracle.Problem(*CASES[name], loss="modified_huber")
+    value = float(problem.loss(s.w) + penalty.alpha * np.abs(s.w).sum())
+    assert float(s.value) == pytest.approx(value, rel=1e-8, abs=1e-8), name
+    if s.status.converged:
+        assert top == pytest.approx(float(np.abs(problem.gradient(np.zeros(len(s.w)))).max()), rel=1e-6)
+        assert float(oracle.violation(problem, s.w, "l1", penalty.alpha, 0, 0)) <= 1.05 * TOL * top, name
+    gap = duality_gap(objective, penalty, s.w, s.loss, s.gradient)
+    assert_bound(problem, s.w, penalty.alpha, gap, value, "l1", 0)
+    return s.status.value
+
+
 def assert_bound(
-    problem: oracle.Problem, w: np.ndarray, m: sr.SparseRanker, objective: float, kind: str, a: float
+    problem: oracle.Problem, w: np.ndarray, alpha: float, gap: float, objective: float, kind: str, a: float
 ) -> None:
     """objective - gap is below the objective everywhere that we look, and is what the dual gives on explicit pairs."""
-    assert m.duality_gap_ is not None
-    bound = objective - m.duality_gap_
+    bound = objective - gap
     rng = np.random.default_rng(1)
     size = np.abs(w).max(initial=0.0) or 1.0
     for v in [0 * w, 0.5 * w, 1.1 * w, *(w + size * s * rng.standard_normal(len(w)) for s in (1e-6, 1e-3, 0.1, 1.0))]:
-        value = problem.loss(v) + oracle.value_and_slope(kind, np.abs(v), m.alpha_, a, 0)[0].sum()
+        value = problem.loss(v) + oracle.value_and_slope(kind, np.abs(v), alpha, a, 0)[0].sum()
         assert float(value) >= bound - 1e-9 * (1 + abs(objective))
-    l1 = {"l1": m.alpha_, "elastic_net": m.alpha_ * a, "ridge": 0.0}[kind]
-    alpha2 = {"l1": 0.0, "elastic_net": m.alpha_ * (1 - a), "ridge": m.alpha_}[kind]
-    theta = 2 * problem.v * problem.hinge(w)
+    l1 = {"l1": alpha, "elastic_net": alpha * a, "ridge": 0.0}[kind]
+    alpha2 = {"l1": 0.0, "elastic_net": alpha * (1 - a), "ridge": alpha}[kind]
+    theta = problem.multipliers(w)
     best = max(float(problem.dual(s * theta, l1, alpha2)) for s in np.linspace(0, 1.2, 1201))
     if kind == "l1":
         pull = np.abs(theta @ problem.D)
         limit = float(np.min(l1 / pull[pull > 0], initial=1.0))
         best = max(best, float(problem.dual(min(limit, 1.0) * theta, l1)))
-    assert m.duality_gap_ <= objective - best + 1e-6 * (1 + abs(objective))
+    assert gap <= objective - best + 1e-6 * (1 + abs(objective))
 
 
 @pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 on this machine")
@@ -136,13 +177,23 @@ def assert_bound(
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_claims_hold_on_hostile_data(penalty: str, dtype: type) -> None:
     said = {name: claims_of(name, penalty, dtype) for name in CASES}
+    refused = {name for name, status in said.items() if status == "refused"}
+    assert refused <= {name for name in CASES if may_be_refused(name, dtype)}
     honest = [name for name, status in said.items() if status in ("optimal", "stationary")]
-    assert len(honest) > 0.4 * len(CASES), said
+    assert len(honest) > 0.8 * (len(CASES) - len(refused)), said
     assert set(said.values()) <= {"optimal", "stationary", "stalled", "iteration limit", "refused"}
     assert said["plain"] in ("optimal", "stationary")
     if dtype is np.float64:
         assert said["all columns x 1e-200"] == said["one column x 1e+200"] == "refused"
         assert said["all columns x 1e-20"] == said["plain"]
+
+
+@pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 on this machine")
+def test_claims_of_the_modified_huber_hold_on_hostile_data() -> None:
+    said = {name: claims_with_modified_huber(name) for name in CASES}
+    assert sum(status == "optimal" for status in said.values()) > 0.4 * len(CASES), said
+    assert set(said.values()) <= {"optimal", "stalled", "iteration limit", "refused"}
+    assert said["plain"] == said["all columns x 1e-20"] == "optimal"
 
 
 @pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 on this machine")

@@ -159,10 +159,10 @@ def check(path: Path, content: bytes, rng: np.random.Generator) -> bool:
 
 
 @pytest.mark.parametrize("what", ["values", "bytes"])
-def test_a_changed_model_file_is_refused_or_gives_finite_scores(what: str, fuzz_seconds: float, tmp_path: Path) -> None:
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"seed {seed}")
-    rng, numbers = random.Random(seed), np.random.default_rng(seed)
+def test_a_changed_model_file_is_refused_or_gives_finite_scores(
+    what: str, fuzz_seconds: float, fuzz_seed: int, tmp_path: Path
+) -> None:
+    rng, numbers = random.Random(fuzz_seed), np.random.default_rng(fuzz_seed)
     trees = [m.to_json() for m in models()]
     path = tmp_path / "m.json"
     taken = {True: 0, False: 0}

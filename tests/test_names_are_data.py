@@ -88,6 +88,7 @@ def test_pictures_are_well_formed_and_their_legends_complete(run: tuple[Path, st
     for feature in strongest:
         assert visible(feature["name"]) in shown
     assert "<script>alert" not in page
+    assert re.search("[\x00-\x08\x0b-\x1f\x7f\x9b\u202e]", page) is None
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -111,3 +111,13 @@ def test_progress_is_reported() -> None:
 def test_bad_grids_get_a_sentence(bad: dict) -> None:
     with pytest.raises(DataError):
         sr.fit_path(PROBLEM.data, "l1", **bad)
+
+
+@pytest.mark.parametrize("penalty", ["mcp", "scad"])
+def test_a_path_starts_where_the_features_say_whatever_their_unit(penalty: str) -> None:
+    plain = sr.fit_path(PROBLEM.data, penalty, n_alphas=3, scaling="none")
+    for unit in (1e-60, 1e-35, 1e40):
+        data = sr.RankingDataset(PROBLEM.data.X * unit, PROBLEM.data.relevance, PROBLEM.data.qid)
+        path = sr.fit_path(data, penalty, n_alphas=3, scaling="none")
+        np.testing.assert_allclose(path.alphas / unit, plain.alphas, rtol=1e-7)
+        assert path.nnz.tolist() == plain.nnz.tolist()

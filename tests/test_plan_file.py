@@ -235,10 +235,10 @@ class _Text:
         self.text = text
 
 
-def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(fuzz_seconds: float, tmp_path: Path) -> None:
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"seed {seed}")
-    rng, file = random.Random(seed), tmp_path / "plan.toml"
+def test_a_changed_plan_is_refused_or_taken_and_never_ends_otherwise(
+    fuzz_seconds: float, fuzz_seed: int, tmp_path: Path
+) -> None:
+    rng, file = random.Random(fuzz_seed), tmp_path / "plan.toml"
     taken = {True: 0, False: 0}
     end = time.monotonic() + fuzz_seconds
     while time.monotonic() < end:

@@ -6,7 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import warnings
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +31,20 @@ def square(x: float) -> float:
     return x * x
 
 
+class Unreadable:
+    """Travels, but nobody can open it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return int, ("no number",)
+
+
 def moody(what: str) -> str:
     """A task that ends in every way a task can."""
-    if what == "print":
+    if what == "warn":
+        warnings.warn("queries in \x1b[1mpieces", DataWarning, stacklevel=1)
+    elif what == "unreadable":
+        return Unreadable()  # type: ignore[return-value]
+    elif what == "print":
         print("a line that must not come between messages")
     elif what == "data":
         raise DataError("no pair.")
@@ -105,6 +119,16 @@ def test_a_changed_identity_is_refused_by_name_and_restart_takes_the_place(tmp_p
     assert list(tmp_path.rglob("*.npz")) == []
 
 
+def test_a_folder_around_a_run_leaves_its_unfinished_files_alone(tmp_path: Path) -> None:
+    """A demo started while its own selection, or another's inside it, is writing."""
+    with RunDirectory(tmp_path / "run", "select"):
+        (tmp_path / "run" / ".sparserank-22.part").write_text("being written")
+        RunDirectory(tmp_path / "around", "demo").close()
+        (tmp_path / "run").rename(tmp_path / "around" / "run")
+        RunDirectory(tmp_path / "around", "demo").close()
+        assert (tmp_path / "around" / "run" / ".sparserank-22.part").exists()
+
+
 @pytest.mark.parametrize("part", ["seed", "data", "folds", "code"])
 def test_a_piece_of_another_identity_is_never_taken_for_this_one(tmp_path: Path, part: str) -> None:
     """Even where the plan's own check is circumvented: two runs that took turns in one directory."""
@@ -143,19 +167,55 @@ def test_names_are_readable_safe_and_tell_everything_apart() -> None:
 def test_damage_is_named_once_and_the_piece_forgotten(tmp_path: Path, damage: object) -> None:
     store = PieceStore(tmp_path)
     store.save("one", {"a.bin": b"content"})
-    assert store.load("one") == {"a.bin": b"content"}
+    assert store.load("one", ["a.bin"]) == {"a.bin": b"content"}
     damage(tmp_path / "a.bin", tmp_path / "pieces" / "one.json")  # type: ignore[operator]
     with pytest.warns(DataWarning, match=r"one\.json: a damaged piece") as found:
-        assert store.load("one") is None
+        assert store.load("one", ["a.bin"]) is None
     assert len(found) == 1
-    assert store.load("one") is None  # silently now: it was never finished
+    assert store.load("one", ["a.bin"]) is None  # silently now: it was never finished
     store.save("one", {"a.bin": b"again"})
-    assert store.load("one") == {"a.bin": b"again"}
+    assert store.load("one", ["a.bin"]) == {"a.bin": b"again"}
+
+
+def test_a_record_of_another_piece_is_damage(tmp_path: Path) -> None:
+    """Two records swapped, or one that names files elsewhere: each file matches its checksum, and none is this piece's."""
+    with SelectionStore(tmp_path / "run", {"a": 1}) as store:
+        for name in ("fold0-l1", "fold1-l1"):
+            store.save(name, {"x": np.arange(3.0)})
+        first, second = sorted((tmp_path / "run" / "pieces").glob("*.json"))
+        second.write_bytes(first.read_bytes())
+        with pytest.warns(DataWarning, match="not of its files"):
+            assert store.load("fold1-l1") is None
+        assert store.load("fold0-l1") is not None
+
+
+def test_restart_deletes_pieces_and_results_alone(tmp_path: Path) -> None:
+    with SelectionStore(tmp_path / "run", {"a": 1}) as store:
+        store.save("fold0-l1", {"x": np.arange(3.0)})
+    kept = tmp_path / "run" / "units" / "keep.npz"
+    kept.write_bytes(b"mine")
+    with SelectionStore(tmp_path / "run", {"a": 2}, restart=True) as store:
+        assert store.load("fold0-l1") is None
+    assert [p.name for p in (tmp_path / "run" / "units").iterdir()] == ["keep.npz"]
+
+
+def test_a_mark_that_is_a_link_or_was_never_written_claims_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / MARK).symlink_to(tmp_path / "mine.txt")
+    with pytest.raises(RunDirectoryError, match="cannot be created"):
+        RunDirectory(tmp_path / "linked", "select")
+    assert (tmp_path / "mine.txt").read_text() == ""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / MARK).write_text("")
+    (tmp_path / "empty" / "data.csv").write_text("mine")
+    with pytest.raises(RunDirectoryError, match=r"such as data\.csv"):
+        RunDirectory(tmp_path / "empty", "select")
 
 
 def test_a_piece_without_its_record_was_not_finished(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"half")
-    assert PieceStore(tmp_path).load("one") is None
+    assert PieceStore(tmp_path).load("one", ["a.bin"]) is None
 
 
 # -- workers ----------------------------------------------------------------------------------------------------
@@ -188,6 +248,42 @@ def test_a_result_that_cannot_travel_is_an_error_in_words() -> None:
     (outcome,) = run_pieces(moody, [("unpicklable",)], 1, processes=True)
     assert outcome.error is not None
     assert "pickle" in str(outcome.error)
+
+
+@pytest.mark.parametrize("given", ["unreadable", threading.Lock()])
+def test_what_cannot_travel_is_an_error_and_no_hang(given: object) -> None:
+    outcomes = {o.index: o for o in run_pieces(moody, [("fine",), (given,), ("fine",)], 2, processes=True)}
+    assert outcomes[1].error is not None
+    assert outcomes[0].result == outcomes[2].result == "fine"
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_warnings_of_a_task_are_warned_of_here(processes: bool) -> None:
+    with pytest.warns(DataWarning, match="pieces") as found:
+        assert [o.result for o in run_pieces(moody, [("warn",)], 1, processes=processes)] == ["warn"]
+    assert len(found) == 1
+
+
+def test_leaving_the_loop_ends_the_workers() -> None:
+    pieces = run_pieces(time.sleep, [(0.0,), (60.0,), (60.0,)], 2, processes=True)
+    with closing(pieces):
+        assert next(pieces).index == 0
+        workers = children_of(os.getpid())
+        assert workers
+    assert gone(workers, within_s=3.0)
+
+
+def test_what_a_script_defines_itself_runs_in_threads(tmp_path: Path) -> None:
+    """No guard, no importable module: another process could not find the class."""
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from sparserank.runs.pool import run_pieces\n"
+        "class Mine:\n"
+        "    def __call__(self, x): return 2 * x\n"
+        "print(sorted(o.result for o in run_pieces(Mine(), [(1,), (2,)], 2, processes=True)))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[2, 4]\n", done.stderr
 
 
 def test_a_lost_worker_is_one_sentence() -> None:
@@ -226,7 +322,7 @@ def test_workers_leave_with_their_parent_however_early(after_s: float, how: sign
     time.sleep(after_s)
     parent.send_signal(how)
     parent.wait(timeout=5)
-    assert gone(workers, within_s=1.0)
+    assert gone(workers, within_s=3.0)
 
 
 # -- time left --------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_a_predicate_that_counts_margin_one_is_rejected() -> None:
     scores = data.relevance.copy()  # margins are exactly 1 and 2
     pairs = oracle.pairs_of(data.relevance, data.query_ptr)
     W = SquaredHinge().hessian_matmul(scores, data.relevance, data.query_ptr, None, np.eye(data.n_docs))
-    wrong = oracle.score_hessian(scores, pairs, active_at_one=True)
+    wrong = oracle.score_hessian(scores, pairs, oracle.squared_hinge_active_at_one)
     assert np.abs(wrong).max() > 0
     assert not W.any()
 
@@ -176,7 +176,9 @@ def test_python_body_equals_compiled_sweep() -> None:
         for sweep in (module.sweep, module.sweep.py_func):
             gradient = np.zeros(hi)
             order = np.arange(hi, dtype=np.int32)
-            value = sweep(scores, lv.levels[lo:hi], lv.n_levels[0], lv.table, order, gradient, np.empty((5, hi + 5)))
+            work = np.empty((5, hi + 5))
+            value, square = sweep(scores, lv.levels[lo:hi], lv.n_levels[0], lv.table, None, order, gradient, work)
+            assert square == value
             results.append((value, gradient))
         assert results[0][0] == pytest.approx(results[1][0], rel=1e-14)
         np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-13)

@@ -122,6 +122,50 @@ def fit(alpha_ratio):
 here = [fit(0.3), fit(0.5)]
 assert Parallel(2, backend="multiprocessing")(delayed(fit)(a) for a in (0.3, 0.5)) == here
 """
+FORK_WHILE_FITTING = """
+import os, sys, threading
+import sparserank as sr
+data = sr.make_ranking(30, 15, 60, n_informative=3, n_redundant=0, seed=1).data
+def fit():
+    return sr.SparseRanker(alpha_ratio=0.2, n_threads=2).fit(data.X, data.relevance, qid=data.qid).objective_
+expected, stop = fit(), threading.Event()
+def work():
+    while not stop.is_set():
+        fit()
+threads = [threading.Thread(target=work) for _ in range(2)]
+for t in threads: t.start()
+failures = 0
+for _ in range(8):
+    child = os.fork()
+    if child == 0:
+        import faulthandler; faulthandler.dump_traceback_later(20, exit=True)
+        os._exit(0 if fit() == expected else 1)
+    failures += os.waitpid(child, 0)[1] != 0
+stop.set()
+for t in threads: t.join()
+sys.exit(failures)
+"""
+BITS = """
+import threading
+import numpy as np
+import sparserank as sr
+from sparserank.objective import PairwiseObjective
+data = sr.make_ranking(60, 40, 60, n_informative=3, n_redundant=0, seed=1).data
+objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=2)
+def bits(out):
+    m = sr.SparseRanker(alpha_ratio=0.05, n_threads=2).fit(data.X, data.relevance, qid=data.qid)
+    H = objective.hessian(np.zeros(60), np.arange(60))
+    Hv = objective.hessian_matvec(np.zeros(60), np.ones(60))
+    out.append((m.coef_.tobytes(), m.objective_, m.kkt_violation_, m.duality_gap_, H.tobytes(), Hv.tobytes()))
+found = []
+bits(found)
+for _ in range(4):
+    threads = [threading.Thread(target=bits, args=(found,)) for _ in range(3)]
+    for t in threads: t.start()
+    bits(found)
+    for t in threads: t.join()
+assert len(set(found)) == 1, len(set(found))
+"""
 AFFINITY = """
 import os
 os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
@@ -131,9 +175,15 @@ assert available_cores() == BlockExecutor().n_threads == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.parametrize("program", [FORK, JOBLIB], ids=["fork", "joblib"])
-def test_a_fork_after_a_fit_with_threads_ends(program: str) -> None:
+@pytest.mark.parametrize("program", [FORK, JOBLIB, FORK_WHILE_FITTING], ids=["fork", "joblib", "while fitting"])
+def test_a_fork_after_or_during_a_fit_with_threads_ends(program: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_fits_in_any_thread_have_the_bits_of_the_main_thread() -> None:
+    """Matrix products too: BLAS gets one thread, whoever calls."""
+    done = subprocess.run([sys.executable, "-c", BITS], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

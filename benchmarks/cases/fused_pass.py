@@ -36,6 +36,14 @@ def run() -> list[Verdict]:
             [[dtype, threads, *o.cells()] for (dtype, threads), o in outcomes.items()],
         )
     )
+    losses = isolated(_losses, threads=1)
+    plain = losses["squared_hinge", "none"]
+    print(
+        table(
+            ["loss, float32, 1 thread", "document weights", "pass, same w", "over the plain squared hinge"],
+            [[*key, seconds(s), f"{s / plain:.2f}x"] for key, s in losses.items()],
+        )
+    )
     return [
         Verdict("fused_pass", f"{d}, {t} thread{'s' * (t > 1)}, over X @ w", o.same_s / o.product_s, TARGET, False)
         for (d, t), o in outcomes.items()
@@ -62,3 +70,28 @@ def _passes(dtype: str, threads: int) -> Outcome:
 
     product_s, same_s, moved_s = in_bursts([lambda: data.X @ v, lambda: objective.value_and_gradient(w), move])
     return Outcome(product_s, same_s, moved_s, data.X.nbytes)
+
+
+def _losses() -> dict[tuple[str, str], float]:
+    """Seconds of a pass for every loss, with and without document weights."""
+    from sparserank.losses import LOSSES
+    from sparserank.objective import PairwiseObjective
+
+    data, _ = mslr_shaped(n_queries=2000, dtype=np.float32)
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal(data.X.shape[1]) / data.X.shape[1]
+    docs = rng.uniform(0.2, 5.0, len(data.relevance))
+    keys = [(name, weights) for name in LOSSES for weights in ("none", "given")]
+    objectives = [
+        PairwiseObjective(
+            data.X,
+            data.relevance,
+            data.query_ptr,
+            loss=LOSSES[name](),
+            doc_weight=None if weights == "none" else docs,
+            n_threads=1,
+        )
+        for name, weights in keys
+    ]
+    passes = [lambda o=o: o.value_and_gradient(w) for o in objectives]  # type: ignore[misc]
+    return dict(zip(keys, in_bursts(passes), strict=True))

@@ -6,7 +6,12 @@ Names are imported on first use, so that `import sparserank` takes milliseconds.
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
+
+from sparserank._kernel_cache import drop_stale_caches
+
+drop_stale_caches(Path(__file__).parent)
 
 __version__ = "0.1.0"
 
@@ -24,6 +29,8 @@ _HOME = {
     "FeatureScaling": "sparserank.data.scaling",
     "make_ranking": "sparserank.data.synthetic",
     "SquaredHinge": "sparserank.losses",
+    "select": "sparserank.selection.select",
+    "SelectionResult": "sparserank.selection.result",
     "PairwiseObjective": "sparserank.objective",
     "L1": "sparserank.penalties",
     "ElasticNet": "sparserank.penalties",

@@ -10,12 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-sweep = hessian_sweep = None  # placeholders of the templates, see bind
+from sparserank.losses.pairwise import WORK_ROWS
+
+sweep = hessian_sweep = dual_sweep = None  # placeholders of the templates, see bind
+
+
+class ListFacts(NamedTuple):
+    """What the kernels know of the lists: query_ptr (n_queries + 1,), levels (n_docs,), n_levels (n_queries,), table (K, K)
+    as in RelevanceLevels, doc_weight (n_docs,) of a pair's preferred document or None, query_scale (n_queries,).
+
+    Without document weights the kernels compile as if there were none: None is a type.
+    """
+
+    query_ptr: np.ndarray
+    levels: np.ndarray
+    n_levels: np.ndarray
+    table: np.ndarray
+    doc_weight: np.ndarray | None
+    query_scale: np.ndarray
+
 
 _REASSOCIATE = {"reassoc", "contract"}
 
@@ -105,14 +123,33 @@ def make_weighted_columns(hessian_sweep):
     return bind(_weighted_columns, hessian_sweep=hessian_sweep)
 
 
-def _dense_pass(X, w, query_ptr, first, last, query_scale, levels, n_levels, table, order, scores, gradient):
-    """Scaled loss of queries first..last - 1; adds X^T g to `gradient`, writes `scores` (of queries with pairs), corrects `order`."""
-    value = 0.0
+def make_dual_pass(dual_sweep):
+    return bind(_dual_pass, dual_sweep=dual_sweep)
+
+
+@njit(cache=True, nogil=True)
+def rows_of(doc_weight, lo, hi):
+    if doc_weight is None:
+        return None
+    return doc_weight[lo:hi]
+
+
+@njit(cache=True, nogil=True)
+def _scratch(longest, table):
+    return np.empty((WORK_ROWS, max(longest, table.shape[0]) + 1))
+
+
+def _dense_pass(X, w, facts, first, last, order, scores, gradient):
+    """Scaled loss of queries first..last - 1 and the scaled sum of phi'^2 / 4; adds X^T g to `gradient`, writes `scores` (of
+    queries with pairs), corrects `order`.
+    """
+    query_ptr, levels, n_levels, table, doc_weight, query_scale = facts
+    value = square = 0.0
     longest = 0
     for q in range(first, last):
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     buffer = np.empty(longest)
-    work = np.empty((5, max(longest, table.shape[0]) + 1))
+    work = _scratch(longest, table)
     for q in range(first, last):
         lo, hi = query_ptr[q], query_ptr[q + 1]
         if n_levels[q] < 2 or query_scale[q] == 0.0:
@@ -120,23 +157,25 @@ def _dense_pass(X, w, query_ptr, first, last, query_scale, levels, n_levels, tab
         s = scores[lo:hi]
         dense_scores(X[lo:hi], w, s)
         g = buffer[: hi - lo]
-        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g, work)
+        dw = rows_of(doc_weight, lo, hi)
+        loss, squares = sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], g, work)
+        value += query_scale[q] * loss
+        square += query_scale[q] * squares
         for i in range(hi - lo):
             g[i] *= query_scale[q]
         dense_transposed(X[lo:hi], g, gradient)
-    return value
+    return value, square
 
 
-def _sparse_pass(
-    data, indices, indptr, w, query_ptr, first, last, query_scale, levels, n_levels, table, order, scores, gradient
-):
+def _sparse_pass(data, indices, indptr, w, facts, first, last, order, scores, gradient):
     """The same for CSR rows."""
-    value = 0.0
+    query_ptr, levels, n_levels, table, doc_weight, query_scale = facts
+    value = square = 0.0
     longest = 0
     for q in range(first, last):
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     buffer = np.empty(longest)
-    work = np.empty((5, max(longest, table.shape[0]) + 1))
+    work = _scratch(longest, table)
     for q in range(first, last):
         lo, hi = query_ptr[q], query_ptr[q + 1]
         if n_levels[q] < 2 or query_scale[q] == 0.0:
@@ -144,22 +183,26 @@ def _sparse_pass(
         s = scores[lo:hi]
         sparse_scores(data, indices, indptr, lo, hi, w, s)
         g = buffer[: hi - lo]
-        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g, work)
+        dw = rows_of(doc_weight, lo, hi)
+        loss, squares = sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], g, work)
+        value += query_scale[q] * loss
+        square += query_scale[q] * squares
         for i in range(hi - lo):
             g[i] *= query_scale[q]
         sparse_transposed(data, indices, indptr, lo, hi, g, gradient)
-    return value
+    return value, square
 
 
-def _line_pass(scores, direction, mu, query_ptr, queries, query_scale, levels, n_levels, table, order):
+def _line_pass(scores, direction, mu, facts, queries, order):
     """Scaled loss at scores + mu direction, and its first and second derivative with respect to mu."""
+    query_ptr, levels, n_levels, table, doc_weight, query_scale = facts
     longest = 0
     for q in queries:
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     moved = np.empty(longest)
     gradient = np.empty(longest)
     bent = np.empty((longest, 1))
-    work = np.empty((5, max(longest, table.shape[0]) + 1))
+    work = _scratch(longest, table)
     value = slope = curvature = 0.0
     for q in queries:
         lo, hi = query_ptr[q], query_ptr[q + 1]
@@ -168,16 +211,30 @@ def _line_pass(scores, direction, mu, query_ptr, queries, query_scale, levels, n
         s, g, b = moved[:m], gradient[:m], bent[:m]
         for i in range(m):
             s[i] = scores[lo + i] + mu * t[i, 0]
-        value += query_scale[q] * sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], g, work)
-        hessian_sweep(s, levels[lo:hi], n_levels[q], table, order[lo:hi], t, b)
+        dw = rows_of(doc_weight, lo, hi)
+        loss, _ = sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], g, work)
+        value += query_scale[q] * loss
+        hessian_sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], t, b)
         for i in range(m):
             slope += query_scale[q] * g[i] * t[i, 0]
             curvature += query_scale[q] * b[i, 0] * t[i, 0]
     return value, slope, curvature
 
 
-def _weighted_columns(Z, query_ptr, queries, query_scale, scores, levels, n_levels, table, order, out):
+def _dual_pass(s, scores, facts, queries, order):
+    """Scaled sum of phi*(s phi') over the given queries."""
+    query_ptr, levels, n_levels, table, doc_weight, query_scale = facts
+    total = 0.0
+    for q in queries:
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        dw = rows_of(doc_weight, lo, hi)
+        total += query_scale[q] * dual_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], s)
+    return total
+
+
+def _weighted_columns(Z, facts, queries, scores, order, out):
     """out = W Z for the given queries whose documents fill the rows of Z in order; W includes the query scale."""
+    query_ptr, levels, n_levels, table, doc_weight, query_scale = facts
     at = 0
     for q in queries:
         lo, hi = query_ptr[q], query_ptr[q + 1]
@@ -187,58 +244,10 @@ def _weighted_columns(Z, query_ptr, queries, query_scale, scores, levels, n_leve
                 for f in range(rows.shape[1]):
                     rows[i, f] = 0.0
         else:
-            hessian_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, order[lo:hi], Z[at : at + hi - lo], rows)
+            dw = rows_of(doc_weight, lo, hi)
+            Zq = Z[at : at + hi - lo]
+            hessian_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], Zq, rows)
             for i in range(hi - lo):
                 for f in range(rows.shape[1]):
                     rows[i, f] *= query_scale[q]
         at += hi - lo
-
-
-@njit(cache=True, nogil=True)
-def dense_pair_norms(X, query_ptr, first, last, query_scale, levels, n_levels, table, out, largest, offset):
-    """out[j] += sum over queries of scale * sum over pairs of t (x_ij - x_jj)^2, features centred at a document of the query.
-
-    largest[j] becomes at least the largest |deviation| from that document, offset[j] the largest |value| of such a document.
-
-    Per level: count, sum and sum of squares; pairs of levels are then closed forms. Without a table the lower levels are
-    accumulated into one.
-    """
-    d = X.shape[1]
-    for q in range(first, last):
-        lo, hi = query_ptr[q], query_ptr[q + 1]
-        K = n_levels[q]
-        if K < 2 or query_scale[q] == 0.0:
-            continue
-        count = np.zeros(K)
-        sums = np.zeros((K, d))
-        squares = np.zeros((K, d))
-        for j in range(d):
-            offset[j] = max(offset[j], abs(np.float64(X[lo, j])))
-        for i in range(lo, hi):
-            level = levels[i]
-            count[level] += 1.0
-            for j in range(d):
-                x = np.float64(X[i, j]) - np.float64(X[lo, j])
-                sums[level, j] += x
-                squares[level, j] += x * x
-                if not abs(x) <= largest[j]:  # NaN counts as too large
-                    largest[j] = abs(x)
-        if table.shape[0] > 0:
-            for a in range(K):
-                for b in range(a):
-                    weight = query_scale[q] * table[a, b]
-                    if weight != 0.0 and count[a] > 0 and count[b] > 0:
-                        for j in range(d):
-                            out[j] += weight * (
-                                count[b] * squares[a, j] + count[a] * squares[b, j] - 2.0 * sums[a, j] * sums[b, j]
-                            )
-        else:
-            for a in range(1, K):
-                c = count[a - 1]
-                for j in range(d):
-                    out[j] += query_scale[q] * (
-                        c * squares[a, j] + count[a] * squares[a - 1, j] - 2.0 * sums[a, j] * sums[a - 1, j]
-                    )
-                    sums[a, j] += sums[a - 1, j]
-                    squares[a, j] += squares[a - 1, j]
-                count[a] += c

@@ -21,6 +21,14 @@ class DataError(SparserankError, ValueError):
     """Data that were read but cannot be used for what was asked."""
 
 
+class ParameterError(DataError):
+    """A parameter of a call, or an option of a command, outside its range; `parameter` is its name in Python."""
+
+    def __init__(self, parameter: str, message: str) -> None:
+        super().__init__(f"{parameter} {message}" if message[:1].islower() else f"{parameter}: {message}")
+        self.parameter, self.message = parameter, message
+
+
 class ModelFormatError(SparserankError, ValueError):
     """A model file that cannot be loaded."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,9 @@ from sparserank.errors import RunDirectoryError
 
 PART = ".sparserank-*.part"  # what unfinished files are called, so that nobody else's are ever taken for ours
 
+MOST_LINKS = 40  # in a chain, as systems have it
+_DESCRIPTOR = re.compile(rf"/(?:dev|proc/(?:self|{os.getpid()}))/fd/(\d+)")
+
 _unfinished: set[str] = set()
 
 
@@ -22,7 +26,8 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     """A file handle whose content appears under `path` only when the block ends well.
 
     A link is followed; an existing file keeps its mode (and its owner, where that is allowed); a new one gets the user's
-    umask. Devices, pipes and sockets are written to, not replaced: there, what was written before an error stays written.
+    umask. Devices, pipes, sockets and open descriptors (/dev/stdout) are written to, not replaced: there, what was written before
+    an error stays written.
 
     Raises
         RunDirectoryError   the place cannot be written or the disk is full
@@ -31,8 +36,9 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     part = None
     try:
         old = _existing(path)
-        if old is not None and not stat.S_ISREG(old.st_mode):
-            with open(path, mode, **options) as stream:
+        descriptor = _open_descriptor(path)
+        if descriptor is not None or (old is not None and not stat.S_ISREG(old.st_mode)):
+            with open(path if descriptor is None else os.dup(descriptor), mode, **options) as stream:
                 yield stream
             return
         target = os.path.realpath(path)
@@ -41,8 +47,8 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, mode, **options) as stream:
             if old is not None:
-                os.fchmod(handle, stat.S_IMODE(old.st_mode))
-                with suppress(PermissionError):
+                with suppress(OSError):  # not every file system and user may
+                    os.fchmod(handle, stat.S_IMODE(old.st_mode))
                     os.fchown(handle, old.st_uid, old.st_gid)
             yield stream
             stream.flush()
@@ -85,6 +91,19 @@ def _discard(part: str) -> None:
     _unfinished.discard(part)
     with suppress(OSError):
         os.unlink(part)
+
+
+def _open_descriptor(path: str | os.PathLike) -> int | None:
+    """The number of this process's open file that `path` names, through however many links; None for other paths."""
+    name = os.path.abspath(path)
+    for _ in range(MOST_LINKS):
+        found = _DESCRIPTOR.fullmatch(name)
+        if found is not None:
+            return int(found[1])
+        if not os.path.islink(name):
+            return None
+        name = os.path.join(os.path.dirname(name), os.readlink(name))
+    return None
 
 
 def _existing(path: str | os.PathLike) -> os.stat_result | None:

@@ -90,7 +90,7 @@ def laporte_path(
     and lp.
     """
     penalty = penalty or laporte2014_penalty(name)
-    penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight)
+    penalty = penalty.resolve(objective.curvature, objective.total_weight)
     top = float(np.abs(objective.gradient_at_zero).max())
     stop = Stop(tol=tol, max_iter=MAX_ROUNDS if name != "l1" else 100_000, scale=top)
     points = []

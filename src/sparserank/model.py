@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, as_csr
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.scaling import SCALINGS, FeatureScaling
 from sparserank.errors import DataError, ModelFormatError
@@ -85,7 +85,7 @@ class RankingModel:
 
     def _selected(self, X: Any) -> np.ndarray:
         """(n_docs, nnz) float64, the columns of the selected features."""
-        X = X.tocsr() if sp.issparse(X) else _array(X)
+        X = as_csr(X) if sp.issparse(X) else _array(X)
         if X.ndim != 2:
             raise DataError(NO_MATRIX)
         if X.shape[1] != self.n_features:

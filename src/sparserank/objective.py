@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank import _pass_kernels as kernels
+from sparserank._pair_norm_kernels import dense_pair_norms
+from sparserank._pass_kernels import ListFacts
+from sparserank.data.dataset import ROUNDING
 from sparserank.errors import DataError
 from sparserank.execution import BlockExecutor, split_queries
-from sparserank.losses import SquaredHinge
-from sparserank.losses.levels import pair_totals
+from sparserank.execution.threads import one_blas_thread
+from sparserank.lazy import cached_property
+from sparserank.losses import PairwiseLoss, SquaredHinge
+from sparserank.losses.dual import Dual
+from sparserank.losses.levels import pair_totals, relevance_levels
 
 HESSIAN_BLOCK_BYTES = (
     2 << 20
@@ -24,27 +29,33 @@ SMALLEST, LARGEST = (
     1e-100,
     1e100,
 )  # sizes whose squares, summed and multiplied by each other, stay far from the ends of float64
-LARGEST_OFFSET = 1e8  # a value this many times a feature's deviations leaves eight digits of them in a score
+LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves seven digits of them in a score
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """Scores (n_docs,) of the queries with pairs at w, and the order (n_docs,) of each query's documents by them."""
+    """Scores (n_docs,) of the queries with pairs at w, the order (n_docs,) of each query's documents by them, and what the
+    dual needs: f(w), w.g and the weighted sum of phi'^2 / 4.
+    """
 
     w: np.ndarray
     scores: np.ndarray
     order: np.ndarray
+    value: float = 0.0
+    slope: float = 0.0
+    square: float = 0.0
 
 
 class PairwiseObjective:
     """Weighted mean of a pairwise loss over all preferred pairs, as a function of the coefficients.
 
     Conventions
-        f(w) = sum over pairs of v_p h_p(w)^2, sum of v_p = 1. `pair_weights="pair"` gives v_p = 1/P;
-        "query" gives every query with pairs the same total; both are multiplied by `query_weight` and by the loss's
-        grade-pair weights, then normalised. Features that are constant within every query have gradient exactly 0.
-        Solvers see this object only, never X. `n_pairs` counts the pairs; `total_weight` is what sum-scaled strengths
-        (C_sum, gamma_scale="sum") refer to: the same number unless queries or grade pairs are weighted.
+        f(w) = sum over pairs of v_p phi(margin of p), phi the loss, sum of v_p = 1. `pair_weights="pair"` gives v_p = 1/P;
+        "query" gives every query with pairs of positive weight the same total. Pairs are weighted by `query_weight`, by the
+        `doc_weight` of their preferred document and by the loss's grade-pair weights, then normalised. Features that are constant within every query have gradient exactly 0.
+        Solvers see this object only, never X. `n_pairs` counts the pairs whose query and preferred document have positive
+        weight; `total_weight` is what sum-scaled strengths (C_sum, gamma_scale="sum") refer to: the same number unless
+        queries, documents or grade pairs are weighted.
         Every result is a function of the arguments alone, to the last bit; one objective may serve several threads.
 
     Parameters
@@ -52,6 +63,8 @@ class PairwiseObjective:
         relevance     (n_docs,) finite
         query_ptr     (n_queries + 1,) int64
         query_weight  (n_queries,) finite >= 0, e.g. 0/1 for a fold or counts for a bootstrap sample; default 1
+        doc_weight    (n_docs,) finite >= 0, a weight of every pair in which the document is the preferred one, e.g. 1 over its
+                      propensity (0: it never is the preferred one, but can still be the other); default 1
         n_threads     threads of the pass; None for all cores. The results do not depend on it
         feature_names what messages call the features, default f1, f2, ...
     Raises
@@ -65,47 +78,54 @@ class PairwiseObjective:
         relevance: np.ndarray,
         query_ptr: np.ndarray,
         *,
-        loss: SquaredHinge | None = None,
+        loss: PairwiseLoss | None = None,
         query_weight: np.ndarray | None = None,
+        doc_weight: np.ndarray | None = None,
         pair_weights: str = "pair",
         n_threads: int | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
         if pair_weights not in PAIR_WEIGHTS:
             raise DataError(f"pair_weights must be one of {PAIR_WEIGHTS}; got {pair_weights!r}.")
-        self.loss = loss or SquaredHinge()
+        self.loss: PairwiseLoss = loss or SquaredHinge()
         self.is_sparse = bool(sp.issparse(X))
         self.X: Any = X if self.is_sparse else _read_only(X)
         self.n_docs, self.n_features = X.shape
         self.query_ptr = _read_only(query_ptr.astype(np.int64, copy=False))
         lv = self.loss.levels(relevance, query_ptr)
-        self._levels, self._n_levels = _read_only(lv.levels), _read_only(lv.n_levels)
-        self._table = _read_only(lv.table)
         self._sweep, self._hessian_sweep = self.loss.sweeps(lv)
-        pairs = pair_totals(lv, self.query_ptr)
-        weight = np.ones(len(pairs)) if query_weight is None else np.asarray(query_weight, dtype=np.float64)
-        if weight.shape != pairs.shape or not np.isfinite(weight).all() or (weight < 0).any():
-            raise DataError(f"query_weight must hold {len(pairs)} finite weights >= 0, one per query.")
-        if pair_weights == "query":
-            weight = np.divide(weight, pairs, out=np.zeros_like(pairs), where=pairs > 0)
-        with np.errstate(over="ignore"):
+        of_docs = None if doc_weight is None else _weights("doc_weight", doc_weight, self.n_docs, "document")
+        n_queries = len(self.query_ptr) - 1
+        weight = (
+            np.ones(n_queries) if query_weight is None else _weights("query_weight", query_weight, n_queries, "query")
+        )
+        counted = weight > 0
+        with np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused
+            pairs = pair_totals(lv, self.query_ptr, of_docs)
+            if pair_weights == "query":
+                weight = np.divide(weight, pairs, out=np.zeros_like(pairs), where=pairs > 0)
             total = float(weight @ pairs)
-        if total > 0 and not SMALLEST < total < LARGEST:
+        if not (total <= 0 or SMALLEST < total < LARGEST):
             raise DataError(
-                f"query_weight: the weights of all pairs sum to {total:.3g}, outside {SMALLEST:g} ... {LARGEST:g}; multiply the "
-                "weights by a constant."
+                f"query_weight{'' if of_docs is None else ', doc_weight'}: the weights of all pairs sum to {total:.3g}, outside "
+                f"{SMALLEST:g} ... {LARGEST:g}; multiply the weights by a constant."
             )
         if total <= 0:
             raise DataError(
                 f"no preferred pair (n_samples={self.n_docs}): within every query all documents have the same relevance "
-                "(or the query has weight 0, or is in another fold); learning to rank needs at least one query with two different grades."
+                "(or the query, or every preferred document, has weight 0, or the query is in another fold); learning to rank needs at least one query with two different grades."
             )
-        self._scale = _read_only(weight / total)
-        self._pair_share = self._scale * pairs
+        scale = _read_only(np.where(pairs > 0, weight / total, 0.0))
+        self._facts = ListFacts(
+            self.query_ptr, _read_only(lv.levels), _read_only(lv.n_levels), _read_only(lv.table),
+            None if of_docs is None else _read_only(of_docs), scale,
+        )  # fmt: skip
+        self._pair_share = scale * pairs
         self.pair_weights = pair_weights
         self.total_weight = float(weight @ pairs) if pair_weights == "pair" else float(pairs[weight > 0].sum())
-        plain = pair_totals(SquaredHinge().levels(relevance, query_ptr), self.query_ptr)
-        self.n_pairs = int(plain[weight > 0].sum())
+        useful = None if of_docs is None else (of_docs > 0).astype(np.float64)
+        plain = pair_totals(relevance_levels(relevance, self.query_ptr), self.query_ptr, useful)
+        self.n_pairs = int(plain[counted].sum())
         row_bytes = self.X.data.nbytes / max(self.n_docs, 1) * (1.5 if self.is_sparse else 1.0)
         if not self.is_sparse:
             row_bytes = self.X.itemsize * self.n_features
@@ -126,25 +146,27 @@ class PairwiseObjective:
     def _pass(self, w: np.ndarray) -> tuple[float, np.ndarray, _Scored]:
         here = _Scored(np.array(w, dtype=np.float64), np.empty(self.n_docs), self._last.order.copy())
         parts = self._executor.map(lambda b: self._block_pass(b, here), len(self._blocks) - 1)
-        value, gradient = 0.0, np.zeros(self.n_features)
-        for block_value, block_gradient in parts:  # in block order, whatever the number of threads
+        value, square, gradient = 0.0, 0.0, np.zeros(self.n_features)
+        for block_value, block_gradient, block_square in parts:  # in block order, whatever the number of threads
             value += block_value
+            square += block_square
             gradient += block_gradient
         gradient[self._constant] = 0.0
+        with np.errstate(over="ignore"):  # at a trial point that is far out; solvers refuse what is not finite
+            here = replace(here, value=value, slope=float(here.w @ gradient), square=square)
         self._last = here
         self.n_passes += 1
         return value, gradient, here
 
-    def _block_pass(self, b: int, here: _Scored) -> tuple[float, np.ndarray]:
+    def _block_pass(self, b: int, here: _Scored) -> tuple[float, np.ndarray, float]:
         gradient = np.zeros(self.n_features)
-        tail = (
-            here.w, self.query_ptr, self._blocks[b], self._blocks[b + 1], self._scale, self._levels, self._n_levels,
-            self._table, here.order, here.scores, gradient,
-        )  # fmt: skip
+        tail = (here.w, self._facts, self._blocks[b], self._blocks[b + 1], here.order, here.scores, gradient)
         if self.is_sparse:
             run = kernels.make_sparse_pass(self._sweep)
-            return run(self.X.data, self.X.indices, self.X.indptr, *tail), gradient
-        return kernels.make_dense_pass(self._sweep)(self.X, *tail), gradient
+            value, square = run(self.X.data, self.X.indices, self.X.indptr, *tail)
+        else:
+            value, square = kernels.make_dense_pass(self._sweep)(self.X, *tail)
+        return value, gradient, square
 
     def _scored_at(self, w: np.ndarray) -> _Scored:
         """Scores and order at w, taken from the last pass when it was there; nobody may change them."""
@@ -173,11 +195,9 @@ class PairwiseObjective:
             members = chosen[starts[b] : starts[b + 1]]
             Z = _read_only(self._gather(members, columns))
             out = np.empty(Z.shape)
-            product(
-                Z, self.query_ptr, members, self._scale, here.scores, self._levels, self._n_levels, self._table,
-                here.order, out,
-            )  # fmt: skip
-            return Z.T @ out
+            product(Z, self._facts, members, here.scores, here.order, out)
+            with one_blas_thread():
+                return Z.T @ out
 
         H: np.ndarray = sum(self._executor.map(block, len(starts) - 1), start=np.zeros((k, k)))
         if queries is not None:
@@ -187,45 +207,54 @@ class PairwiseObjective:
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Generalised Hessian at w times v (n_features,), without forming the Hessian."""
         here = self._scored_at(w)
-        z = _read_only((self.X @ v).reshape(-1, 1).astype(np.float64, copy=False))
+        z = self._times(v)
         out = np.empty(z.shape)
-        queries = np.arange(len(self._scale))
-        kernels.make_weighted_columns(self._hessian_sweep)(
-            z,
-            self.query_ptr,
-            queries,
-            self._scale,
-            here.scores,
-            self._levels,
-            self._n_levels,
-            self._table,
-            here.order,
-            out,
-        )
-        return np.where(self.varying, self.X.T @ out[:, 0], 0.0)
+        queries = np.arange(len(self._facts.query_scale))
+        kernels.make_weighted_columns(self._hessian_sweep)(z, self._facts, queries, here.scores, here.order, out)
+        with one_blas_thread():
+            return np.where(self.varying, self.X.T @ out[:, 0], 0.0)
 
     def along(self, w: np.ndarray, v: np.ndarray) -> Callable[[float], tuple[float, float, float]]:
         """mu -> (f, df/dmu, d2f/dmu2) at w + mu v, each for one sweep of the scores and no product with X."""
         here = self._scored_at(w)
         order = here.order.copy()  # this line's own: it follows the scores along
-        direction = _read_only(np.asarray(self.X @ v, dtype=np.float64).reshape(-1, 1))
+        direction = self._times(v)
         run = kernels.make_line_pass(self._sweep, self._hessian_sweep)
 
         def at(mu: float) -> tuple[float, float, float]:
-            value, slope, curvature = run(
-                here.scores, direction, mu, self.query_ptr, self._useful, self._scale, self._levels, self._n_levels,
-                self._table, order,
-            )  # fmt: skip
+            value, slope, curvature = run(here.scores, direction, mu, self._facts, self._useful, order)
             return value, slope, curvature
 
         return at
 
+    def dual(self, w: np.ndarray, value: float, gradient: np.ndarray) -> Dual:
+        """The loss's half of the dual at w, where value = f(w) and gradient are known: what certificates are made of.
+
+        Costs nothing for losses whose dual follows from those two, otherwise at most what `dual_sums` does.
+        """
+        return self.loss.dual(
+            value, float(w @ gradient), lambda: self._scored_at(w).square, lambda s: self._swept_dual(w, s)
+        )
+
+    def dual_sums(self, w: np.ndarray, s: float) -> float:
+        """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss, for 0 <= s <= 1 (any s >= 0 if phi* is finite there).
+
+        At most one sweep of the scores, and no pass over X where w is the last point.
+        """
+        here = self._scored_at(w)
+        dual = self.loss.dual(here.value, here.slope, lambda: here.square, lambda t: self._swept_dual(w, t))
+        return dual.value(s)
+
+    def _swept_dual(self, w: np.ndarray, s: float) -> float:
+        here = self._scored_at(w)
+        run = kernels.make_dual_pass(self.loss.dual_sweep)
+        return float(run(s, here.scores, self._facts, self._useful, here.order))
+
     def pair_square(self, v: np.ndarray) -> float:
         """sum over pairs of v_p (v.(x_i - x_j))^2, whether active or not: half the curvature of f along v at 0."""
-        z = _read_only(np.asarray(self.X @ v, dtype=np.float64).reshape(-1, 1))
+        z = self._times(v)
         out = np.zeros(1)
-        tail = (self._scale, self._levels, self._n_levels, self._table, out, np.zeros(1), np.zeros(1))
-        kernels.dense_pair_norms(z, self.query_ptr, 0, len(self._scale), *tail)
+        dense_pair_norms(z, self._facts, 0, len(self._facts.query_scale), out, np.zeros(1), np.zeros(1))
         return float(out[0])
 
     def sample_queries(self, n_docs: int) -> np.ndarray:
@@ -236,8 +265,8 @@ class PairwiseObjective:
 
     @property
     def query_scale(self) -> np.ndarray:
-        """(n_queries,) weight v_p of each pair of a query (before grade-pair weights); 0 for queries without pairs."""
-        return np.where(self._n_levels > 1, self._scale, 0.0)
+        """(n_queries,) weight v_p of each pair of a query (before grade-pair and document weights); 0 for queries without pairs."""
+        return self._facts.query_scale
 
     @cached_property
     def _useful(self) -> np.ndarray:
@@ -246,22 +275,24 @@ class PairwiseObjective:
 
     @cached_property
     def pair_norms(self) -> np.ndarray:
-        """(n_features,) sum over pairs of v_p (x_ij - x_jj)^2, pair-free; exactly 0 for a feature constant within queries.
+        """(n_features,) sum over pairs of v_p (x_ij - x_jj)^2, pair-free; exactly 0 for a feature constant within queries, to
+        rounding.
 
-        2 * pair_norms is the largest curvature of f along each coordinate.
+        The loss's smoothness times these bounds the curvature of f along each coordinate: `curvature`.
         """
-        tail = (self._scale, self._levels, self._n_levels, self._table)
+        facts = self._facts
         if self.is_sparse:
             norms, largest, offset = np.zeros((3, self.n_features))
-            for q in range(len(self._scale)):
+            for q in range(len(facts.query_scale)):
                 lo, hi = self.query_ptr[q], self.query_ptr[q + 1]
                 columns = np.unique(self.X.indices[self.X.indptr[lo] : self.X.indptr[hi]])
                 local = np.zeros((3, len(columns)))
                 rows = _read_only(np.ascontiguousarray(self.X[lo:hi][:, columns].toarray()))
-                kernels.dense_pair_norms(
-                    rows, np.array([0, hi - lo]), 0, 1, self._scale[q : q + 1], self._levels[lo:hi],
-                    self._n_levels[q : q + 1], self._table, *local,
+                alone = ListFacts(
+                    _read_only(np.array([0, hi - lo])), facts.levels[lo:hi], facts.n_levels[q : q + 1], facts.table,
+                    None if facts.doc_weight is None else facts.doc_weight[lo:hi], facts.query_scale[q : q + 1],
                 )  # fmt: skip
+                dense_pair_norms(rows, alone, 0, 1, *local)
                 norms[columns] += local[0]
                 largest[columns] = np.maximum(largest[columns], local[1])
                 offset[columns] = np.maximum(offset[columns], local[2])
@@ -269,13 +300,19 @@ class PairwiseObjective:
 
             def block(b: int) -> np.ndarray:
                 part = np.zeros((3, self.n_features))
-                kernels.dense_pair_norms(self.X, self.query_ptr, self._blocks[b], self._blocks[b + 1], *tail, *part)
+                dense_pair_norms(self.X, facts, self._blocks[b], self._blocks[b + 1], *part)
                 return part
 
             parts = np.array(self._executor.map(block, len(self._blocks) - 1))
             norms, largest, offset = parts[:, 0].sum(axis=0), parts[:, 1].max(axis=0), parts[:, 2].max(axis=0)
-        refuse_extreme(largest, offset, self._names)
-        return np.maximum(norms, 0.0)
+        varies = largest > ROUNDING * offset
+        refuse_extreme(np.where(varies, largest, 0.0), offset, self._names)
+        return np.where(varies, np.maximum(norms, 0.0), 0.0)
+
+    @cached_property
+    def curvature(self) -> np.ndarray:
+        """(n_features,) bound on the curvature of f along each coordinate, anywhere; reached at 0 by the squared hinge."""
+        return self.loss.smoothness * self.pair_norms
 
     @cached_property
     def varying(self) -> np.ndarray:
@@ -289,6 +326,11 @@ class PairwiseObjective:
     @cached_property
     def gradient_at_zero(self) -> np.ndarray:
         return self.value_and_gradient(np.zeros(self.n_features))[1]
+
+    def _times(self, v: np.ndarray) -> np.ndarray:
+        """X v (n_docs, 1) for kernels."""
+        with one_blas_thread():
+            return _read_only(np.asarray(self.X @ v, dtype=np.float64).reshape(-1, 1))
 
     def _gather(self, queries: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """X of the given queries and columns as a float64 block."""
@@ -329,6 +371,13 @@ def refuse_extreme(deviations: np.ndarray, offsets: np.ndarray, names: Sequence[
         f"feature {name} varies within queries by {deviations[j]:.3g} around {offsets[j]:.3g}: too little of it is left in "
         "floating point. Subtract a constant from it, or leave it out."
     )
+
+
+def _weights(name: str, given: Any, n: int, what: str) -> np.ndarray:
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError(f"{name} must hold {n} finite weights >= 0, one per {what}.")
+    return weights
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scaling
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.losses import SquaredHinge
+from sparserank.losses import PairwiseLoss
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, Penalty, Ridge, parse_penalty
 from sparserank.quoting import brief
@@ -138,6 +138,7 @@ def alpha_max(
     *,
     qid: np.ndarray | None = None,
     query_weight: np.ndarray | None = None,
+    doc_weight: np.ndarray | None = None,
     pair_weights: str = "pair",
     scaling: str = DEFAULT_SCALING,
 ) -> float:
@@ -149,10 +150,11 @@ def alpha_max(
     Raises
         DataError   no preferred pair
     """
-    data, _ = scale_features(RankingDataset(X, y, qid), scaling, query_weight)
+    data, _ = scale_features(RankingDataset(X, y, qid, doc_weight=doc_weight), scaling, query_weight)
     objective = PairwiseObjective(
-        data.X, data.relevance, data.query_ptr, query_weight=query_weight, pair_weights=pair_weights
-    )
+        data.X, data.relevance, data.query_ptr, query_weight=query_weight, doc_weight=data.doc_weight,
+        pair_weights=pair_weights,
+    )  # fmt: skip
     return float(np.abs(objective.gradient_at_zero).max())
 
 
@@ -165,7 +167,7 @@ def fit_path(
     alphas: np.ndarray | None = None,
     query_weight: np.ndarray | None = None,
     pair_weights: str = "pair",
-    loss: SquaredHinge | None = None,
+    loss: PairwiseLoss | None = None,
     scaling: str = DEFAULT_SCALING,
     tol: float = DEFAULT_TOL,
     max_iter: int = 300,
@@ -177,7 +179,7 @@ def fit_path(
     """Fit a path of models, from the sparsest to the densest, warm-started.
 
     Parameters
-        data             documents grouped by query
+        data             documents grouped by query; their doc_weight counts
         scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
         penalty          name ('l1', 'mcp(gamma=2.0)') or Penalty; its alpha is ignored
         n_alphas         points, log-spaced from the penalty's own start down to alpha_min_ratio times it
@@ -199,7 +201,7 @@ def fit_path(
     scaled, scale = scale_features(data, scaling, query_weight)
     objective = PairwiseObjective(
         scaled.X, data.relevance, data.query_ptr,
-        loss=loss, query_weight=query_weight, pair_weights=pair_weights, n_threads=n_threads,
+        loss=loss, query_weight=query_weight, doc_weight=data.doc_weight, pair_weights=pair_weights, n_threads=n_threads,
         feature_names=data.feature_names,
     )  # fmt: skip
     path = fit_path_on(
@@ -243,7 +245,7 @@ def path_alphas(objective: PairwiseObjective, penalty: Penalty, n_alphas: int, a
 def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
     """Strength at which the path of this (resolved) penalty starts, computed once always-keep features are fitted."""
     gradient = objective.gradient_at_zero
-    curvature = 2.0 * objective.pair_norms
+    curvature = objective.curvature
     kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
     if kept.any() and not penalty.smooth_at_zero:
         only_kept = np.where(kept, 0.0, np.inf)
@@ -271,7 +273,7 @@ def fit_path_on(
     """`fit_path` on an objective that exists already."""
     if not (tol > 0 and max_iter >= 1):
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {max_iter}.")
-    penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight)
+    penalty = penalty.resolve(objective.curvature, objective.total_weight)
     start = path_start(objective, penalty)
     if alphas is None:
         alphas = path_alphas(objective, penalty, n_alphas, alpha_min_ratio)
@@ -294,7 +296,7 @@ def fit_path_on(
             break
         if early_stop is not None and len(solutions) > 10:
             before, now = solutions[-11].loss, solutions[-1].loss
-            if before < 1.0 - 1e-3 and before - now < early_stop * before:
+            if before < (1.0 - 1e-3) * objective.loss.value_at_zero and before - now < early_stop * before:
                 break
     for status in (Status.STALLED, Status.ITERATION_LIMIT):
         missed = sum(s.status is status for s in solutions)

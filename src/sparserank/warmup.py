@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
+from sparserank._kernel_cache import is_compiled
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1
 from sparserank.solvers import ProxNewton, Stop, solve
@@ -40,13 +41,6 @@ def load_kernels() -> None:
     solve(ProxNewton(), _tiny_objective(), L1(0.01), stop=Stop(max_iter=5), warn=False)
 
 
-def is_compiled(kernel: Any) -> bool:
-    """Whether Numba's disk cache holds the kernel as it is in the source now."""
-    source = Path(kernel.py_func.__code__.co_filename).stat().st_mtime
-    found = Path(kernel.stats.cache_path or "").glob(f"*.{kernel.__name__}-*.nbi")
-    return any(index.stat().st_mtime >= source for index in found)
-
-
 def start_compiling() -> subprocess.Popen | None:
     """After an installation, compile half of the kernels in a second process, while this one reads (and compiles its reader).
 
@@ -66,3 +60,17 @@ def finish_compiling(process: subprocess.Popen | None) -> None:
     if process is not None:
         process.wait()
     load_kernels()
+
+
+@contextmanager
+def warming_up() -> Iterator[None]:
+    """Compiles, after an installation, while the caller reads its files inside."""
+    process = start_compiling()
+    try:
+        yield
+    except BaseException:
+        if process is not None:
+            process.kill()
+            process.wait()
+        raise
+    finish_compiling(process)

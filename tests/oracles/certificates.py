@@ -12,9 +12,9 @@ WIDE = np.finfo(LONG).maxexp > 10_000  # False on machines whose longdouble is f
 
 
 class Problem:
-    """sum_p v_p max(0, 1 - (x_i - x_j).w)^2 over the preferred pairs p = (i, j)."""
+    """sum_p v_p phi((x_i - x_j).w) over the preferred pairs p = (i, j); phi the squared hinge or the modified Huber."""
 
-    def __init__(self, X, relevance, qid, query_weight=None):
+    def __init__(self, X, relevance, qid, query_weight=None, loss="squared_hinge"):
         X, relevance, qid = np.asarray(X, dtype=LONG), np.asarray(relevance), np.asarray(qid)
         first, second, weight = [], [], []
         for k, q in enumerate(dict.fromkeys(qid.tolist())):
@@ -26,22 +26,33 @@ class Problem:
         v = np.concatenate(weight)
         self.v = v / v.sum()
         self.D = X[np.concatenate(first)] - X[np.concatenate(second)]
+        self.steepest = {"squared_hinge": LONG("inf"), "modified_huber": LONG(4)}[loss]
 
     def hinge(self, w):
         return np.maximum(1 - self.D @ np.asarray(w, dtype=LONG), 0)
 
     def loss(self, w):
-        return (self.v * self.hinge(w) ** 2).sum()
+        """A line with the steepest slope continues the square from where its slope is that."""
+        h = self.hinge(w)
+        bent = np.minimum(h, self.steepest / 2)
+        line = np.where(h > bent, self.steepest, 0) * (h - bent) if np.isfinite(self.steepest) else 0
+        return (self.v * (bent**2 + line)).sum()
+
+    def multipliers(self, w):
+        """(n_pairs,) -v phi'(margin): the dual point that belongs to w."""
+        return self.v * np.minimum(2 * self.hinge(w), self.steepest)
 
     def gradient(self, w):
-        return -2 * (self.v * self.hinge(w)) @ self.D
+        return -self.multipliers(w) @ self.D
 
     def curvature(self):
         """(d,) largest curvature along each coordinate."""
         return 2 * self.v @ self.D**2
 
     def dual(self, theta, alpha, alpha2=0):
-        """Value of the dual at theta >= 0; -inf where theta is not feasible (alpha2 = 0)."""
+        """Value of the dual at theta >= 0; -inf where theta is not feasible: beyond the steepest slope, or for l1."""
+        if (theta > self.steepest * self.v * (1 + LONG(1e-12))).any():
+            return -LONG("inf")
         pull = np.maximum(np.abs(theta @ self.D) - alpha, 0)
         if alpha2 == 0:
             penalty = 0 if (pull <= 1e-12 * alpha).all() else LONG("inf")

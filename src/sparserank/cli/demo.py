@@ -24,15 +24,18 @@ def demo(
 ) -> None:
     import numpy as np
 
-    from sparserank.cli.screen import note, say
-    from sparserank.cli.select import select
+    import sparserank as sr
+    from sparserank.cli.screen import announce_compiling, note, progress_bar, say
+    from sparserank.cli.selection_tables import show_selection
+    from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.synthetic import make_ranking
     from sparserank.data.writers import write_letor
     from sparserank.errors import SparserankError
     from sparserank.files import atomic_write
-    from sparserank.model import load_model
     from sparserank.runs.directory import RunDirectory
+    from sparserank.solvers._coordinate_descent_kernels import descend
 
+    announce_compiling(parse_lines, descend)
     problem = make_ranking(n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, seed=seed)
     data = problem.data
     with RunDirectory(out, "demo"):
@@ -46,11 +49,14 @@ def demo(
             f"{data.n_docs} documents, {data.n_queries} queries, {data.n_features} features: {len(problem.support)} made the "
             f"grades, {len(problem.redundant)} copy one of those, the rest is noise"
         )
-        select(
-            [out / "train.txt"], out / "run", valid=[out / "valid.txt"], test=[out / "test.txt"],
-            feature_names=names, threads=threads, restart=True,
-        )  # fmt: skip
-    found = set(load_model(out / "run" / "model.json").support.tolist())
+        with progress_bar("paths") as progress:
+            result = sr.select(
+                *(str(out / f"{name}.txt") for name in parts), out=out / "run", restart=True, n_threads=threads,
+                progress=progress, reading={"feature_names": names},
+            )  # fmt: skip
+    show_selection(result)
+    say(f"wrote {out / 'run'}")
+    found = set(result.model.support.tolist())
     true = set(problem.support.tolist())
     assert data.feature_names is not None
     if found == true:

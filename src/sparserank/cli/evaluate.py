@@ -71,15 +71,14 @@ def _scores(path: Path, data: Any) -> Any:
     """Scores of a TREC run, or of a plain file with one score per line."""
     import numpy as np
 
+    from sparserank.data.text_lines import read_entries
     from sparserank.data.writers import read_run, run_scores
     from sparserank.errors import DataFormatError
+    from sparserank.quoting import brief
 
     if path.suffix == ".run":
         return run_scores(read_run(path), data, path)
-    try:
-        lines = path.read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataFormatError(f"{path}: cannot be read ({error}); expected one score per line.") from error
+    lines = read_entries(path, "one score per line")
     if len(lines) != data.n_docs:
         raise DataFormatError(
             f"{path}: {len(lines)} scores for {data.n_docs} documents; give one per line, in file order."
@@ -90,7 +89,7 @@ def _scores(path: Path, data: Any) -> Any:
         except ValueError:
             value = np.nan
         if not np.isfinite(value):
-            raise DataFormatError(f"{path}:{k}: expected a finite score; got {text!r}.")
+            raise DataFormatError(f"{path}:{k}: expected a finite score; got {brief(text)}.")
     return np.array(lines, dtype=np.float64)[data.row_index]
 
 

@@ -58,9 +58,12 @@ def execute(
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.errors import DataError
     from sparserank.experiments.job import Experiment
+    from sparserank.experiments.render import refuse_foreign_pictures
     from sparserank.solvers._coordinate_descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
 
+    if markdown is not None:
+        refuse_foreign_pictures(_pictures_of(markdown))
     began = time.monotonic()
     with resumable(out):
         announce_compiling(parse_lines, descend)
@@ -80,6 +83,10 @@ def execute(
         raise DataError(
             f"{len(experiment.failed)} of {len(experiment.units)} pieces failed; the tables hold the others."
         )
+
+
+def _pictures_of(markdown: Path) -> Path:
+    return markdown.parent / f"{markdown.stem}-figures"
 
 
 def _note_failures(experiment: Experiment) -> None:
@@ -144,7 +151,7 @@ def _present(
     }.items():
         written.append(write_csv(out / f"{stem}.csv", rows))
     if markdown is not None:
-        folder = markdown.parent / f"{markdown.stem}-figures"
+        folder = _pictures_of(markdown)
         for s in sections:
             for p in s.pictures:
                 write_picture(folder / f"{p.name}.svg", p.svg)

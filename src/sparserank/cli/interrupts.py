@@ -22,14 +22,19 @@ _advice = ""
 def leave_on_signals() -> None:
     """From here on SIGINT and SIGTERM end the process in one sentence; for the command line only."""
     for number, code in CODES.items():
+        if (
+            signal.getsignal(number) is signal.SIG_IGN
+        ):  # a job in the background of a script: that is how it was started
+            continue
         signal.signal(number, lambda *_, code=code: leave(code))
 
 
 @contextmanager
-def resumable(place: object) -> Iterator[None]:
-    """Inside, an interrupt says that finished work is kept in `place`."""
+def resumable(place: object, *, restart: bool = False) -> Iterator[None]:
+    """Inside, an interrupt says that finished work is kept in `place`; and, after --restart, how not to discard it."""
     global _advice
-    _advice = f"finished work is kept in {place}. Run the same command again to go on."
+    again = "Run the same command again without --restart" if restart else "Run the same command again"
+    _advice = f"finished work is kept in {place}. {again} to go on."
     try:
         yield
     except KeyboardInterrupt:

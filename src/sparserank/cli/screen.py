@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from sparserank._kernel_cache import is_compiled
 from sparserank.text import visible
 
 QUIET_INTERVAL_S = 5.0
@@ -62,8 +63,6 @@ def note(text: str) -> None:
 
 def announce_compiling(*kernels: Any) -> None:
     """Say so before a first use after installation, which compiles these kernels; nothing on any other day."""
-    from sparserank.warmup import is_compiled
-
     if not all(is_compiled(kernel) for kernel in kernels):
         note("compiling numerical kernels (first use after installation only) ...")
 
@@ -94,12 +93,18 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"), TextColumn("{task.fields[what]}", markup=False),
         ]  # fmt: skip
-        with Progress(*columns, console=Console(stderr=True)) as bar:
-            task = bar.add_task(title, total=None, what="", left="")
-            yield lambda done, total, what, left: bar.update(
-                task, completed=done, total=total, what=visible(what),
-                left="" if left is None else f"about {duration(left)} left",
-            )  # fmt: skip
+        bar = Progress(*columns, console=Console(stderr=True))
+        task = bar.add_task(title, total=None, what="", left="")
+
+        def show(done: int, total: int, what: str, left: float | None) -> None:
+            bar.start()  # not before there is work: an error before it is one line alone
+            shown = "" if left is None else f"about {duration(left)} left"
+            bar.update(task, completed=done, total=total, what=visible(what), left=shown)
+
+        try:
+            yield show
+        finally:
+            bar.stop()
         return
     last = time.monotonic()
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.screen import announce_compiling, progress_bar, say
-
-if TYPE_CHECKING:
-    from sparserank.data.dataset import RankingDataset
+from sparserank.selection import defaults
 
 HELP = """Select the smallest ranking model that ranks as well as the best.
 
@@ -33,7 +31,6 @@ the best single feature, and writes everything to a directory. Killed runs resum
 
 MODEL = "Models"
 CHOICE = "Choice"
-DEFAULT_PENALTIES = ["l1", "log", "mcp"]
 
 
 def select(
@@ -48,7 +45,7 @@ def select(
         typer.Option(
             "--penalty",
             help="l1, l0.5, log, mcp, scad, elastic_net, or with parameters: 'mcp(gamma=2.0)'; may be repeated. "
-            "[default: l1, log, mcp]",
+            f"[default: {', '.join(defaults.PENALTIES)}]",
             rich_help_panel=MODEL,
             show_default=False,
         ),
@@ -60,14 +57,14 @@ def select(
             help="within-query-std, none, min-max, standard, log-standard (signed log1p first), query-min-max.",
             rich_help_panel=MODEL,
         ),
-    ] = "within-query-std",
+    ] = defaults.SCALING,
     n_alphas: Annotated[
         int, typer.Option("--n-alphas", min=2, help="Points on each path.", rich_help_panel=MODEL)
-    ] = 40,
+    ] = defaults.N_ALPHAS,
     alpha_min_ratio: Annotated[
         float,
         typer.Option("--alpha-min-ratio", help="Last alpha of a path relative to the first.", rich_help_panel=MODEL),
-    ] = 1e-2,
+    ] = defaults.ALPHA_MIN_RATIO,
     tol: Annotated[
         float,
         typer.Option(
@@ -75,24 +72,26 @@ def select(
             help="KKT violation that the final paths reach, relative to alpha_max; folds stop at 1e-4.",
             rich_help_panel=MODEL,
         ),
-    ] = 1e-6,
+    ] = defaults.TOL,
     pair_weights: Annotated[
         str, typer.Option("--pair-weights", help="pair (every pair counts the same) or query.", rich_help_panel=MODEL)
-    ] = "pair",
+    ] = defaults.PAIR_WEIGHTS,
     refit: Annotated[
         bool, typer.Option("--refit", help="Refit the chosen features without sparsity penalty.", rich_help_panel=MODEL)
     ] = False,
-    metric: Annotated[str, typer.Option("--metric", help="Metric of choice.", rich_help_panel=CHOICE)] = "ndcg@10",
+    metric: Annotated[
+        str, typer.Option("--metric", help="Metric of choice.", rich_help_panel=CHOICE)
+    ] = defaults.METRIC,
     also: Annotated[
         list[str] | None,
         typer.Option(
             "--also",
-            help="Further metrics to report. [default: map, ndcg@5]",
+            help=f"Further metrics to report. [default: {', '.join(defaults.ALSO)}]",
             rich_help_panel=CHOICE,
             show_default=False,
         ),
     ] = None,
-    convention: opt.Convention = "default",
+    convention: opt.Convention = defaults.CONVENTION,
     protocol: Annotated[
         str,
         typer.Option(
@@ -100,15 +99,19 @@ def select(
             help="cv (out of fold over train and validation) or holdout (validation only).",
             rich_help_panel=CHOICE,
         ),
-    ] = "cv",
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Folds of the cv protocol.", rich_help_panel=CHOICE)] = 5,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the folds.", rich_help_panel=CHOICE)] = 0,
+    ] = defaults.PROTOCOL,
+    folds: Annotated[
+        int, typer.Option("--folds", min=2, help="Folds of the cv protocol.", rich_help_panel=CHOICE)
+    ] = defaults.N_FOLDS,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of the folds.", rich_help_panel=CHOICE)
+    ] = defaults.SEED,
     margin: Annotated[
         float,
         typer.Option(
             "--margin", help="Loss that still counts as equally good, relative to the best.", rich_help_panel=CHOICE
         ),
-    ] = 0.01,
+    ] = defaults.MARGIN,
     k: Annotated[
         int | None,
         typer.Option("--k", min=1, help="Take the best model of at most K features.", rich_help_panel=CHOICE),
@@ -125,6 +128,29 @@ def select(
             rich_help_panel=CHOICE,
         ),
     ] = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Of every bound and interval.", rich_help_panel=CHOICE)
+    ] = defaults.CONFIDENCE,
+    query_weight: Annotated[
+        Path | None,
+        typer.Option(
+            "--query-weight",
+            help="File of lines 'query-id weight' (>= 0) for train and validation; weights of queries in the loss.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    doc_weight: Annotated[
+        Path | None,
+        typer.Option(
+            "--doc-weight",
+            help="File with one weight (>= 0) per line of the training files: of every pair in which the document is the "
+            "preferred one, e.g. 1 / propensity of its click.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    loss: Annotated[
+        str, typer.Option("--loss", help="squared_hinge or modified_huber.", rich_help_panel=MODEL)
+    ] = defaults.LOSS,
     baseline_feature: Annotated[
         str | None,
         typer.Option(
@@ -149,95 +175,33 @@ def select(
     restart: Annotated[bool, typer.Option("--restart", help="Discard what --out already holds.")] = False,
     threads: opt.Threads = None,
 ) -> None:
-    from sparserank.data.scaling import SCALINGS
-    from sparserank.metrics import parse_convention, parse_metric
-    from sparserank.penalties import parse_penalty
-
     opt.check_reading(n_features, missing, index_base, unjudged)
-    chosen_penalties = [opt.parsed("--penalty", parse_penalty, p) for p in penalty or DEFAULT_PENALTIES]
-    opt.require(
-        not any(p.smooth_at_zero for p in chosen_penalties),
-        "--penalty",
-        "ridge selects no features; it is always fitted as the dense reference.",
-    )
-    opt.require(len(set(chosen_penalties)) == len(chosen_penalties), "--penalty", "names the same penalty twice.")
-    opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
-    opt.require(protocol in ("cv", "holdout"), "--protocol", f"must be cv or holdout; got {protocol!r}.")
-    opt.require(pair_weights in ("pair", "query"), "--pair-weights", f"must be pair or query; got {pair_weights!r}.")
-    opt.require(0 <= margin < 1, "--margin", f"must lie in [0, 1); got {margin}.")
-    opt.require(0 < alpha_min_ratio < 1, "--alpha-min-ratio", f"must lie in (0, 1); got {alpha_min_ratio}.")
-    opt.require(tol > 0, "--tol", f"must be positive; got {tol}.")
-    opt.require(k is None or budget is None, "--budget", "cannot be combined with --k.")
-    opt.require(budget is None or costs is not None, "--budget", "needs --costs.")
-    opt.require(protocol == "cv" or valid is not None, "--protocol", "holdout needs --valid.")
-    rules = opt.parsed("--convention", parse_convention, convention)
-    metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), metric)]
-    metrics += [opt.parsed("--also", lambda m: parse_metric(m, rules), m) for m in also or ["map", "ndcg@5"]]
-    opt.require(
-        metrics[0].higher_is_better, "--metric", "must be one where higher is better; report others with --also."
-    )
-
-    from dataclasses import replace
 
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.reports.files import write_results
-    from sparserank.selection.inputs import check_overlap, read_costs
-    from sparserank.selection.job import SelectionJob, SelectionPlan
-    from sparserank.selection.store import SelectionStore
-    from sparserank.selection.units import PathSettings
+    from sparserank.errors import ParameterError
+    from sparserank.selection.select import select as run
+    from sparserank.selection.store import RESULT_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
-    from sparserank.warmup import finish_compiling, start_compiling
 
-    reading: dict[str, Any] = {
-        "missing": missing, "index_base": index_base, "unjudged": unjudged,
-        "feature_names": feature_names, "n_threads": threads,
-    }  # fmt: skip
-    choices: dict[str, Any] = {
-        "metric": metrics[0], "report_metrics": tuple(metrics[1:]), "protocol": protocol, "n_folds": folds, "seed": seed,
-        "margin": margin, "k": k, "budget": budget, "refit": refit, "baseline_feature": baseline_feature,
-    }  # fmt: skip
-    settings = (scaling, n_alphas, alpha_min_ratio, tol, pair_weights)
-    with resumable(out):
-        announce_compiling(parse_lines, descend)
-        compiling = start_compiling()
-        train_data, valid_data, test_data = _read_parts(train, valid, test, n_features, reading)
-        finish_compiling(compiling)
-        if not allow_overlap:
-            check_overlap({"train": train_data, "validation": valid_data, "test": test_data})
-        names = tuple(train_data.feature_names or ())
-        if baseline_feature is not None and baseline_feature not in names:
-            raise typer.BadParameter(
-                f"names no feature; there are {names[0]} ... {names[-1]}.", param_hint="--baseline-feature"
-            )
-        cost_list = None if costs is None else read_costs(costs, names)
-        if cost_list is not None:
-            chosen_penalties = [replace(p, weights=cost_list) for p in chosen_penalties]
-        plan = SelectionPlan(tuple(chosen_penalties), settings=PathSettings(*settings), costs=cost_list, **choices)
-        job = SelectionJob(plan, train_data, valid_data, test_data, n_threads=threads)
-        with SelectionStore(out, plan.identity(train_data, valid_data), restart=restart) as store:
-            store.log({"event": "start", "command": "select", "train": [str(p) for p in train]})
-            with progress_bar("paths") as progress:
-                result = job.execute(store, progress)
-            written = write_results(result, store.path)
-    show_selection(result)
-    say("wrote " + ", ".join(str(p) for p in written))
-
-
-def _read_parts(
-    train: list[Path],
-    valid: list[Path] | None,
-    test: list[Path] | None,
-    n_features: int | None,
-    reading: dict[str, Any],
-) -> tuple[RankingDataset, RankingDataset | None, RankingDataset | None]:
-    """Train, validation and test data; the training files decide how many features there are."""
-    from sparserank.data.letor import read_letor
-    from sparserank.errors import DataError, TooManyFeaturesError
-
-    first = read_letor(train, n_features, **reading)
+    optional = {"penalties": penalty, "also": also}
     try:
-        others = [read_letor(paths, first.n_features, **reading) if paths else None for paths in (valid, test)]
-    except TooManyFeaturesError as error:
-        raise DataError(f"{error} Here: --n-features {error.width}.") from error
-    return first, others[0], others[1]
+        with resumable(out, restart=restart):
+            announce_compiling(parse_lines, descend)
+            with progress_bar("paths") as progress:
+                result = run(
+                    train, valid, test, metric=metric, convention=convention, scaling=scaling, protocol=protocol,
+                    folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget, costs=costs,
+                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refit=refit, baseline_feature=baseline_feature, n_alphas=n_alphas,
+                    alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
+                    out=out, restart=restart, n_threads=threads, progress=progress,
+                    reading={
+                        "n_features": n_features, "missing": missing, "index_base": index_base, "unjudged": unjudged,
+                        "feature_names": feature_names, "n_threads": threads,
+                    },
+                    **{name: value for name, value in optional.items() if value},
+                )  # fmt: skip
+    except ParameterError as error:
+        raise typer.BadParameter(error.message, param_hint=f"--{error.parameter.replace('_', '-')}") from error
+    show_selection(result)
+    say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))

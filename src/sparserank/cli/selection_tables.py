@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparserank.cli.screen import number, say, table
 from sparserank.selection.choice import Verdict
-from sparserank.selection.job import SelectionResult
+from sparserank.selection.result import SelectionResult
 from sparserank.statistics import as_percent
 
 

@@ -13,6 +13,7 @@ from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
+ROUNDING = 1e-14  # differences this small beside their values are the rounding of sums and products, no feature
 Features = Any  # a float array (n_docs, n_features) or a CSR matrix of that shape
 
 
@@ -38,6 +39,8 @@ class RankingDataset:
         qid             (n_docs,) ints or strings, any order; None means one query
         docid           (n_docs,) strings, optional
         feature_names   n_features unique strings, optional (default f1, f2, ...)
+        doc_weight      (n_docs,) numbers >= 0, optional: weight of every pair in which the document is the preferred one, e.g. 1 over
+                        the propensity of its click (Joachims et al. 2017); 0: never the preferred one
     Raises
         DataError       shapes disagree, relevance not finite, X not numeric, not finite or not a valid sparse matrix,
                         a query id missing, names repeated or not writable as UTF-8; rows are counted from 0
@@ -49,6 +52,7 @@ class RankingDataset:
     docid: np.ndarray | None = None
     feature_names: Sequence[str] | None = None
     comment: np.ndarray | None = None
+    doc_weight: np.ndarray | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
@@ -60,13 +64,15 @@ class RankingDataset:
         qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else as_query_ids(self.qid, n_docs)
         names = _checked_names(self.feature_names, n_features)
         order, query_ptr, query_ids = group_rows(qid)
-        columns = {"docid": self.docid, "comment": self.comment}
+        columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
         for name, column in columns.items():
             if column is not None:
                 column = np.asarray(column, dtype=object)
                 if column.shape != (n_docs,):
                     raise DataError(f"{name} must have one value per row of X ({n_docs}); got shape {column.shape}.")
                 columns[name] = column
+        if self.doc_weight is not None:
+            columns["doc_weight"] = _as_weights(self.doc_weight, n_docs)
         if order is not None:
             X, relevance, qid = X[order], relevance[order], qid[order]
             columns = {name: None if c is None else c[order] for name, c in columns.items()}
@@ -114,7 +120,9 @@ class RankingDataset:
         """The same documents with other feature values of the same shape."""
         if X.shape != self.X.shape:
             raise DataError(f"new features must have shape {self.X.shape}; got {X.shape}.")
-        return RankingDataset(X, self.relevance, self.qid, self.docid, self.feature_names, self.comment)
+        return RankingDataset(
+            X, self.relevance, self.qid, self.docid, self.feature_names, self.comment, self.doc_weight
+        )
 
     def take_queries(self, queries: np.ndarray) -> RankingDataset:
         """The data set of the given query positions, in that order; rows are copied."""
@@ -133,24 +141,32 @@ class RankingDataset:
             None if self.docid is None else self.docid[rows],
             self.feature_names,
             None if self.comment is None else self.comment[rows],
+            None if self.doc_weight is None else self.doc_weight[rows],
         )
 
     def constant_features(self) -> np.ndarray:
-        """(n_features,) bool: features that take one value within every query, so no linear ranker can use them."""
+        """(n_features,) bool: features that take one value within every query, to rounding: no linear ranker can use them."""
         if self.is_sparse:
             varying = np.zeros(self.n_features, dtype=bool)
             csr = self.X
             for q in range(self.n_queries):
                 block = csr[self.query_ptr[q] : self.query_ptr[q + 1]]
                 low, high = block.min(axis=0).toarray().ravel(), block.max(axis=0).toarray().ravel()
-                varying |= high > low
+                varying |= differ(low, high)
             return ~varying
         if self.n_docs == 0:
             return np.ones(self.n_features, dtype=bool)
         starts = self.query_ptr[:-1]
         low = np.minimum.reduceat(self.X, starts, axis=0)
         high = np.maximum.reduceat(self.X, starts, axis=0)
-        return np.asarray(~(high > low).any(axis=0))
+        return np.asarray(~differ(low, high).any(axis=0))
+
+
+def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Whether smallest and largest values of features differ by more than the rounding of what they were computed from."""
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    with np.errstate(over="ignore"):  # an infinite difference is one
+        return np.asarray(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))
 
 
 def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True) -> RankingDataset:
@@ -183,13 +199,32 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         columns["docid"],
         datasets[0].feature_names,
         columns["comment"],
+        _joined_weights(datasets),
     )
+
+
+def _joined_weights(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
+    """(n_docs,) weights of all documents, 1 in the data sets without; None when none has any."""
+    if all(d.doc_weight is None for d in datasets):
+        return None
+    return np.concatenate([np.ones(d.n_docs) if d.doc_weight is None else d.doc_weight for d in datasets])
+
+
+def _as_weights(given: Any, n_docs: int) -> np.ndarray:
+    """(n_docs,) float64, finite and >= 0."""
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.zeros(0)
+    if weights.shape != (n_docs,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError(f"doc_weight must hold one finite weight >= 0 per row of X ({n_docs}); got {brief(given)}.")
+    return weights
 
 
 def _as_features(X: Features) -> Features:
     """X as C-ordered float32/float64 array or canonical CSR; refuses what is not numeric or not finite."""
     if sp.issparse(X):
-        csr = _as_csr(X)
+        csr = as_csr(X)
         if csr.dtype not in (np.float32, np.float64):
             csr = csr.astype(np.float64)
         if not csr.has_canonical_format:
@@ -202,6 +237,9 @@ def _as_features(X: Features) -> Features:
         )
         frozen.has_canonical_format = True
         return frozen
+    X = _unmasked("X", X)
+    if getattr(getattr(X, "dtype", None), "kind", "f") in "cmM":
+        raise DataError(f"X must be numeric; got dtype {X.dtype}.")
     try:
         dense = np.asarray(X)
         if dense.dtype not in (np.float32, np.float64):
@@ -223,7 +261,14 @@ def _as_features(X: Features) -> Features:
     return dense
 
 
-def _as_csr(X: Any) -> sp.csr_matrix:
+def _unmasked(name: str, values: Any) -> Any:
+    """`values`, unless some of them are masked: what lies below a mask is no data."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise DataError(f"{name} holds masked values; fill or drop them.")
+    return values
+
+
+def as_csr(X: Any) -> sp.csr_matrix:
     """X in CSR. Indices are checked first: SciPy's conversions write outside their arrays when these lie outside the shape."""
     try:
         if X.format == "coo":
@@ -237,6 +282,7 @@ def _as_csr(X: Any) -> sp.csr_matrix:
 
 def _as_relevance(given: Any, n_docs: int) -> np.ndarray:
     """(n_docs,) float64, finite."""
+    given = _unmasked("relevance", given)
     try:
         relevance = np.asarray(given)
     except (TypeError, ValueError) as error:

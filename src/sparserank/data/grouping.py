@@ -78,7 +78,22 @@ def as_query_ids(qid: Any, n_docs: int) -> np.ndarray:
         for row, value in enumerate(given):
             if not isinstance(value, str):
                 raise DataError(f"qid must hold numbers or strings, not both; row {row} holds {brief(value)}.")
+    _refuse_ambiguous(qid, ids)
     return ids
+
+
+def _refuse_ambiguous(qid: Any, ids: np.ndarray) -> None:
+    """Raise DataError for ids that NumPy cannot keep apart: large ones as floats, strings that end in NUL."""
+    if ids.dtype.kind == "f" and (np.abs(ids) >= 2**53).any():
+        row = int(np.argmax(np.abs(ids) >= 2**53))
+        raise DataError(
+            f"qid of row {row} is too large to be told apart as a float; pass whole numbers of 64 bits, or strings."
+        )
+    if ids.dtype.kind in "US" or ids.dtype == object:
+        given = qid.tolist() if isinstance(qid, np.ndarray) else list(qid)
+        for row, value in enumerate(given):
+            if isinstance(value, str | bytes) and value[-1:] in ("\0", b"\0"):
+                raise DataError(f"qid of row {row} ends in a NUL character; remove it.")
 
 
 def _refuse_missing(qid: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -29,34 +29,57 @@ def _controller() -> ThreadpoolController:
 
 _blas_lock = Lock()
 _blas_users = 0
-_blas_limit: Any = None
+_blas_before: list[tuple[Any, int]] = []
+_depth = local()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS must not start threads of its own inside ours, and its sums must not depend on the machine.
+    """BLAS must not start threads of its own inside ours, and its sums must not depend on the machine or the thread.
 
-    The limit is the process's: the first user sets it, the last one lifts it.
+    The limit is the process's where BLAS has one pool for all threads: the first user sets it, the last one lifts it.
     """
-    global _blas_users, _blas_limit
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_limit = _controller().limit(limits=1, user_api="blas")
-        _blas_users += 1
+    _depth.value = getattr(_depth, "value", 0) + 1
     try:
+        if _depth.value == 1:
+            _enter_blas_limit()
         yield
     finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_limit.restore_original_limits()
+        _depth.value -= 1
+        if _depth.value == 0:
+            _leave_blas_limit()
+
+
+def _enter_blas_limit() -> None:
+    global _blas_users, _blas_before
+    with _blas_lock:
+        libraries = [c for c in _controller().lib_controllers if c.user_api == "blas"]
+        if _blas_users == 0:
+            _blas_before = [(c, c.num_threads) for c in libraries]
+        _blas_users += 1
+        for library in libraries:
+            _set_threads(library, 1)
+
+
+def _leave_blas_limit() -> None:
+    global _blas_users
+    with _blas_lock:
+        _blas_users -= 1
+        for library, n_threads in _blas_before:
+            if _blas_users == 0 or library.threading_layer == "openmp":  # whose limits belong to each thread
+                _set_threads(library, n_threads)
+
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    """threadpoolctl leaves OpenBLAS alone in all threads but the first that ever set a limit; we count our users ourselves."""
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
 
 
 def _after_fork() -> None:
     """A forked child has the parent's pools but none of their threads, and locks that nobody will release."""
-    global _blas_lock, _blas_users, _blas_limit
+    global _blas_lock, _blas_users
     _pool.cache_clear()
-    _blas_lock, _blas_users, _blas_limit = Lock(), 0, None
+    _blas_lock, _blas_users = Lock(), int(getattr(_depth, "value", 0) > 0)  # the one thread that is left
 
 
 if hasattr(os, "register_at_fork"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from contextlib import closing
 from importlib.metadata import version
 from typing import Any
 
@@ -68,15 +69,17 @@ class Experiment:
         waiting = [u for u in self.units if not self.store.has(u)]
         pieces = [Piece((u,), u.label, u.system) for u in waiting]
         processes = min(self.n_workers, len(waiting)) > 1
-        for piece, outcome in work_through(
+        finished = work_through(
             UnitRunner(self.plan), pieces, n_workers=self.n_workers, processes=processes, progress=progress,
             n_resumed=len(self.units) - len(waiting),
-        ):  # fmt: skip
-            if outcome.error is None:
-                self.store.save(waiting[outcome.index], *outcome.result)
-            else:  # whatever a system meets in one fold must not cost the other pieces
-                kind = "" if isinstance(outcome.error, SparserankError) else f"{type(outcome.error).__name__}: "
-                self.failed[piece.label] = f"{kind}{outcome.error}"
+        )  # fmt: skip
+        with closing(finished):
+            for piece, outcome in finished:
+                if outcome.error is None:
+                    self.store.save(waiting[outcome.index], *outcome.result)
+                else:  # whatever a system meets in one fold must not cost the other pieces
+                    kind = "" if isinstance(outcome.error, SparserankError) else f"{type(outcome.error).__name__}: "
+                    self.failed[piece.label] = f"{kind}{outcome.error}"
 
 
 def environment() -> dict[str, Any]:

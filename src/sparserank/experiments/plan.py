@@ -144,6 +144,7 @@ class ExperimentPlan:
                 least = 0.0 if parameter in MAY_BE_ZERO else None
                 if kind != NAMES and not all(v > 0 or v == least for v in values):
                     raise DataError(f"{where} must be {'>=' if least == 0 else '>'} 0; got {brief(values)}.")
+                _refuse_twice(f"{where} names", values)
                 if parameter in system.single and len(values) > 1:
                     raise DataError(f"{where} takes one value; got {brief(values)}.")
 

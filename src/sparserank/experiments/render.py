@@ -94,14 +94,19 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
-def write_picture(path: Path, svg: str) -> Path:
-    """An SVG file of its own.
+def refuse_foreign_pictures(folder: Path) -> None:
+    """Refuse a folder with pictures that `write_picture` did not write.
 
     Raises
-        RunDirectoryError   there is a file of that name which this function did not write
+        RunDirectoryError   names the first
     """
-    if path.exists() and not path.read_bytes().startswith(DRAWN_HERE.encode()):
-        raise RunDirectoryError(f"{path}: was not drawn by sparserank; choose another name for --markdown.")
+    for picture in sorted(folder.glob("*.svg")):
+        if not picture.read_bytes().startswith(DRAWN_HERE.encode()):
+            raise RunDirectoryError(f"{picture}: was not drawn by sparserank; choose another name for --markdown.")
+
+
+def write_picture(path: Path, svg: str) -> Path:
+    """An SVG file of its own."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_text(path, DRAWN_HERE + svg)
 

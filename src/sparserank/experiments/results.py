@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sparserank.evaluation import per_query_values
 from sparserank.experiments.job import Experiment
 from sparserank.experiments.layouts import FoldData, open_fold
 from sparserank.experiments.systems import COMPARED, SYSTEMS
+from sparserank.lazy import cached_property
 
 Row = dict[str, Any]
 

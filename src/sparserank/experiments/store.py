@@ -66,7 +66,12 @@ class ResultsStore(RunDirectory):
 
     def has(self, unit: Unit) -> bool:
         """True when the piece is there, whole and undamaged."""
-        return self.pieces.load(self._name(unit)) is not None
+        return self._files(unit) is not None
+
+    def _files(self, unit: Unit) -> dict[str, bytes] | None:
+        name = self._name(unit)
+        found = self.pieces.load(name, [f"{table}/{name}.parquet" for table in TABLES])
+        return None if found is None else {table: found[f"{table}/{name}.parquet"] for table in TABLES}
 
     def save(self, unit: Unit, candidates: pa.Table, per_query: pa.Table) -> None:
         name = self._name(unit)
@@ -81,10 +86,9 @@ class ResultsStore(RunDirectory):
         """All finished pieces among `units` as one table; table is 'candidates' or 'per_query'."""
         tables = []
         for unit in units:
-            name = self._name(unit)
-            files = self.pieces.load(name)
+            files = self._files(unit)
             if files is not None:
-                tables.append(pq.read_table(pa.BufferReader(files[f"{table}/{name}.parquet"])))
+                tables.append(pq.read_table(pa.BufferReader(files[table])))
         if not tables:
             raise RunDirectoryError(f"{self.path}: holds no results of this plan.")
         return pa.concat_tables(tables, promote_options="permissive")

@@ -11,9 +11,13 @@ def sort_descending(scores, order):
     """Sort `order` by descending score, ties by row: one result, whatever permutation comes in; linear when it is nearly right."""
     m = len(order)
     budget = 12 * m
+    last = scores[order[0]] if m > 0 else 0.0
     for a in range(1, m):
         d = order[a]
         s = scores[d]
+        if s < last:  # in place already, as nearly all are on a path: one comparison
+            last = s
+            continue
         b = a
         while b > 0:
             before = order[b - 1]
@@ -22,6 +26,7 @@ def sort_descending(scores, order):
             order[b] = before
             b -= 1
         order[b] = d
+        last = scores[order[a]]
         budget -= a - b
         if budget < 0:
             _merge_sort(scores, order)

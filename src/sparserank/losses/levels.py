@@ -60,19 +60,23 @@ def relevance_levels(
     return RelevanceLevels(levels, n_levels, table)
 
 
-def pair_totals(lv: RelevanceLevels, query_ptr: np.ndarray) -> np.ndarray:
-    """(n_queries,) total pair weight of each query."""
+def pair_totals(lv: RelevanceLevels, query_ptr: np.ndarray, doc_weight: np.ndarray | None = None) -> np.ndarray:
+    """(n_queries,) total pair weight of each query; doc_weight (n_docs,) weighs a pair's preferred document."""
     n_queries = len(query_ptr) - 1
     query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     width = int(lv.n_levels.max(initial=1))
     if len(lv.table) == 0 and width > MAX_TABLE_LEVELS:
-        return np.array(
-            [_pairs_of(np.bincount(lv.levels[lo:hi]).astype(float)) for lo, hi in itertools.pairwise(query_ptr)]
-        )
-    counts = np.bincount(query * width + lv.levels, minlength=n_queries * width).reshape(n_queries, width).astype(float)
-    below = lv.table[:width, :width]
-    return np.einsum("qa,ab,qb->q", counts, below, counts)
+        totals = np.empty(n_queries)
+        for q, (lo, hi) in enumerate(itertools.pairwise(query_ptr)):
+            counts = np.bincount(lv.levels[lo:hi]).astype(float)
+            upper = counts if doc_weight is None else np.bincount(lv.levels[lo:hi], doc_weight[lo:hi])
+            totals[q] = (upper[1:] * np.cumsum(counts)[:-1]).sum()
+        return totals
 
+    def per_level(weights: np.ndarray | None) -> np.ndarray:
+        flat = np.bincount(query * width + lv.levels, weights, minlength=n_queries * width)
+        return flat.reshape(n_queries, width).astype(float)
 
-def _pairs_of(counts: np.ndarray) -> float:
-    return float((counts[1:] * np.cumsum(counts)[:-1]).sum())
+    lower = per_level(None)
+    upper = lower if doc_weight is None else per_level(doc_weight)
+    return np.einsum("qa,ab,qb->q", upper, lv.table[:width, :width], lower)

@@ -238,10 +238,14 @@ class Penalty:
         def all_zero(alpha: float) -> bool:
             return not np.any(self.with_alpha(alpha).prox(v, steps)[usable])
 
-        high = max(float(np.max(np.abs(grad_at_zero))), 1e-12)
+        high = float(np.max(np.abs(grad_at_zero[usable])))
+        if high == 0.0:
+            return 0.0
         while not all_zero(high):
             high *= 2.0
-        low = 0.0
+        while high > np.finfo(float).tiny and all_zero(0.5 * high):  # strengths have no scale of their own
+            high *= 0.5
+        low = 0.5 * high
         for _ in range(60):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if all_zero(middle) else (middle, high)

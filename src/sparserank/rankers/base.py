@@ -7,11 +7,12 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, as_csr
 from sparserank.data.grouping import qid_from_sizes
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError, DataWarning
@@ -37,6 +38,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     coef_: np.ndarray
     scaled_coef_: np.ndarray
+    _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
     def fit(
         self,
@@ -49,10 +51,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         eval_qid: Any = None,
         eval_group: Any = None,
         query_weight: Any = None,
+        doc_weight: Any = None,
     ) -> Self:
         """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals.
 
-        query_weight holds one weight >= 0 per query, in order of first appearance. Evaluation sets are accepted for callers
+        query_weight holds one weight >= 0 per query, in order of first appearance; doc_weight (n_docs,) one per row, the weight
+        of every pair in which that document is the preferred one (not all rankers take it). Evaluation sets are accepted for callers
         that always pass them; only SparseRankerCV uses them. coef_ takes the dtype of X; where float32 would lose a weight
         (to infinity or to 0) it stays float64.
 
@@ -60,7 +64,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the queries
         """
         self._check_all_parameters()
-        data = self._fit_dataset(X, y, qid, group)
+        data = self._fit_dataset(X, y, qid, group, doc_weight)
         try:
             self._learn(data, checked_query_weight(data, query_weight))
         except np.linalg.LinAlgError as error:
@@ -93,14 +97,16 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """Set coef_ (n_features,) float64 and what else the ranker reports; query_weight (n_queries,) or None."""
         raise NotImplementedError
 
-    def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any) -> RankingDataset:
+    def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any = None) -> RankingDataset:
         """Validate training data, set n_features_in_ and feature_names_in_, group rows by query."""
+        if doc_weight is not None and not self._takes_doc_weight:
+            raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
         with np.errstate(invalid="ignore"):  # sums of huge values, by which scikit-learn looks for infinities
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
         names = getattr(self, "feature_names_in_", None)  # for messages
         if names is not None and len(set(names)) < len(names):
             names = None
-        data = RankingDataset(X, y, _query_ids(qid, group, X.shape[0]), None, names)
+        data = RankingDataset(X, y, _query_ids(qid, group, X.shape[0]), None, names, doc_weight=doc_weight)
         if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
             warnings.warn(
                 f"{type(self).__name__}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=.",
@@ -121,8 +127,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(
             data.X, data.relevance, data.query_ptr,
-            loss=LOSSES[loss](), query_weight=query_weight, pair_weights=pair_weights, n_threads=getattr(self, "n_threads", None),
-            feature_names=data.feature_names,
+            loss=LOSSES[loss](), query_weight=query_weight, doc_weight=data.doc_weight,
+            pair_weights=pair_weights, n_threads=getattr(self, "n_threads", None), feature_names=data.feature_names,
         )  # fmt: skip
         if not objective.varying.any():
             raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")
@@ -150,6 +156,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Scores (n_docs,), row by row; never needs qid."""
         check_is_fitted(self)
+        X = as_csr(X) if sp.issparse(X) else X
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return np.asarray(X @ self.coef_).ravel()
 

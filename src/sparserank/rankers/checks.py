@@ -80,7 +80,7 @@ def usable_penalty(owner: str, value: Any, objective: PairwiseObjective) -> Pena
     Raises
         DataError   every feature that varies is never to be used
     """
-    penalty = checked_penalty(owner, value).resolve(2.0 * objective.pair_norms, objective.total_weight)
+    penalty = checked_penalty(owner, value).resolve(objective.curvature, objective.total_weight)
     if not (objective.varying & np.isfinite(penalty.feature_weights(objective.n_features))).any():
         raise DataError(
             f"{owner}: penalty forbids every feature that varies (never_use, or weights of inf), so none can be used."

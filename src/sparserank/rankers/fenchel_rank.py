@@ -75,7 +75,7 @@ class FenchelRank(LinearRanker):
         self.coef_ = result.w
         self.loss_, self.gap_, self.alpha_ = result.loss, result.gap, result.alpha
         self.n_iter_ = max(result.n_iter, 1)
-        self.status_ = "optimal" if result.gap <= goal else "not converged"
+        self.status_ = "optimal" if result.gap <= goal else "iteration limit"
         self.history_ = {
             "feature": result.features, "sign": result.signs, "mu": result.steps, "gap": result.gaps, "loss": result.losses,
         }  # fmt: skip

@@ -40,7 +40,7 @@ class FSMRank(LinearRanker):
         metric, n_threads     as in SparseRanker
     Attributes
         coef_ (n_features,), objective_, importance_, similarity_, n_iter_, kkt_violation_ (of the final point),
-        status_: 'stopped' (the published rule; not a certificate) or 'not converged',
+        status_: 'stopped' (the published rule; not a certificate) or 'iteration limit',
         history_: arrays objective (n_iter + 1,) and lipschitz (n_iter,)
     Raises
         DataError             no preferred pair, parameters out of range
@@ -113,7 +113,7 @@ class FSMRank(LinearRanker):
         self.coef_ = result.w
         self.objective_, self.kkt_violation_ = float(result.objectives[-1]), result.kkt_violation
         self.n_iter_ = result.n_iter
-        self.status_ = "stopped" if result.stopped else "not converged"
+        self.status_ = "stopped" if result.stopped else "iteration limit"
         self.history_ = {"objective": result.objectives, "lipschitz": result.lipschitz}
         if not result.stopped:
             warnings.warn(

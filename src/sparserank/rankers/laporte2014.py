@@ -75,7 +75,7 @@ class Laporte2014(LinearRanker):
         most = self.max_iter or (100_000 if self.penalty == "l1" else MAX_ROUNDS)
         scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
         stop = Stop(tol=self.tol, max_iter=most, scale=scale)
-        penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight).with_alpha(self.alpha_)
+        penalty = penalty.resolve(objective.curvature, objective.total_weight).with_alpha(self.alpha_)
         s = laporte2014_solve(objective, self.penalty, penalty, stop, published=self.published)
         self.coef_ = s.w
         self.C_sum_, self.C_mean_, self.r_ = self.C_sum, 1.0 / self.alpha_, float(np.abs(s.w).sum())

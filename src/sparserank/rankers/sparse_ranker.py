@@ -35,7 +35,7 @@ class SparseRanker(LinearRanker):
     Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), w the weights of scaled features.
 
     Parameters
-        loss                  'squared_hinge'
+        loss                  'squared_hinge' or 'modified_huber' (linear below a margin of -1: one wrong pair costs less)
         penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', a call such as 'mcp(gamma=2.0)',
                               or a Penalty (whose weights, signs, always_keep and never_use are honoured)
         alpha                 strength on the mean-loss scale, > 0; None means alpha_ratio times where the path starts
@@ -54,7 +54,7 @@ class SparseRanker(LinearRanker):
         coef_ (n_features,) in units of X, scaling folded in; scaled_coef_ (n_features,) float64 and feature_importances_ on
         the scaled features, support_ where scaled_coef_ is not 0; scale_ (n_features,) or None. All of the following
         belong to the scaled problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
-        nonconvex), n_iter_, status_ ('optimal', 'stationary', 'not converged'), alpha_, alpha_max_ (of l1), n_pairs_,
+        nonconvex), n_iter_, status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), alpha_, alpha_max_ (of l1), n_pairs_,
         penalty_ (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
         scaled_coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308
     Notes
@@ -65,6 +65,8 @@ class SparseRanker(LinearRanker):
     Source
         Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in alpha.
     """
+
+    _takes_doc_weight = True
 
     def __init__(
         self,

@@ -59,6 +59,8 @@ class SparseRankerCV(LinearRanker):
         if its qid was given.
     """
 
+    _takes_doc_weight = True
+
     def __init__(
         self,
         penalty: str | Penalty = "l1",
@@ -104,11 +106,12 @@ class SparseRankerCV(LinearRanker):
         eval_qid: Any = None,
         eval_group: Any = None,
         query_weight: Any = None,
+        doc_weight: Any = None,
     ) -> Self:
         """Fit; `eval_set` is (X, y) or [(X, y)] with `eval_qid` or `eval_group` (one array or a list of one)."""
         self._check_all_parameters()
         metric = checked_metric(type(self).__name__, "metric", self.metric)
-        data = self._fit_dataset(X, y, qid, group)
+        data = self._fit_dataset(X, y, qid, group, doc_weight)
         weight = checked_query_weight(data, query_weight)
         self.path_ = self._path(data, weight)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)

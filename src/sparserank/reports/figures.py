@@ -10,7 +10,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparserank.selection.job import SelectionResult
+from sparserank.selection.result import SelectionResult
 from sparserank.statistics import as_percent, mean_interval
 from sparserank.text import visible
 

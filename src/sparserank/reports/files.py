@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,25 +11,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sparserank.files import atomic_write
-from sparserank.selection.job import SelectionResult
+from sparserank.selection.result import SelectionResult
+
+NO_REPORT = "report.html was not written; install it with: pip install 'sparserank[report]'"
 
 
 def write_results(result: SelectionResult, folder: Path) -> list[Path]:
-    """Write model.json, path.parquet, per_query.parquet and report.html; each appears whole or not at all."""
+    """Write model.json, path.parquet, per_query.parquet, report.html and result.json; each appears whole or not at all."""
     model = folder / "model.json"
     result.model.save(model)
     written = [model, _parquet(path_table(result), folder / "path.parquet")]
     written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
     if importlib.util.find_spec("matplotlib") and importlib.util.find_spec("jinja2"):
-        from sparserank.reports.page import render_page
-
-        report = folder / "report.html"
-        with atomic_write(report) as out:
-            out.write(render_page(result))
-        written.append(report)
-    else:
-        result.notes.append("report.html was not written; install it with: pip install 'sparserank[report]'")
-    return written
+        written.append(result.report(folder / "report.html"))
+    elif NO_REPORT not in result.notes:
+        result.notes.append(NO_REPORT)
+    with atomic_write(folder / "result.json") as out:
+        out.write(json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n")
+    return [*written, folder / "result.json"]
 
 
 def path_table(result: SelectionResult) -> pa.Table:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from sparserank import __version__
 from sparserank.reports.figures import coefficient_path, quality_against_size
-from sparserank.selection.job import SelectionResult
+from sparserank.selection.result import SelectionResult
 from sparserank.statistics import as_percent
+from sparserank.text import visible
+
+
+def _shown(value: Any) -> Any:
+    """Names on the page as they are everywhere: what would act, instead of being seen, as an escape."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def render_page(result: SelectionResult) -> str:
     """One HTML document: no script, no network, pictures inline."""
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
     environment.filters["figure"] = lambda value, digits=4: (
         "-" if value is None or value != value else f"{value:.{digits}f}"

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import ROUNDING, RankingDataset
 from sparserank.errors import DataError
 from sparserank.objective import LARGEST, SMALLEST
 
@@ -97,7 +97,7 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
     if query_weight is not None and (np.asarray(query_weight) == 0).any():
         data = data.take_queries(np.flatnonzero(np.asarray(query_weight)))
     spread, size = _spread_and_size(data)
-    varying = spread > 0
+    varying = spread > ROUNDING * size
     if not varying.any():
         raise DataError(nothing_varies(data.n_docs))
     for j in np.flatnonzero(varying & ((spread < SMALLEST) | (size > LARGEST))).tolist():

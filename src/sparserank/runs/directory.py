@@ -38,7 +38,7 @@ class RunDirectory:
             mark = self.path / MARK
             if not mark.exists():
                 self._refuse_foreign()
-            handle = os.open(mark, os.O_RDWR | os.O_CREAT, 0o666)
+            handle = os.open(mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         except OSError as error:
             raise RunDirectoryError(
                 f"{self.path}: cannot be created ({error.strerror or error}); choose another --out."
@@ -54,7 +54,8 @@ class RunDirectory:
             self.close()
             raise
         for folder in (self.path, *(p for p in self.path.iterdir() if p.is_dir() and not p.is_symlink())):
-            discard_parts(folder)
+            if folder == self.path or not (folder / MARK).exists():  # a run of its own has a lock of its own
+                discard_parts(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -104,6 +105,7 @@ class RunDirectory:
     def _claim(self, handle: int, kind: str) -> None:
         known = os.pread(handle, 100, 0)
         if not known.endswith(b"\n"):  # made just now, or by a run that was killed, or had no space left, at this point
+            self._refuse_foreign()
             with open(handle, "wb", closefd=False) as mark:
                 mark.write(f"{kind}\n".encode())
         elif known != f"{kind}\n".encode():

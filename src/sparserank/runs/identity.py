@@ -21,16 +21,16 @@ PRESENTING = ("cli", "reports")  # rooms that show results and compute none
 
 
 @cache
-def code_hash(left_out: Callable[[tuple[str, ...]], bool] | None = None) -> str:
+def code_hash(left_out: Callable[[tuple[str, ...]], bool]) -> str:
     """Hash of this package's sources and of the versions of the libraries that compute.
 
-    left_out(path inside the package, as its parts) says which other files no result depends on.
+    left_out(path inside the package, as its parts) says on which files, besides those that present, no result depends.
     """
     root = Path(__file__).parent.parent
     digest = hashlib.sha256(repr([version(name) for name in COMPUTING_LIBRARIES]).encode())
     for file in sorted(root.rglob("*.py")):
         inside = file.relative_to(root).parts
-        if inside[0] not in PRESENTING and not (left_out is not None and left_out(inside)):
+        if inside[0] not in PRESENTING and not left_out(inside):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -45,11 +45,14 @@ def data_hash(data: RankingDataset) -> str:
     digest = hashlib.sha256()
     X = data.X
     arrays = [X.data, X.indices, X.indptr] if data.is_sparse else [X]
-    docid = np.zeros(0, dtype="U1") if data.docid is None else data.docid.astype("U")
-    for array in [*arrays, data.relevance, data.query_ptr, np.asarray(data.qid).astype("U"), docid]:
+    if data.doc_weight is not None:
+        arrays.append(data.doc_weight)
+    for array in [*arrays, data.relevance, data.query_ptr]:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    digest.update(repr(data.feature_names).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    for names in (data.query_ids.tolist(), None if data.docid is None else data.docid.tolist(), data.feature_names):
+        digest.update(b"-" if names is None else "\0".join(map(str, names)).encode())
+        digest.update(b"\0\0")
     return digest.hexdigest()[:16]
 
 

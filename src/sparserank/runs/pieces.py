@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sparserank.errors import DataWarning
@@ -30,8 +30,9 @@ class PieceStore:
         record = {inside: hashlib.sha256(content).hexdigest() for inside, content in files.items()}
         self._write(self._record(name), (json.dumps(record, indent=1) + "\n").encode())
 
-    def load(self, name: str) -> dict[str, bytes] | None:
-        """The files of a piece; None when it has to be computed. Damage is named in a warning, and the piece forgotten.
+    def load(self, name: str, files: Collection[str]) -> dict[str, bytes] | None:
+        """The files of a piece, which must be these; None when it has to be computed. Damage is named in a warning, and the
+        piece forgotten.
 
         Warns
             DataWarning   a file of the piece, or its record, is not what was written
@@ -39,9 +40,9 @@ class PieceStore:
         record = self._record(name)
         try:
             written = json.loads(record.read_bytes())
+            if set(written) != set(files):
+                raise ValueError("the record is not of its files")
             content = {inside: (self.folder / inside).read_bytes() for inside in written}
-            if not content:
-                raise ValueError("the record is empty")
             for inside, digest in written.items():
                 if hashlib.sha256(content[inside]).hexdigest() != digest:
                     raise ValueError(f"{inside} does not match its checksum")
@@ -54,7 +55,7 @@ class PieceStore:
         return content
 
     def clear(self) -> None:
-        """Forget every piece."""
+        """Forget every piece; the files stay, without meaning, until they are written again."""
         for record in (self.folder / RECORDS).glob("*.json"):
             record.unlink(missing_ok=True)
 

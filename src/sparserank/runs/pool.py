@@ -14,10 +14,11 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,20 +35,22 @@ _workers: set[subprocess.Popen[bytes]] = set()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of piece `index`: its result or its exception, and the seconds it took."""
+    """What became of piece `index`: its result or its exception, the seconds it took, and what it warned of elsewhere."""
 
     index: int
     result: Any
     error: Exception | None
     seconds: float
+    warnings: Sequence[tuple[type[Warning], str]] = ()
 
 
 def run_pieces(
     task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], n_workers: int, *, processes: bool
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """`task(*arguments[i])` for every i, each outcome as soon as it is there, in any order.
 
-    With processes, `task` (a picklable object) goes to each worker once; arguments and results go every time. Closing the
+    With processes, `task` (a picklable object) goes to each worker once; arguments and results go every time; what they warn
+    of is warned of here. What a script itself defines runs in threads, for no other process can import it. Closing the
     iterator, or an exception in the loop around it, ends what is still running: processes at once, threads when their
     piece is done.
 
@@ -56,8 +59,24 @@ def run_pieces(
     """
     n_workers = min(n_workers, len(arguments))
     if n_workers == 0:
-        return iter(())
-    return _in_processes(task, arguments, n_workers) if processes else _in_threads(task, arguments, n_workers)
+        return
+    packed = pickle.dumps(task, protocol=pickle.HIGHEST_PROTOCOL) if processes else b""
+    if b"__main__" in packed or (processes and b"__main__" in _packed_if_possible(arguments)):
+        processes = False  # what a script defines itself, another process cannot import
+    with closing(
+        _in_processes(packed, arguments, n_workers) if processes else _in_threads(task, arguments, n_workers)
+    ) as finished:
+        for outcome in finished:
+            for category, message in outcome.warnings:
+                warnings.warn(message, category, stacklevel=2)
+            yield outcome
+
+
+def _packed_if_possible(arguments: Sequence[tuple[Any, ...]]) -> bytes:
+    try:
+        return pickle.dumps(arguments)
+    except Exception:  # said when the piece is tried
+        return b""
 
 
 def kill_workers() -> None:
@@ -66,7 +85,9 @@ def kill_workers() -> None:
         process.kill()
 
 
-def _in_threads(task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], n_workers: int) -> Iterator[Outcome]:
+def _in_threads(
+    task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], n_workers: int
+) -> Generator[Outcome, None, None]:
     def run(index: int) -> Outcome:
         began = time.perf_counter()
         try:
@@ -83,18 +104,19 @@ def _in_threads(task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], 
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _in_processes(task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], n_workers: int) -> Iterator[Outcome]:
-    packed = pickle.dumps(task, protocol=pickle.HIGHEST_PROTOCOL)
+def _in_processes(
+    packed: bytes, arguments: Sequence[tuple[Any, ...]], n_workers: int
+) -> Generator[Outcome, None, None]:
     waiting = deque(range(len(arguments)))
     outcomes: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
-    workers = [_start() for _ in range(n_workers)]
-    feeders = [
-        threading.Thread(target=_feed, args=(process, packed, arguments, waiting, outcomes), daemon=True)
-        for process in workers
-    ]
+    workers: list[subprocess.Popen[bytes]] = []
+    feeders: list[threading.Thread] = []
     try:
-        for feeder in feeders:
-            feeder.start()
+        for _ in range(n_workers):
+            workers.append(_start())
+            feed = (workers[-1], packed, arguments, waiting, outcomes)
+            feeders.append(threading.Thread(target=_feed, args=feed, daemon=True))
+            feeders[-1].start()
         for _ in range(len(arguments)):
             outcome = outcomes.get()
             if outcome is None:
@@ -103,18 +125,18 @@ def _in_processes(task: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
     finally:
         for process in workers:
             process.kill()
-        for process, feeder in zip(workers, feeders, strict=True):
+        for feeder in feeders:
+            feeder.join()  # the pipes are closed at the other end, so it ends at once
+        for process in workers:
             process.wait()
             _workers.discard(process)
-            if feeder.is_alive():
-                feeder.join()  # the pipes are closed at the other end, so it ends at once
             for stream in (process.stdin, process.stdout):
                 with suppress(OSError):  # what was not yet sent has nobody to go to
                     stream.close()  # type: ignore[union-attr]
 
 
 def _start() -> subprocess.Popen[bytes]:
-    begin = f"import sys; sys.path[:] = {sys.path!r}; from sparserank.runs.worker import main; main()"
+    begin = f"import sys; sys.path[:] = {[p for p in sys.path if isinstance(p, str)]!r}; from sparserank.runs.worker import main; main()"
     options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
     process = subprocess.Popen([sys.executable, "-c", begin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
     _workers.add(process)
@@ -129,21 +151,34 @@ def _feed(
     outcomes: queue.SimpleQueue[Outcome | None],
 ) -> None:
     """Hand one worker its task and piece after piece; None among the outcomes says that it was lost."""
+    try:
+        assert process.stdin is not None
+        write_frame(process.stdin, packed)
+        while (index := _next_of(waiting)) is not None:
+            outcomes.put(_ask(process, index, arguments[index]))
+    except OSError:
+        outcomes.put(None)
+
+
+def _next_of(waiting: deque[int]) -> int | None:
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None
+
+
+def _ask(process: subprocess.Popen[bytes], index: int, arguments: tuple[Any, ...]) -> Outcome:
+    """The outcome of one piece; OSError when the worker is gone."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        write_frame(process.stdin, packed)
-        while True:
-            try:
-                index = waiting.popleft()
-            except IndexError:
-                return
-            write_frame(process.stdin, pickle.dumps(arguments[index]))
-            reply = read_frame(process.stdout)
-            if reply is None:
-                break
-            done, content, seconds = pickle.loads(reply)
-            outcomes.put(Outcome(index, content if done else None, None if done else content, seconds))
+        write_frame(process.stdin, pickle.dumps(arguments))
+        reply = read_frame(process.stdout)
+        if reply is None:
+            raise BrokenPipeError
+        done, content, seconds, remarks = pickle.loads(reply)
     except OSError:
-        pass
-    outcomes.put(None)
+        raise
+    except Exception as error:  # arguments or a result that cannot travel
+        return Outcome(index, None, error, 0.0)
+    return Outcome(index, content if done else None, None if done else content, seconds, remarks)

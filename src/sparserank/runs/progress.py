@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,18 +31,17 @@ def work_through(
     processes: bool,
     progress: Progress | None = None,
     n_resumed: int = 0,
-) -> Iterator[tuple[Piece, Outcome]]:
-    """Every piece with its outcome, as they finish; the caller keeps an outcome before the next one is reported."""
+) -> Generator[tuple[Piece, Outcome], None, None]:
+    """Every piece with its outcome, as they finish; close it (contextlib.closing) to end what is still running."""
     report = progress or (lambda done, total, what, left: None)
     total = n_resumed + len(pieces)
     report(n_resumed, total, "resumed" if n_resumed else "start", None)
     left = TimeLeft([p.kind for p in pieces], min(n_workers, max(len(pieces), 1)))
-    for done, outcome in enumerate(
-        run_pieces(task, [p.arguments for p in pieces], n_workers, processes=processes), start=n_resumed + 1
-    ):
-        yield pieces[outcome.index], outcome
-        left.finished(outcome.index, outcome.seconds)
-        report(done, total, pieces[outcome.index].label, left.seconds())
+    with closing(run_pieces(task, [p.arguments for p in pieces], n_workers, processes=processes)) as outcomes:
+        for done, outcome in enumerate(outcomes, start=n_resumed + 1):
+            yield pieces[outcome.index], outcome
+            left.finished(outcome.index, outcome.seconds)
+            report(done, total, pieces[outcome.index].label, left.seconds())
 
 
 class TimeLeft:

@@ -12,6 +12,7 @@ import queue
 import sys
 import threading
 import time
+import warnings
 from typing import IO, Any
 
 from sparserank.runs.frames import read_frame, write_frame
@@ -22,17 +23,21 @@ def main() -> None:
     os.dup2(2, 1)  # what a task prints must not come between the messages
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
-    packed_task = requests.get()
+    packed_task: bytes | None = requests.get()
     task: Any = None
     while True:
         packed_arguments = requests.get()
         began = time.perf_counter()
-        try:
-            task = task or pickle.loads(packed_task)
-            outcome = (True, task(*pickle.loads(packed_arguments)))
-        except Exception as error:
-            outcome = (False, error)
-        write_frame(replies, _packed(outcome, time.perf_counter() - began))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                if packed_task is not None:
+                    task, packed_task = pickle.loads(packed_task), None
+                outcome = (True, task(*pickle.loads(packed_arguments)))
+            except Exception as error:
+                outcome = (False, error)
+        remarks = [(w.category, str(w.message)) for w in said]
+        write_frame(replies, _packed(outcome, time.perf_counter() - began, remarks))
 
 
 def _receive(stream: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
@@ -41,10 +46,10 @@ def _receive(stream: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
     os._exit(0)
 
 
-def _packed(outcome: tuple[bool, Any], seconds: float) -> bytes:
-    """(done, result or exception, seconds); an exception that does not survive the journey goes as its words."""
+def _packed(outcome: tuple[bool, Any], seconds: float, remarks: list[tuple[type[Warning], str]]) -> bytes:
+    """(done, result or exception, seconds, warnings); an exception that does not survive the journey goes as its words."""
     try:
-        packed = pickle.dumps((*outcome, seconds), protocol=pickle.HIGHEST_PROTOCOL)
+        packed = pickle.dumps((*outcome, seconds, remarks), protocol=pickle.HIGHEST_PROTOCOL)
         if not outcome[0]:
             pickle.loads(packed)
         return packed
@@ -54,4 +59,4 @@ def _packed(outcome: tuple[bool, Any], seconds: float) -> bytes:
         what = error if outcome[0] else outcome[1]
         plain = SparserankError if isinstance(what, SparserankError) else RuntimeError
         words = str(what) if plain is SparserankError else f"{type(what).__name__}: {what}"
-        return pickle.dumps((False, plain(words), seconds))
+        return pickle.dumps((False, plain(words), seconds, []))

@@ -50,3 +50,24 @@ def read_costs(path: str | os.PathLike, names: tuple[str, ...]) -> tuple[float, 
     if len(costs) != len(names):
         raise DataFormatError(f"{path}: {len(costs)} costs for {len(names)} features; give one per line.")
     return tuple(costs)
+
+
+def read_query_weights(path: str | os.PathLike) -> dict[str, float]:
+    """{query id: weight} from lines 'id weight'.
+
+    Raises
+        DataFormatError   names file and line
+    """
+    weights: dict[str, float] = {}
+    for number, text in enumerate(read_entries(path, "one query id and its weight per line"), start=1):
+        fields = text.split()
+        try:
+            value = float(fields[1]) if len(fields) == 2 else np.nan
+        except ValueError:
+            value = np.nan
+        if not (np.isfinite(value) and value >= 0):
+            raise DataFormatError(f"{path}:{number}: expected a query id and a weight >= 0; got {brief(text)}.")
+        if fields[0] in weights:
+            raise DataFormatError(f"{path}:{number}: query {brief(fields[0])} has a weight already.")
+        weights[fields[0]] = value
+    return weights

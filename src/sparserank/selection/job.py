@@ -4,137 +4,41 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from sparserank import __version__
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
-from sparserank.data.scaling import FeatureScaling
-from sparserank.errors import DataError
+from sparserank.data.scaling import FeatureScaling, fit_scaling
+from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
-from sparserank.metrics import Metric
+from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.path import PathResult, refit_on_support
-from sparserank.penalties import Penalty, Ridge
-from sparserank.runs.identity import code_hash, data_hash
+from sparserank.penalties import Ridge
 from sparserank.runs.progress import Piece, Progress, work_through
 from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
+from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.result import SelectionResult
 from sparserank.selection.store import SelectionStore
-from sparserank.selection.units import FINAL, PathSettings, UnitWork, scores_without_each, unpack  # fmt: skip
+from sparserank.selection.units import FINAL, UnitWork, scores_without_each, unpack
 from sparserank.statistics import mean_interval
 
-PROTOCOLS = ("cv", "holdout")
 DENSE = "ridge"  # the label of the dense reference
 LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
 MOST_PROCESS_BYTES = 2 << 30
 
 
-@dataclass(frozen=True)
-class SelectionPlan:
-    """What to do; every field is part of the identity of a run.
-
-    protocol  'cv': quality out of fold over all queries of train and validation, final path on all of them;
-              'holdout': paths on train, choice on validation alone (the papers' protocol)
-    margin    largest loss that still counts as equally good, relative to the best
-    k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
-    """
-
-    penalties: tuple[Penalty, ...]
-    metric: Metric
-    report_metrics: tuple[Metric, ...] = ()
-    settings: PathSettings = field(default_factory=PathSettings)
-    protocol: str = "cv"
-    n_folds: int = 5
-    seed: int = 0
-    margin: float = 0.01
-    confidence: float = 0.95
-    k: int | None = None
-    budget: float | None = None
-    costs: tuple[float, ...] | None = None
-    refit: bool = False
-    baseline_feature: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.penalties or any(p.smooth_at_zero for p in self.penalties):
-            raise DataError("a selection needs penalties that select; ridge is always fitted as the dense reference.")
-        if len(set(self.penalties)) < len(self.penalties):
-            raise DataError("a selection names the same penalty twice.")
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """The metric of choice first, then the others that are reported."""
-        return list(dict.fromkeys([self.metric, *self.report_metrics]))
-
-    @property
-    def labelled(self) -> dict[str, Penalty]:
-        """The penalties by a label of their own: short names, numbered where weights or signs alone tell them apart."""
-        out: dict[str, Penalty] = {}
-        for penalty in self.penalties:
-            same = sum(p.label == penalty.label for p in out.values())
-            out[f"{penalty.label} #{same + 1}" if same else penalty.label] = penalty
-        return out
-
-    def identity(self, train: RankingDataset, valid: RankingDataset | None) -> dict[str, Any]:
-        """What stored pieces of work depend on: a run directory is resumed only under the same identity.
-
-        Margin, k and budget are left out: they choose among finished pieces.
-        """
-        return {
-            "sparserank": __version__,
-            "code": code_hash(lambda inside: inside[0] == "experiments"),
-            "train": data_hash(train),
-            "valid": None if valid is None else data_hash(valid),
-            "penalties": [repr(p) for p in self.penalties],
-            "settings": repr(self.settings),
-            "protocol": self.protocol,
-            "folds": self.n_folds,
-            "seed": self.seed,
-            "metrics": [repr(m) for m in self.metrics],
-        }
-
-
-@dataclass(frozen=True)
-class SelectionResult:
-    """Everything the screen, the report and the files show.
-
-    paths       {penalty label: final path}; scalings likewise
-    candidates  every point of every path, with its per-query quality; dense ones apart
-    by_penalty  the smallest candidate of each penalty that is non-inferior to the best of all, or None
-    by_own      the smallest candidate of each penalty that is non-inferior, by the same margin, to the best of its own path
-    drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
-    test        values of the chosen model and its rivals on the test queries, or None
-    """
-
-    plan: SelectionPlan
-    model: RankingModel
-    chosen: Verdict
-    best: Candidate
-    dense: Candidate
-    candidates: list[Candidate]
-    by_penalty: dict[str, Verdict | None]
-    by_own: dict[str, Verdict]
-    by_size: list[Candidate]
-    paths: dict[str, PathResult]
-    scalings: dict[str, FeatureScaling]
-    drops: list[dict[str, Any]]
-    test: Comparison | None
-    constant_features: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    notes: list[str]
-
-    @property
-    def n_queries(self) -> int:
-        return len(self.query_ids)
-
-
 class SelectionJob:
-    """A plan on data, checked; `execute` runs it."""
+    """A plan on data, checked; `execute` runs it.
+
+    query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: all count the same
+    """
 
     def __init__(
         self,
@@ -143,14 +47,11 @@ class SelectionJob:
         valid: RankingDataset | None,
         test: RankingDataset | None,
         *,
+        query_weight: np.ndarray | None = None,
         n_threads: int | None = None,
     ) -> None:
-        if plan.protocol not in PROTOCOLS:
-            raise DataError(f"protocol must be one of {', '.join(PROTOCOLS)}; got {plan.protocol!r}.")
         if plan.protocol == "holdout" and valid is None:
-            raise DataError("the holdout protocol needs validation data; pass --valid, or use the default protocol.")
-        if not 0 <= plan.margin < 1:
-            raise DataError(f"margin must lie in [0, 1), relative to the best; got {plan.margin}.")
+            raise ParameterError("protocol", "holdout needs validation data.")
         self.plan, self.train, self.valid, self.test = plan, train, valid, test
         self.n_threads = n_threads or available_cores()
         self.penalties = {**plan.labelled, DENSE: Ridge()}
@@ -158,6 +59,14 @@ class SelectionJob:
             train if valid is None or plan.protocol == "holdout" else concatenate([train, valid], join_queries=False)
         )
         self.names = tuple(self.everything.feature_names or ())
+        if plan.costs is not None and len(plan.costs) != len(self.names):
+            raise ParameterError(
+                "costs", f"must hold {len(self.names)} values, one per feature; got {len(plan.costs)}."
+            )
+        if plan.baseline_feature is not None and plan.baseline_feature not in self.names:
+            raise ParameterError(
+                "baseline_feature", f"names no feature; there are {self.names[0]} ... {self.names[-1]}."
+            )
         if plan.protocol == "cv":
             if self.everything.n_queries < 2:
                 raise DataError(
@@ -170,7 +79,9 @@ class SelectionJob:
         else:
             self.fold = np.zeros(0, dtype=np.int64)
             self.folds = []
-        self.work = UnitWork(self.everything, valid, self.fold, plan.settings, tuple(plan.metrics), plan.protocol)
+        self.work = UnitWork(
+            self.everything, valid, self.fold, plan.settings, tuple(plan.metrics), plan.protocol, query_weight
+        )
 
     # -- pieces of work -----------------------------------------------------------------------------------------
 
@@ -197,14 +108,15 @@ class SelectionJob:
             self.work, pieces, n_workers=self.n_threads, processes=self._use_processes(len(waiting)),
             progress=progress, n_resumed=len(done),
         )  # fmt: skip
-        for piece, outcome in finished:
-            if outcome.error is not None:
-                raise outcome.error
-            label, fold = waiting[outcome.index]
-            done[label, fold] = outcome.result
-            if store is not None:
-                store.save(_unit_name(label, fold), outcome.result)
-                store.log({"event": "unit", "what": piece.label, "seconds": round(outcome.seconds, 3)})
+        with closing(finished):
+            for piece, outcome in finished:
+                if outcome.error is not None:
+                    raise outcome.error
+                label, fold = waiting[outcome.index]
+                done[label, fold] = outcome.result
+                if store is not None:
+                    store.save(_unit_name(label, fold), outcome.result)
+                    store.log({"event": "unit", "what": piece.label, "seconds": round(outcome.seconds, 3)})
         return done
 
     def _use_processes(self, n_units: int) -> bool:
@@ -319,8 +231,8 @@ class SelectionJob:
         if self.plan.refit:
             scaled = scaling.apply(self.everything)
             objective = PairwiseObjective(
-                scaled.X, scaled.relevance, scaled.query_ptr,
-                pair_weights=self.plan.settings.pair_weights, n_threads=self.n_threads,
+                scaled.X, scaled.relevance, scaled.query_ptr, query_weight=self.work.query_weight,
+                doc_weight=scaled.doc_weight, loss=LOSSES[self.plan.settings.loss](), pair_weights=self.plan.settings.pair_weights, n_threads=self.n_threads,
             )  # fmt: skip
             coef = refit_on_support(objective, np.flatnonzero(coef)).w
             before = " (before the refit)"
@@ -394,7 +306,8 @@ class SelectionJob:
                 f"the best single feature was sought among the {MOST_SINGLE_FEATURES} of {len(sought)} that separate "
                 "preferred pairs best."
             )
-            objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=self.n_threads)
+            scaled = fit_scaling(data, self.plan.settings.scaling).apply(data)
+            objective = PairwiseObjective(scaled.X, data.relevance, data.query_ptr, n_threads=self.n_threads)
             separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
             sought = np.sort(np.argsort(-separation, kind="stable")[:MOST_SINGLE_FEATURES])
         ranked = [

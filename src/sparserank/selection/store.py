@@ -11,10 +11,10 @@ import numpy as np
 from sparserank.errors import RunDirectoryError
 from sparserank.runs.directory import RunDirectory
 from sparserank.runs.identity import name_of
-from sparserank.runs.pieces import PieceStore
+from sparserank.runs.pieces import RECORDS, PieceStore
 
 PLAN = "plan.json"
-RESULTS = ("model.json", "path.parquet", "per_query.parquet", "report.html", "log.jsonl")
+RESULT_FILES = ("model.json", "result.json", "path.parquet", "per_query.parquet", "report.html")
 PATHS = "units"
 
 
@@ -45,23 +45,28 @@ class SelectionStore(RunDirectory):
 
     def load(self, name: str) -> dict[str, np.ndarray] | None:
         """Arrays of a finished path; None when it has to be computed."""
-        files = self.pieces.load(self._name(name))
+        full = self._name(name)
+        files = self.pieces.load(full, [_file(full)])
         if files is None:
             return None
-        (content,) = files.values()
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(files[_file(full)]), allow_pickle=False) as arrays:
             return {key: arrays[key] for key in arrays.files}
 
     def save(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         content = io.BytesIO()
         np.savez(content, **arrays)  # type: ignore[arg-type]
         full = self._name(name)
-        self.pieces.save(full, {f"{PATHS}/{full}.npz": content.getvalue()})
+        self.pieces.save(full, {_file(full): content.getvalue()})
 
     def _name(self, name: str) -> str:
         return name_of(name, [self.identity, name])
 
     def _discard(self) -> None:
+        ours = [self.path / _file(record.stem) for record in (self.path / RECORDS).glob("*.json")]
         self.pieces.clear()
-        for old in [*(self.path / PATHS).glob("*.npz"), *(self.path / name for name in RESULTS)]:
+        for old in [*ours, *(self.path / name for name in (*RESULT_FILES, "log.jsonl"))]:
             old.unlink(missing_ok=True)
+
+
+def _file(name: str) -> str:
+    return f"{PATHS}/{name}.npz"

@@ -12,22 +12,12 @@ from sparserank.data.scaling import FeatureScaling, fit_scaling
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.evaluation import per_query_values
 from sparserank.execution.threads import one_blas_thread
+from sparserank.losses import LOSSES
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.path import PathResult, fit_path_on
 from sparserank.penalties import Penalty, parse_penalty
-
-
-@dataclass(frozen=True)
-class PathSettings:
-    """How paths are fitted throughout one job."""
-
-    scaling: str = "within-query-std"
-    n_alphas: int = 40
-    alpha_min_ratio: float = 1e-2
-    tol: float = 1e-6
-    pair_weights: str = "pair"
-
+from sparserank.selection.plan import PathSettings
 
 FINAL = -1  # the fold number of the path that is delivered
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
@@ -36,13 +26,19 @@ RIDGE_MIN_RATIO = 1e-6
 
 
 def fit_scaled_path(
-    train: RankingDataset, penalty: Penalty, settings: PathSettings, tol: float, n_threads: int | None
+    train: RankingDataset,
+    penalty: Penalty,
+    settings: PathSettings,
+    tol: float,
+    n_threads: int | None,
+    query_weight: np.ndarray | None = None,
 ) -> tuple[PathResult, FeatureScaling]:
     """Scale on the training queries, then fit the path."""
     scaling = fit_scaling(train, settings.scaling)
     scaled = scaling.apply(train)
     objective = PairwiseObjective(
-        scaled.X, scaled.relevance, scaled.query_ptr, pair_weights=settings.pair_weights, n_threads=n_threads,
+        scaled.X, scaled.relevance, scaled.query_ptr, query_weight=query_weight, doc_weight=scaled.doc_weight,
+        loss=LOSSES[settings.loss](), pair_weights=settings.pair_weights, n_threads=n_threads,
         feature_names=scaled.feature_names,
     )  # fmt: skip
     dense = penalty.smooth_at_zero
@@ -74,7 +70,8 @@ def score_path(coefs: np.ndarray, scaling: FeatureScaling, data: RankingDataset,
 class UnitWork:
     """Computes one piece: a penalty's path without one fold, scored on that fold; FINAL is the path on all training queries.
 
-    fold (n_queries,) fold numbers under the cv protocol; under holdout the path on train is scored on `valid`.
+    fold (n_queries,) fold numbers under the cv protocol; under holdout the path on train is scored on `valid`;
+    query_weight (n_queries,) weights > 0 of the training queries in the loss, or None.
     """
 
     everything: RankingDataset
@@ -83,15 +80,19 @@ class UnitWork:
     settings: PathSettings
     metrics: tuple[Metric, ...]
     protocol: str
+    query_weight: np.ndarray | None = None
 
     def __call__(self, penalty: Penalty, fold: int) -> dict[str, np.ndarray]:
         with one_blas_thread():
             return self._compute(penalty, fold)
 
     def _compute(self, penalty: Penalty, fold: int) -> dict[str, np.ndarray]:
-        training = self.everything if fold == FINAL else self.everything.take_queries(self.fold != fold)
+        training, weight = self.everything, self.query_weight
+        if fold != FINAL:
+            training = training.take_queries(self.fold != fold)
+            weight = None if weight is None else weight[self.fold != fold]
         tol = self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
-        path, scaling = fit_scaled_path(training, penalty, self.settings, tol, n_threads=1)
+        path, scaling = fit_scaled_path(training, penalty, self.settings, tol, 1, weight)
         arrays = pack(path, scaling)
         held_out = self.held_out(fold)
         if held_out is not None:

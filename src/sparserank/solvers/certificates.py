@@ -20,7 +20,7 @@ def kkt_violation(objective: PairwiseObjective, penalty: Penalty, w: np.ndarray,
     if not usable.any():
         return 0.0
     if penalty.kkt_is_vacuous_at_zero:
-        h = np.where(usable, 2.0 * objective.pair_norms, 1.0)
+        h = np.where(usable, objective.curvature, 1.0)
         residual = h * np.abs(w - penalty.prox(w - gradient / h, 1.0 / h))
     else:
         residual = penalty.subdiff_distance(w, gradient)
@@ -36,48 +36,38 @@ def _pull(gradient: np.ndarray, signs: np.ndarray) -> np.ndarray:
     )
 
 
-def dual_scale(loss: float, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> tuple[float, float]:
-    """Best scale s of the dual point theta = s * 2 v h and the dual value D(s) there.
+def dual_scale(
+    objective: PairwiseObjective, penalty: Penalty, w: np.ndarray, loss: float, gradient: np.ndarray
+) -> tuple[float, float]:
+    """Best scale s of the dual point theta = -s v phi' and the dual value D(s) there.
 
-    D(s) = s (2 f - w.g - sum_keep M_j |g_j|) - s^2 f - sum_j (s |g_j| - alpha_j)_+^2 / (2 alpha2), the last term for ridge
-    and elastic net only; without it s |g_j| <= alpha_j bounds s. Source: the Fenchel dual of mean squared hinge + penalty.
+    D(s) = -sum_p v_p phi*(s phi'_p) - s sum_keep M_j |g_j| - sum_j (s |g_j| - alpha_j)_+^2 / (2 alpha2), the last term for
+    ridge and elastic net only; without it s |g_j| <= alpha_j bounds s. Source: the Fenchel dual of mean loss + penalty.
     """
     alphas = penalty.feature_alphas(len(w))
     pull = _pull(gradient, penalty.feature_signs(len(w)))
     finite = np.isfinite(alphas)
     alpha2 = penalty.shape()[0]  # convex penalties are the elastic-net family: their first shape parameter is alpha2
-    linear = 2.0 * loss - float(w @ gradient)
+    dual = objective.dual(w, loss, gradient)
     if alpha2 > 0:
         a, p = alphas[finite], pull[finite]
-
-        def slope(s: float) -> float:
-            return linear - 2.0 * s * loss - float(p @ np.maximum(s * p - a, 0.0)) / alpha2
-
-        low, high = 0.0, 1.0
-        while slope(high) > 0 and high < 1e12:
-            high *= 2.0
-        for _ in range(100):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-        s = low
-        return s, s * linear - s * s * loss - float((np.maximum(s * p - a, 0.0) ** 2).sum()) / (2.0 * alpha2)
+        s = dual.best_scale(np.inf, 0.0, lambda s: float(p @ np.maximum(s * p - a, 0.0)) / alpha2)
+        return s, -dual.value(s) - float((np.maximum(s * p - a, 0.0) ** 2).sum()) / (2.0 * alpha2)
     kept = finite & (alphas == 0)
-    linear -= float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * pull[kept]).sum())
+    cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * pull[kept]).sum())
     limited = finite & (alphas > 0) & (pull > 0)
-    s = float(np.min(alphas[limited] / pull[limited], initial=np.inf))
-    if loss > 0:
-        s = min(s, linear / (2.0 * loss))
-    if not np.isfinite(s) or s < 0:
-        s = 0.0
-    return s, s * linear - s * s * loss
+    s = dual.best_scale(float(np.min(alphas[limited] / pull[limited], initial=np.inf)), cost, None)
+    return s, -dual.value(s) - s * cost
 
 
-def duality_gap(loss: float, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
+def duality_gap(
+    objective: PairwiseObjective, penalty: Penalty, w: np.ndarray, loss: float, gradient: np.ndarray
+) -> float:
     """loss + penalty(w) - D(s*): an upper bound on the distance to the optimal value, for convex penalties.
 
     With always-keep features the bound holds over |w_j| <= 10 max(1, |w_j|) for those.
     """
-    return max(loss + penalty.value(w) - dual_scale(loss, gradient, w, penalty)[1], 0.0)
+    return max(loss + penalty.value(w) - dual_scale(objective, penalty, w, loss, gradient)[1], 0.0)
 
 
 def gap_safe_screen(
@@ -85,18 +75,19 @@ def gap_safe_screen(
 ) -> np.ndarray:
     """(n_features,) bool: features that are zero in every solution at this alpha, proved by the duality gap.
 
-    j is discarded when s |g_j| + 2 sqrt(gap) ||K_j||_v < alpha_j. Only for l1 (weights and signs included): with a quadratic
-    part, or a concave penalty, nothing is discarded.
+    j is discarded when s |g_j| + sqrt(2 L gap) ||K_j||_v < alpha_j, L the smoothness of the loss: its conjugate, and so the
+    dual, is strongly concave with 1 / (L v_p). Only for l1 (weights and signs included): with a quadratic part, or a concave
+    penalty, nothing is discarded.
     """
     if not penalty.is_convex or penalty.shape()[0] > 0:
         return np.zeros(len(w), dtype=bool)
     alphas = penalty.feature_alphas(len(w))
     if (alphas[objective.varying] == 0).any():  # the dual point is then only feasible within a box
         return np.isinf(alphas)
-    s, dual = dual_scale(loss, gradient, w, penalty)
+    s, dual = dual_scale(objective, penalty, w, loss, gradient)
     gap = max(loss + penalty.value(w) - dual, 0.0)
     # The rounding of gap itself must not shrink the ball: 1e-15 is a few ulps of the terms it is a difference of.
-    radius = 2.0 * np.sqrt(gap + 1e-15 * (1.0 + loss))
+    radius = np.sqrt(2.0 * objective.loss.smoothness * (gap + 1e-15 * (1.0 + loss)))
     discarded: np.ndarray = (
         s * _pull(gradient, penalty.feature_signs(len(w))) + radius * np.sqrt(objective.pair_norms) < alphas
     )

@@ -51,7 +51,7 @@ def solve(
     Warns
         ConvergenceWarning   the tolerance was not reached (unless warn=False; `status` says so in any case)
     """
-    penalty = penalty.resolve(2.0 * objective.pair_norms, objective.total_weight)
+    penalty = penalty.resolve(objective.curvature, objective.total_weight)
     stop = stop or Stop(scale=float(np.abs(objective.gradient_at_zero).max()))
     with one_blas_thread():
         began = time.perf_counter()
@@ -81,7 +81,7 @@ def solve(
                 status = Status.STALLED
                 break
             iterate = following
-    gap = duality_gap(iterate.loss, iterate.gradient, iterate.w, penalty) if penalty.is_convex else None
+    gap = duality_gap(objective, penalty, iterate.w, iterate.loss, iterate.gradient) if penalty.is_convex else None
     if warn and not status.converged:
         warnings.warn(
             f"did not converge: kkt_violation {violation:.3g} > {stop.threshold:.3g} "

@@ -87,7 +87,7 @@ class ProxNewton:
         pull = np.abs(iterate.gradient)
         slope = self._penalty.derivative(np.zeros(len(pull)))
         if self._penalty.kkt_is_vacuous_at_zero:
-            h = np.where(self._usable, 2.0 * self._objective.pair_norms, 1.0)
+            h = np.where(self._usable, self._objective.curvature, 1.0)
             moved = self._penalty.prox(iterate.w - iterate.gradient / h, 1.0 / h) != 0
             candidate = self._usable & moved
         else:
@@ -169,7 +169,7 @@ class ProxNewton:
         """
         objective = self._objective
         assert objective is not None
-        h = np.where(self._usable, 2.0 * objective.pair_norms, 1.0)
+        h = np.where(self._usable, objective.curvature, 1.0)
         target = self._penalty.prox(iterate.w - iterate.gradient / h, 1.0 / h)
         residual = np.where(self._usable, h * np.abs(target - iterate.w), 0.0)
         j = int(np.argmax(residual))

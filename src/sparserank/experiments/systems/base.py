@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.experiments.layouts import FoldData
+from sparserank.lazy import cached_property
 from sparserank.metrics import Convention, Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.rls.centring import CentredData, centre

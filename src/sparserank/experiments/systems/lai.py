@@ -35,7 +35,7 @@ def fenchel_exact(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def _ball_info(s: BallSolution, goal: float) -> dict[str, Any]:
-    status = "optimal" if s.gap <= goal else "not converged"
+    status = "optimal" if s.gap <= goal else "iteration limit"
     return {"gap": s.gap, "loss": s.loss, "n_iter": s.n_iter, "alpha": s.alpha, "status": status}
 
 
@@ -50,7 +50,7 @@ def fsm_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
             s, t = timed(accelerated_gradient, problem, max_iter=400, tol=1e-4)
             info = {
                 "kkt_violation": s.kkt_violation, "objective": s.objectives[-1], "n_iter": s.n_iter,
-                "status": "stopped" if s.stopped else "not converged",
+                "status": "stopped" if s.stopped else "iteration limit",
             }  # fmt: skip
             params = {"lambda1": lambda1, "lambda2": lambda2, "importance": s_name, "similarity": a_name}
             yield Candidate(params, s.w, t, info)

@@ -14,7 +14,8 @@ from sparserank.experiments.systems.base import Candidate, Fold, Grid, timed
 from sparserank.path import PathResult, fit_path_on
 from sparserank.penalties import parse_penalty
 from sparserank.selection import choice
-from sparserank.selection.units import FINAL, PathSettings, UnitWork, unpack
+from sparserank.selection.plan import PathSettings
+from sparserank.selection.units import FINAL, UnitWork, unpack
 
 N_FOLDS, MARGIN = 5, 0.01  # of `sparserank select`
 

@@ -1,0 +1,76 @@
+"""Fenwick trees over relevance ranks: sums over all lower ranks in O(log n), of numbers or of rows."""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def add(tree, size, at, value):
+    i = at + 1
+    while i < size:
+        tree[i] += value
+        i += i & -i
+
+
+@njit(cache=True, nogil=True)
+def sum_below(tree, at):
+    """Sum over positions 0..at - 1."""
+    total = 0.0
+    i = at
+    while i > 0:
+        total += tree[i]
+        i -= i & -i
+    return total
+
+
+@njit(cache=True, nogil=True)
+def add_row(count, sums, at, weight, row):
+    i = at + 1
+    while i < len(count):
+        count[i] += weight
+        for f in range(len(row)):
+            sums[i, f] += weight * row[f]
+        i += i & -i
+
+
+@njit(cache=True, nogil=True)
+def add_partners(count, sums, at, weight, row, out):
+    """out += weight (count * row - sums) over positions 0..at - 1."""
+    i = at
+    while i > 0:
+        for f in range(len(row)):
+            out[f] += weight * (count[i] * row[f] - sums[i, f])
+        i -= i & -i
+
+
+@njit(cache=True, nogil=True)
+def clear(tree, size, at):
+    """Set to 0 whatever `add` at this position has touched."""
+    i = at + 1
+    while i < size:
+        tree[i] = 0.0
+        i += i & -i
+
+
+@njit(cache=True, nogil=True)
+def clear_row(count, sums, at):
+    i = at + 1
+    while i < len(count):
+        count[i] = 0.0
+        for f in range(sums.shape[1]):
+            sums[i, f] = 0.0
+        i += i & -i
+
+
+@njit(cache=True, nogil=True)
+def add_remaining_partners(count, sums, left_count, left_sums, at, weight, row, out):
+    """`add_partners` for the documents that were added to the first tree and not to the second."""
+    i = at
+    while i > 0:
+        c = count[i] - left_count[i]
+        for f in range(len(row)):
+            out[f] += weight * (c * row[f] - (sums[i, f] - left_sums[i, f]))
+        i -= i & -i

@@ -1,0 +1,109 @@
+"""Pairwise modified Huber of one sorted query with many or real-valued grades: Fenwick trees over relevance ranks.
+
+Conventions
+    As in _huber_kernels; `table` is not used: pair weights are 1. Side 1 has mirrored levels, so that a sum over lower ranks
+    is one over higher levels.
+"""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sparserank.losses._fenwick_kernels import add, add_remaining_partners, add_row, clear, clear_row, sum_below
+from sparserank.losses._huber_kernels import put_together, see_from_both_sides
+
+
+@njit(cache=True, nogil=True)
+def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
+    """(loss of one query, sum of phi'^2 / 4); its gradient by scores is written to `gradient` (m,). work (17, ...) is scratch."""
+    down, up, trees = work[0:6], work[6:12], work[12:17]
+    see_from_both_sides(scores, levels, n_levels - 1, doc_weight, order, down, up)
+    _partners(down, len(scores), n_levels, trees)
+    _partners(up, len(scores), n_levels, trees)
+    return put_together(order, down, up, gradient)
+
+
+@njit(cache=True, nogil=True)
+def _partners(side, m, n_levels, work):
+    """Rows 3 to 5 of a side: sums over the near and the far partners of every document."""
+    x, own_level, weight, near, far, base = side[0], side[1], side[2], side[3], side[4], side[5]
+    count, total, left_count, left_total, beyond = work[0], work[1], work[2], work[3], work[4]
+    size = n_levels + 1
+    for tree in range(5):
+        for level in range(size):
+            work[tree, level] = 0.0
+    origin = 0.0
+    p = q = first = (
+        0  # documents before p have entered the window, those before q have left it; the run began with `first`
+    )
+    for a in range(m):
+        s = x[a]
+        while q < p and s - x[q] < -1.0:
+            level = np.int64(own_level[q])
+            add(left_count, size, level, weight[q])
+            add(left_total, size, level, weight[q] * (x[q] - origin))
+            add(beyond, size, level, weight[q])
+            q += 1
+        if q == p:
+            for c in range(first, p):
+                for tree in range(4):
+                    clear(work[tree], size, np.int64(own_level[c]))
+            origin = s
+            first = p
+        while p < m and s - x[p] < 1.0:
+            level = np.int64(own_level[p])
+            add(count, size, level, weight[p])
+            add(total, size, level, weight[p] * (x[p] - origin))
+            p += 1
+        level = np.int64(own_level[a])
+        c = sum_below(count, level) - sum_below(left_count, level)
+        near[a] = c * (1.0 - (s - origin)) + (sum_below(total, level) - sum_below(left_total, level))
+        far[a] = sum_below(beyond, level)
+        base[a] = origin
+
+
+@njit(cache=True, nogil=True)
+def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
+    """out = W Z for one query: W is the generalised Hessian of the loss in score space, Z and out are (m, k).
+
+    W Z = 2 (count * Z - lower sums - upper sums), count and sums over the near partners of each document.
+    """
+    m, k = Z.shape
+    for i in range(m):
+        for f in range(k):
+            out[i, f] = 0.0
+    sides = np.empty((2, 4, m))
+    document = np.empty(m, dtype=np.int32)
+    see_from_both_sides(scores, levels, n_levels - 1, doc_weight, order, sides[0], sides[1])
+    _near_products(sides[0], order, n_levels, Z, out)
+    for a in range(m):
+        document[a] = order[m - 1 - a]
+    _near_products(sides[1], document, n_levels, Z, out)
+
+
+@njit(cache=True, nogil=True)
+def _near_products(side, document, n_levels, Z, out):
+    m, k = Z.shape
+    x, own_level, weight, own_weight = side[0], side[1], side[2], side[3]
+    count, left_count = np.zeros(n_levels + 1), np.zeros(n_levels + 1)
+    sums, left_sums = np.zeros((n_levels + 1, k)), np.zeros((n_levels + 1, k))
+    p = q = first = 0
+    for a in range(m):
+        s = x[a]
+        i = document[a]
+        while q < p and s - x[q] < -1.0:
+            add_row(left_count, left_sums, np.int64(own_level[q]), weight[q], Z[document[q]])
+            q += 1
+        if q == p:
+            for c in range(first, p):
+                clear_row(count, sums, np.int64(own_level[c]))
+                clear_row(left_count, left_sums, np.int64(own_level[c]))
+            first = p
+        while p < m and s - x[p] < 1.0:
+            add_row(count, sums, np.int64(own_level[p]), weight[p], Z[document[p]])
+            p += 1
+        level = np.int64(own_level[a])
+        add_remaining_partners(count, sums, left_count, left_sums, level, 2.0 * own_weight[a], Z[i], out[i])

@@ -1,0 +1,34 @@
+"""The pairwise modified Huber loss in score space: a squared hinge that grows linearly for pairs far out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sparserank.losses import _huber_grade_sweeps, _huber_tree_sweeps
+from sparserank.losses.levels import RelevanceLevels
+from sparserank.losses.pairwise import PairwiseLoss
+
+
+@dataclass(frozen=True)
+class ModifiedHuber(PairwiseLoss):
+    """Modified Huber over all preferred pairs of each query, without pairs.
+
+    Definition: phi(m) = 0 for m >= 1, (1 - m)^2 for -1 <= m < 1, -4 m for m < -1. phi*(u) = u + u^2 / 4 for -4 <= u <= 0.
+
+    Conventions
+        As in PairwiseLoss. The generalised Hessian is that of the pairs with -1 <= m < 1.
+    Cost
+        O(n log n + n K) for K <= 12 grades or a table, O(n log n) with a Fenwick tree otherwise.
+    Source
+        Zhang (2004), of which RSRank's pairwise loss is the form without weights that depend on w.
+    """
+
+    smoothness: ClassVar[float] = 2.0
+    value_at_zero: ClassVar[float] = 1.0
+    largest_scale: ClassVar[float | None] = 1.0  # a pair with phi' = -4 leaves the domain beyond s = 1
+
+    def sweeps(self, levels: RelevanceLevels) -> tuple[Callable, Callable]:
+        module = _huber_grade_sweeps if len(levels.table) else _huber_tree_sweeps
+        return module.sweep, module.hessian_sweep

@@ -1,0 +1,120 @@
+"""What every pairwise loss gives, and what all of them share: pairs, weights, the loop over queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sparserank.losses.dual import Dual, QuadraticDual, SweptDual
+from sparserank.losses.levels import RelevanceLevels, pair_totals, relevance_levels
+
+WORK_ROWS = 17  # scratch rows of a sweep, each at least as long as the list and one more than there are levels
+
+
+@dataclass(frozen=True)
+class PairwiseLoss:
+    """Weighted sum over all preferred pairs of each query of a convex function phi of the margin, without pairs.
+
+    Definition: sum over queries q of weights[q] * sum over pairs (i, j) of t(y_i, y_j) doc_weight[i] phi(s_i - s_j)
+
+    Conventions
+        scores (n_docs,) float64, finite; relevance (n_docs,) float64, any finite reals; query_ptr (n_queries + 1,);
+        weights (n_queries,) >= 0; doc_weight (n_docs,) >= 0 weighs a pair's preferred document, e.g. by its inverse
+        propensity; None for 1. Pair weights t come from `grade_pair_weights` (K, K), default 1.
+        Values are sums: whoever normalises divides once. A shift of the scores of a query changes nothing; equal
+        relevance makes no pair; equal scores count with margin 0.
+
+    A loss gives
+        sweeps(levels)   two compiled functions of one query. doc_weight is None or (m,); order holds the documents by
+                         descending score, as a guess that the sweep corrects; work is (WORK_ROWS, > m and > n_levels) scratch
+            sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work) -> (sum t phi, sum t phi'^2 / 4)
+            hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out): out = W Z
+        smoothness       Lipschitz constant of phi', for curvatures and the radius of safe screening
+        value_at_zero    phi(0): the weighted mean loss of w = 0
+        largest_scale    phi* is u + u^2 / 4 on its domain, which holds s phi' up to this s; None: phi* is another function
+        square_is_value  the two sums of `sweep` are one number, so that a certificate needs no scores
+        dual_sweep       if largest_scale is None, a compiled function of one query
+            dual_sweep(scores, levels, n_levels, table, doc_weight, order, s) -> sum t phi*(s phi')
+    Source
+        Documents weighted by propensity: Joachims, Swaminathan and Schnabel (2017).
+    """
+
+    grade_pair_weights: np.ndarray | None = None
+
+    smoothness: ClassVar[float]
+    value_at_zero: ClassVar[float]
+    largest_scale: ClassVar[float | None] = None
+    square_is_value: ClassVar[bool] = False
+    dual_sweep: ClassVar[Callable | None] = None
+
+    def sweeps(self, levels: RelevanceLevels) -> tuple[Callable, Callable]:
+        """The compiled (sweep, hessian_sweep) that suit these grades; queries with fewer than two grades are not swept."""
+        raise NotImplementedError
+
+    def dual(self, value: float, slope: float, square: Callable[[], float], sweep: Callable[[float], float]) -> Dual:
+        """The dual at w from f(w), slope = w.g, the sum of v phi'^2 / 4 and the conjugate sum at s; the last two if needed."""
+        if self.largest_scale is None:
+            return SweptDual(slope - value, sweep)
+        squares = value if self.square_is_value else square()
+        return QuadraticDual(value + squares - slope, squares, self.largest_scale)
+
+    def levels(self, relevance: np.ndarray, query_ptr: np.ndarray) -> RelevanceLevels:
+        """The relevance in the form that the kernels take."""
+        return relevance_levels(relevance, query_ptr, self.grade_pair_weights)
+
+    def n_pairs(self, relevance: np.ndarray, query_ptr: np.ndarray, doc_weight: np.ndarray | None = None) -> np.ndarray:
+        """(n_queries,) total pair weight of each query: the number of pairs unless grades or documents are weighted."""
+        return pair_totals(self.levels(relevance, query_ptr), query_ptr, doc_weight)
+
+    def value_and_gradient(
+        self,
+        scores: np.ndarray,
+        relevance: np.ndarray,
+        query_ptr: np.ndarray,
+        weights: np.ndarray | None = None,
+        doc_weight: np.ndarray | None = None,
+    ) -> tuple[float, np.ndarray]:
+        """Loss and its gradient (n_docs,) with respect to the scores."""
+        lv = self.levels(relevance, query_ptr)
+        sweep, _ = self.sweeps(lv)
+        scores = np.asarray(scores, dtype=np.float64)
+        gradient = np.zeros(len(scores))
+        work = np.empty((WORK_ROWS, max(int(np.diff(query_ptr).max(initial=0)), len(lv.table)) + 1))
+        value = 0.0
+        for q in np.flatnonzero(lv.n_levels > 1):
+            lo, hi = query_ptr[q], query_ptr[q + 1]
+            weight = 1.0 if weights is None else float(weights[q])
+            order = np.arange(hi - lo, dtype=np.int32)
+            block = gradient[lo:hi]
+            of_docs = None if doc_weight is None else doc_weight[lo:hi]
+            total, _ = sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, of_docs, order, block, work)
+            value += weight * total
+            block *= weight
+        return value, gradient
+
+    def hessian_matmul(
+        self,
+        scores: np.ndarray,
+        relevance: np.ndarray,
+        query_ptr: np.ndarray,
+        weights: np.ndarray | None,
+        Z: np.ndarray,
+        doc_weight: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """W Z (n_docs, k): the generalised Hessian in score space, block-diagonal by query, times a block of columns."""
+        lv = self.levels(relevance, query_ptr)
+        _, hessian_sweep = self.sweeps(lv)
+        scores = np.asarray(scores, dtype=np.float64)
+        out = np.zeros(Z.shape)
+        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        for q in np.flatnonzero(lv.n_levels > 1):
+            lo, hi = query_ptr[q], query_ptr[q + 1]
+            order = np.arange(hi - lo, dtype=np.int32)
+            block = out[lo:hi]
+            of_docs = None if doc_weight is None else doc_weight[lo:hi]
+            hessian_sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, of_docs, order, Z[lo:hi], block)
+            block *= 1.0 if weights is None else float(weights[q])
+        return out

@@ -1,0 +1,197 @@
+"""What a selection is to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sparserank import __version__
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.scaling import SCALINGS
+from sparserank.errors import DataError, ParameterError
+from sparserank.losses import LOSSES
+from sparserank.metrics import Metric, parse_convention, parse_metric
+from sparserank.objective import PAIR_WEIGHTS
+from sparserank.penalties import Penalty, parse_penalty
+from sparserank.quoting import brief
+from sparserank.runs.identity import code_hash, data_hash
+from sparserank.selection import defaults
+
+PROTOCOLS = ("cv", "holdout")
+MOST_ALPHAS = 10_000
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """How paths are fitted throughout one job."""
+
+    scaling: str = defaults.SCALING
+    n_alphas: int = defaults.N_ALPHAS
+    alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO
+    tol: float = defaults.TOL
+    pair_weights: str = defaults.PAIR_WEIGHTS
+    loss: str = defaults.LOSS
+
+    def __post_init__(self) -> None:
+        _choice("scaling", self.scaling, SCALINGS)
+        _choice("pair_weights", self.pair_weights, PAIR_WEIGHTS)
+        _choice("loss", self.loss, tuple(LOSSES))
+        _count("n_alphas", self.n_alphas, 2, MOST_ALPHAS)
+        _number("alpha_min_ratio", self.alpha_min_ratio, 0.0, 1.0)
+        _number("tol", self.tol, 0.0, math.inf)
+
+
+@dataclass(frozen=True)
+class SelectionPlan:
+    """What to do.
+
+    protocol  'cv': quality out of fold over all queries of train and validation, final path on all of them;
+              'holdout': paths on train, choice on validation alone (the papers' protocol)
+    margin    largest loss that still counts as equally good, relative to the best
+    k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
+    costs     one per feature, in the order of the features; they weight the penalties too
+
+    Raises
+        ParameterError   names the field that is out of its range
+    """
+
+    penalties: tuple[Penalty, ...]
+    metric: Metric
+    report_metrics: tuple[Metric, ...] = ()
+    settings: PathSettings = field(default_factory=PathSettings)
+    protocol: str = defaults.PROTOCOL
+    n_folds: int = defaults.N_FOLDS
+    seed: int = defaults.SEED
+    margin: float = defaults.MARGIN
+    confidence: float = defaults.CONFIDENCE
+    k: int | None = None
+    budget: float | None = None
+    costs: tuple[float, ...] | None = None
+    refit: bool = False
+    baseline_feature: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.penalties or any(p.smooth_at_zero for p in self.penalties):
+            raise ParameterError("penalty", "ridge selects no features; it is always fitted as the dense reference.")
+        if len(set(self.penalties)) < len(self.penalties):
+            raise ParameterError("penalty", "names the same penalty twice.")
+        if not self.metric.higher_is_better:
+            raise ParameterError("metric", "must be one where higher is better; report others with `also`.")
+        _choice("protocol", self.protocol, PROTOCOLS)
+        _count("folds", self.n_folds, 2)
+        _count("seed", self.seed, 0)
+        if not 0 <= _real("margin", self.margin) < 1:
+            raise ParameterError("margin", f"must lie in [0, 1), relative to the best; got {brief(self.margin)}.")
+        _number("confidence", self.confidence, 0.0, 1.0)
+        if self.k is not None:
+            _count("k", self.k, 1)
+            if self.budget is not None:
+                raise ParameterError("budget", "cannot be combined with k.")
+        if self.budget is not None:
+            _number("budget", self.budget, 0.0, math.inf)
+
+    def with_costs(self, costs: Sequence[float]) -> SelectionPlan:
+        """The plan for features of these costs."""
+        values = tuple(float(c) for c in costs)
+        if not all(math.isfinite(c) and c > 0 for c in values):
+            raise ParameterError("costs", "must be numbers > 0, one per feature.")
+        penalties = tuple(replace(p, weights=values) for p in self.penalties)
+        return replace(self, costs=values, penalties=penalties)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metric of choice first, then the others that are reported."""
+        return list(dict.fromkeys([self.metric, *self.report_metrics]))
+
+    @property
+    def labelled(self) -> dict[str, Penalty]:
+        """The penalties by a label of their own: short names, numbered where weights or signs alone tell them apart."""
+        out: dict[str, Penalty] = {}
+        for penalty in self.penalties:
+            same = sum(p.label == penalty.label for p in out.values())
+            out[f"{penalty.label} #{same + 1}" if same else penalty.label] = penalty
+        return out
+
+    def identity(
+        self, train: RankingDataset, valid: RankingDataset | None, query_weight: Sequence[float] | None = None
+    ) -> dict[str, Any]:
+        """What stored pieces of work depend on: a run directory is resumed only under the same identity.
+
+        Margin, k and budget are left out: they choose among finished pieces.
+        """
+        return {
+            "sparserank": __version__,
+            "code": code_hash(_is_experiment),
+            "train": data_hash(train),
+            "valid": None if valid is None else data_hash(valid),
+            "query_weight": None if query_weight is None else [float(v) for v in query_weight],
+            "penalties": [repr(p) for p in self.penalties],
+            "settings": repr(self.settings),
+            "protocol": self.protocol,
+            "folds": self.n_folds,
+            "seed": self.seed,
+            "metrics": [repr(m) for m in self.metrics],
+        }
+
+
+def _is_experiment(inside: tuple[str, ...]) -> bool:
+    return inside[0] == "experiments"
+
+
+def make_plan(
+    *,
+    penalties: str | Penalty | Sequence[str | Penalty],
+    metric: str | Metric,
+    also: Sequence[str | Metric],
+    convention: str,
+    settings: Mapping[str, Any],
+    **choices: Any,
+) -> SelectionPlan:
+    """A plan from names; `settings` are those of PathSettings, `choices` the other fields of SelectionPlan.
+
+    Raises
+        ParameterError   names the parameter that cannot be read or is out of its range
+    """
+    listed = [penalties] if isinstance(penalties, str | Penalty) else list(penalties)
+    rules = _parsed("convention", parse_convention, convention)
+    return SelectionPlan(
+        tuple(_parsed("penalty", parse_penalty, p) for p in listed),
+        _parsed("metric", lambda m: parse_metric(m, rules), metric),
+        tuple(_parsed("also", lambda m: parse_metric(m, rules), m) for m in also),
+        PathSettings(**settings),
+        **choices,
+    )
+
+
+def _parsed(name: str, parse: Any, value: Any) -> Any:
+    try:
+        return parse(value)
+    except ParameterError:
+        raise
+    except DataError as error:
+        raise ParameterError(name, str(error)) from error
+
+
+def _choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ParameterError(name, f"must be one of {', '.join(choices)}; got {brief(value)}.")
+
+
+def _count(name: str, value: Any, least: int, most: int = 2**63 - 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        upper = "" if isinstance(value, int) and value < least else f" and <= {most}"
+        raise ParameterError(name, f"must be an integer >= {least}{upper}; got {brief(value)}.")
+
+
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParameterError(name, f"must be a number; got {brief(value)}.")
+    return float(value)
+
+
+def _number(name: str, value: Any, above: float, below: float) -> None:
+    if not above < _real(name, value) < below:
+        upper = " and finite" if math.isinf(below) else f" and < {below:g}"
+        raise ParameterError(name, f"must be > {above:g}{upper}; got {brief(value)}.")

@@ -1,0 +1,175 @@
+"""The result of a selection: the model, what was tried, what each choice costs; as tables, as a page, as files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparserank import __version__
+from sparserank.data.scaling import FeatureScaling
+from sparserank.evaluation import Comparison
+from sparserank.files import atomic_write
+from sparserank.model import RankingModel
+from sparserank.path import PathResult
+from sparserank.runs.directory import RunDirectory
+from sparserank.selection.choice import Candidate, Verdict, judge
+from sparserank.selection.plan import SelectionPlan
+from sparserank.strict_json import plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT, FORMAT_VERSION = "sparserank-result", 1
+
+
+@dataclass(frozen=True, repr=False)
+class SelectionResult:
+    """Everything the screen, the report and the files show.
+
+    paths       {penalty label: final path}; scalings likewise
+    candidates  every point of every path, with its per-query quality; dense ones apart
+    by_penalty  the smallest candidate of each penalty that is non-inferior to the best of all, or None
+    by_own      the smallest candidate of each penalty that is non-inferior, by the same margin, to the best of its own path
+    by_size     the best candidate of each number of features, smallest first
+    drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
+    test        values of the chosen model and its rivals on the test queries, or None
+    """
+
+    plan: SelectionPlan
+    model: RankingModel
+    chosen: Verdict
+    best: Candidate
+    dense: Candidate
+    candidates: list[Candidate]
+    by_penalty: dict[str, Verdict | None]
+    by_own: dict[str, Verdict]
+    by_size: list[Candidate]
+    paths: dict[str, PathResult]
+    scalings: dict[str, FeatureScaling]
+    drops: list[dict[str, Any]]
+    test: Comparison | None
+    constant_features: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    notes: list[str]
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.query_ids)
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric of choice, with its convention."""
+        return repr(self.plan.metric)
+
+    @property
+    def sentence(self) -> str:
+        """What was chosen and what it costs, in one sentence."""
+        return self.chosen.sentence(self.metric)
+
+    def __repr__(self) -> str:
+        return f"SelectionResult({self.sentence})"
+
+    def table(self) -> pa.Table:
+        """The selected features, largest weight first: feature, weight (of the scaled feature), and for each metric what
+        dropping the feature costs out of fold (weight set to 0, no refit), with its interval."""
+        import pyarrow as pa
+
+        rows = []
+        for d in self.drops:
+            row: dict[str, Any] = {"feature": d["feature"], "weight": d["coef"]}
+            for m in map(repr, self.plan.metrics):
+                row |= {f"{m} cost": d[m]["cost"], f"{m} cost low": d[m]["low"], f"{m} cost high": d[m]["high"]}
+            rows.append(row)
+        return pa.Table.from_pylist(rows)
+
+    def sizes(self) -> pa.Table:
+        """The best model of each number of features: n_features, penalty, cost, mean of the metric, mean loss against the
+        best of all with its interval and one-sided upper bound, whether it is the chosen one."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([self._size(c) for c in self.by_size])
+
+    def _size(self, c: Candidate) -> dict[str, Any]:
+        v = judge(c, self.best, self.chosen.margin, self.plan.confidence)
+        return {
+            "n_features": c.n_features, "penalty": c.penalty, "cost": c.cost, "mean": c.mean, "loss": v.loss,
+            "low": v.interval[0], "high": v.interval[1], "bound": v.bound, "chosen": c is self.chosen.candidate,
+        }  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything the screen says, for programs: the content of result.json (docs/result-json.md)."""
+        plan = self.plan
+        content = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "sparserank": __version__,
+            "sentence": self.sentence,
+            "notes": self.notes,
+            "metric": self.metric,
+            "metrics": [repr(m) for m in plan.metrics],
+            "protocol": plan.protocol,
+            "seed": plan.seed,
+            "n_queries": self.n_queries,
+            "n_features": self.model.n_features,
+            "confidence": plan.confidence,
+            "margin": {"relative": plan.margin, "absolute": self.chosen.margin},
+            "chosen": {**_verdict(self.chosen), "scaling": self.model.scaling.method, **self.model.parameters},
+            "best": _candidate(self.best),
+            "dense": _candidate(self.dense),
+            "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
+            "sizes": [self._size(c) for c in self.by_size],
+            "features": [
+                {"feature": d["feature"], "weight": d["coef"], "cost": {m: d[m] for m in map(repr, plan.metrics)}}
+                for d in self.drops
+            ],
+            "test": None if self.test is None else self.test.rows(plan.confidence),
+            "constant_features": list(self.constant_features),
+        }
+        out: dict[str, Any] = plain(content)
+        return out
+
+    def _penalty(self, label: str, path: PathResult) -> dict[str, Any]:
+        c = path.certificate()
+        within_best, within_own = self.by_penalty.get(label), self.by_own.get(label)
+        return {
+            "penalty": label,
+            "resolved": repr(path.penalty),
+            "within_best": None if within_best is None else _verdict(within_best),
+            "within_own": None if within_own is None else _verdict(within_own),
+            "certificate": {
+                "status": c.status, "kkt_violation": c.kkt_violation, "gap": c.gap, "seconds": c.time_s,
+            },
+        }  # fmt: skip
+
+    def report(self, path: str | os.PathLike) -> Path:
+        """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
+        from sparserank.reports.page import render_page
+
+        with atomic_write(path) as out:
+            out.write(render_page(self))
+        return Path(path)
+
+    def save(self, folder: str | os.PathLike) -> list[Path]:
+        """Write model.json, result.json, path.parquet, per_query.parquet and report.html into a new, empty or earlier run's
+        folder; the files' paths.
+
+        Raises
+            RunDirectoryError   the folder holds other files, or cannot be written
+        """
+        from sparserank.reports.files import write_results
+
+        with RunDirectory(folder, "select") as run:
+            return write_results(self, run.path)
+
+
+def _candidate(c: Candidate) -> dict[str, Any]:
+    return {"penalty": c.penalty, "index": c.index, "n_features": c.n_features, "cost": c.cost, "mean": c.mean}
+
+
+def _verdict(v: Verdict) -> dict[str, Any]:
+    return {
+        **_candidate(v.candidate), "loss": v.loss, "low": v.interval[0], "high": v.interval[1], "bound": v.bound,
+        "non_inferior": v.non_inferior,
+    }  # fmt: skip

@@ -1,0 +1,170 @@
+"""`select`: the main job in one call; the command line calls it too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from typing_extensions import TypeIs
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.sources import as_datasets
+from sparserank.errors import DataError, ParameterError
+from sparserank.metrics import Metric
+from sparserank.penalties import Penalty
+from sparserank.quoting import brief
+from sparserank.runs.progress import Progress
+from sparserank.selection import defaults
+from sparserank.selection.inputs import check_overlap, read_costs, read_query_weights
+from sparserank.selection.job import SelectionJob
+from sparserank.selection.plan import make_plan
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.store import SelectionStore
+from sparserank.warmup import warming_up
+
+
+def select(
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
+    *,
+    label: Any = None,
+    qid: Any = None,
+    penalties: str | Penalty | Sequence[str | Penalty] = defaults.PENALTIES,
+    metric: str | Metric = defaults.METRIC,
+    also: Sequence[str | Metric] = defaults.ALSO,
+    convention: str = defaults.CONVENTION,
+    scaling: str = defaults.SCALING,
+    protocol: str = defaults.PROTOCOL,
+    folds: int = defaults.N_FOLDS,
+    seed: int = defaults.SEED,
+    margin: float = defaults.MARGIN,
+    confidence: float = defaults.CONFIDENCE,
+    k: int | None = None,
+    budget: float | None = None,
+    costs: str | os.PathLike | Sequence[float] | None = None,
+    query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None = None,
+    refit: bool = False,
+    baseline_feature: str | None = None,
+    n_alphas: int = defaults.N_ALPHAS,
+    alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO,
+    tol: float = defaults.TOL,
+    pair_weights: str = defaults.PAIR_WEIGHTS,
+    loss: str = defaults.LOSS,
+    doc_weight: Any = None,
+    allow_overlap: bool = False,
+    out: str | os.PathLike | None = None,
+    restart: bool = False,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> SelectionResult:
+    """Select the smallest ranking model that ranks as well as the best.
+
+    Fits a path of models for every penalty, estimates the quality of every point out of fold over the queries of train and
+    validation, chooses the smallest model that is not worse than the best by more than `margin`, and compares it on
+    test with the dense model and the best single feature.
+
+    Parameters
+        train, valid, test   each a path or list of paths of ranking text, a RankingDataset, a pandas or polars frame, or
+                             (X, y, qid); train also an array X with `label` and `qid` the values of its rows
+        label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
+        penalties            names ('l1', 'mcp(gamma=2.0)') or Penalty objects
+        metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
+        scaling              as in `fit_scaling`; learned on the training queries of every fold
+        protocol             'cv' (out of fold), or 'holdout' (choice on valid alone)
+        margin               loss that still counts as equally good, relative to the best, in [0, 1)
+        k, budget            the best model of at most k features, or of at most this total cost, instead
+        costs                one cost > 0 per feature, or a file with one per line; they weight the penalties too
+        query_weight         weights >= 0 of queries in the loss: {query id: weight} for every query of train (and of valid, under
+                             'cv'), a file of lines 'id weight', or an array in order of first appearance, train then
+                             valid. Queries of weight 0 are left out altogether; metrics count the others alike
+        loss                 'squared_hinge' or 'modified_huber'
+        doc_weight           weights >= 0 of the training documents: of every pair in which the document is the preferred one. A
+                             file with one weight per line in the order of the training rows, an array, or the name of
+                             a column of the frames; data sets bring their own. Metrics do not know them
+        refit                refit the chosen features without sparsity penalty
+        baseline_feature     feature that holds the score in use today, for the comparison on test
+        out                  directory to keep finished work in, and to write the results to; the same call goes on after a
+                             kill; restart=True discards what a run of other data, options or code left there
+        progress             called with (pieces done, pieces in all, the last one, seconds left or None)
+        reading              options of `read_letor`, for files
+    Returns
+        SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
+    Raises
+        ParameterError       names the parameter that is out of its range
+        DataError            data that cannot be used: no preferred pair, one query, ids in two parts, ...
+        RunDirectoryError    `out` cannot be used
+    """
+    plan = make_plan(
+        penalties=penalties, metric=metric, also=also, convention=convention,
+        settings={
+            "scaling": scaling, "n_alphas": n_alphas, "alpha_min_ratio": alpha_min_ratio, "tol": tol,
+            "pair_weights": pair_weights, "loss": loss,
+        },
+        protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
+        refit=refit, baseline_feature=baseline_feature,
+    )  # fmt: skip
+    if budget is not None and costs is None:
+        raise ParameterError("budget", "needs costs.")
+    if protocol == "holdout" and valid is None:
+        raise ParameterError("protocol", "holdout needs validation data.")
+    with warming_up():
+        sources = {"train": train, "validation": valid, "test": test}
+        parts = as_datasets(sources, label=label, qid=qid, doc_weight=doc_weight, reading=reading)
+    if not allow_overlap:
+        check_overlap(parts)
+    train_data, valid_data, test_data = parts.values()
+    assert train_data is not None
+    if costs is not None:
+        listed = read_costs(costs, tuple(train_data.feature_names or ())) if _is_file(costs) else costs
+        plan = plan.with_costs(listed)
+    weight = None
+    if query_weight is not None:
+        given = read_query_weights(query_weight) if _is_file(query_weight) else query_weight
+        train_data, valid_data, weight = _weighted(train_data, valid_data, given, protocol)
+    job = SelectionJob(plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads)
+    identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
+    with SelectionStore(out, identity, restart=restart) if out is not None else nullcontext() as store:
+        if store is not None:
+            store.log({"event": "start"})
+        result = job.execute(store, progress)
+        if store is not None:
+            from sparserank.reports.files import write_results
+
+            write_results(result, store.path)
+    return result
+
+
+def _is_file(value: Any) -> TypeIs[str | os.PathLike]:
+    return isinstance(value, str | os.PathLike)
+
+
+def _weighted(
+    train: RankingDataset, valid: RankingDataset | None, given: Any, protocol: str
+) -> tuple[RankingDataset, RankingDataset | None, np.ndarray]:
+    """(train and valid without their queries of weight 0, weights of the training queries that are left)."""
+    weighted = [train] if valid is None or protocol == "holdout" else [train, valid]
+    ids = [str(q) for data in weighted for q in data.query_ids.tolist()]
+    if isinstance(given, Mapping):
+        known = {str(q): w for q, w in given.items()}
+        missing = next((q for q in ids if q not in known), None)
+        if missing is not None:
+            raise ParameterError("query_weight", f"holds no weight for query {brief(missing)}.")
+        given = [known[q] for q in ids]
+    try:
+        weight = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.zeros(0)
+    if weight.shape != (len(ids),) or not np.isfinite(weight).all() or (weight < 0).any():
+        raise ParameterError("query_weight", f"must hold one finite weight >= 0 for each of {len(ids)} queries.")
+    if not weight.any():
+        raise DataError("every query has weight 0; nothing is left to learn from.")
+    kept, at = [], 0
+    for data in weighted:
+        kept.append(data.take_queries(np.flatnonzero(weight[at : at + data.n_queries])))
+        at += data.n_queries
+    return kept[0], kept[1] if len(kept) > 1 else valid, weight[weight > 0]

@@ -1,0 +1,293 @@
+"""`sr.select`: the main job from Python, from whatever people hold, and the same as on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sparserank as sr
+from sparserank.cli.app import main
+from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
+from sparserank.selection import defaults
+
+ALL = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, seed=9).data
+TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
+QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 12, "folds": 3, "n_threads": 1}
+
+
+def frame(data: sr.RankingDataset, label: str = "label", qid: str = "qid") -> pd.DataFrame:
+    out = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
+    out.insert(3, label, data.relevance.astype(int))
+    out.insert(0, qid, data.qid)
+    return out
+
+
+def model_of(result: sr.SelectionResult) -> str:
+    return json.dumps(result.model.to_json())
+
+
+@pytest.fixture(scope="module")
+def expected() -> sr.SelectionResult:
+    return sr.select(TRAIN, VALID, TEST, **QUICK)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    paths = [str(tmp_path / f"{name}.txt") for name in ("train", "valid", "test")]
+    for data, path in zip((TRAIN, VALID, TEST), paths, strict=True):
+        sr.write_letor(data, path)
+    (tmp_path / "names").write_text("".join(f"{n}\n" for n in TRAIN.feature_names or ()))
+    return paths
+
+
+def run_cli(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0)
+
+
+def test_files_data_sets_arrays_and_frames_give_one_model(
+    expected: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    triples = [(np.array(d.X), d.relevance, d.qid) for d in (TRAIN, VALID, TEST)]
+    X, y, qid = triples[0]
+    named = frame(VALID)[[*reversed(frame(VALID).columns)]]  # columns in another order
+    results = {
+        "files": sr.select(*files, reading={"feature_names": tmp_path / "names"}, **QUICK),
+        "pandas": sr.select(frame(TRAIN), named, frame(TEST), **QUICK),
+        "polars": sr.select(*(pl.from_pandas(frame(d)) for d in (TRAIN, VALID, TEST)), **QUICK),
+        "named columns": sr.select(
+            *(frame(d, "grade", "query") for d in (TRAIN, VALID, TEST)), label="grade", qid="query", **QUICK
+        ),
+    }
+    for name, result in results.items():
+        assert model_of(result) == model_of(expected), name
+        assert result.sentence == expected.sentence
+    unnamed = sr.select(X, triples[1], triples[2], label=y, qid=qid, **QUICK)
+    np.testing.assert_array_equal(unnamed.model.coef, expected.model.coef)
+    np.testing.assert_array_equal(sr.select(*triples, **QUICK).model.coef, expected.model.coef)
+    args = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 12, "--folds", 3, "--threads", 1]
+    args += ["--valid", files[1], "--test", files[2], "--feature-names", tmp_path / "names", "--out", tmp_path / "run"]
+    assert run_cli(monkeypatch, "select", files[0], *args) == 0
+    expected.model.save(tmp_path / "expected.json")
+    assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
+
+
+def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_file(
+    data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = data_folder / "mslr-web10k-sample/fold1.train.5k.txt.gz"
+    data = sr.read_letor(source)
+    raw = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
+    raw["label"], raw["qid"] = data.relevance, data.qid
+    result = sr.select(raw, penalties=["l1"], n_alphas=15, folds=3, out=tmp_path / "frame")
+    args = ["--penalty", "l1", "--n-alphas", 15, "--folds", 3, "--out", tmp_path / "command"]
+    assert run_cli(monkeypatch, "select", source, *args) == 0
+    assert (tmp_path / "frame/model.json").read_bytes() == (tmp_path / "command/model.json").read_bytes()
+    assert len(result.model.support) >= 5
+
+
+def test_the_command_has_no_defaults_of_its_own() -> None:
+    import inspect
+
+    from sparserank.cli.select import select as command
+
+    api = inspect.signature(sr.select).parameters
+    shown = inspect.signature(command).parameters
+    for name in ("metric", "convention", "scaling", "protocol", "folds", "seed", "margin", "confidence", "k", "budget",
+                 "costs", "query_weight", "refit", "baseline_feature", "n_alphas", "alpha_min_ratio", "tol", "pair_weights",
+                 "allow_overlap", "restart"):  # fmt: skip
+        assert shown[name].default == api[name].default, name
+    assert api["penalties"].default == defaults.PENALTIES
+
+
+def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult, tmp_path: Path) -> None:
+    assert expected.sentence in repr(expected)
+    table, sizes = expected.table().to_pydict(), expected.sizes().to_pylist()
+    assert sorted(table["feature"]) == sorted(np.array(expected.model.feature_names)[expected.model.support])
+    assert list(table)[:3] == ["feature", "weight", "ndcg@10 cost"]
+    assert [s["n_features"] for s in sizes] == sorted({s["n_features"] for s in sizes})
+    assert sum(s["chosen"] for s in sizes) == 1
+    assert expected.report(tmp_path / "page.html").read_text().count("<svg") == 2
+    written = expected.save(tmp_path / "saved")
+    assert {p.name for p in written} == {
+        "model.json",
+        "result.json",
+        "path.parquet",
+        "per_query.parquet",
+        "report.html",
+    }
+    content = json.loads((tmp_path / "saved/result.json").read_text())
+    assert content == expected.to_json()
+    assert (content["format"], content["version"]) == ("sparserank-result", 1)
+    documented = set(re.findall(r"`(\w+)`", (Path(__file__).parents[1] / "docs/result-json.md").read_text()))
+
+    def undocumented(value: object) -> set[str]:
+        if isinstance(value, list):
+            return set().union(*map(undocumented, value))
+        if isinstance(value, dict):
+            own = {k for k in value if re.fullmatch(r"\w+", k) and k not in expected.to_json()["metrics"]}
+            return (own - documented).union(*map(undocumented, value.values()))
+        return set()
+
+    assert undocumented(content) == set()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a.txt").write_text("mine")
+    with pytest.raises(RunDirectoryError, match="no sparserank run has written"):
+        expected.save(tmp_path / "mine")
+
+
+def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.SelectionResult, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int, what: str, left: float | None) -> None:
+        seen.append((done, total))
+
+    first = sr.select(TRAIN, VALID, TEST, out=tmp_path / "run", progress=progress, **QUICK)
+    assert model_of(first) == model_of(expected)
+    assert seen[0] == (0, 12)
+    assert seen[-1] == (12, 12)
+    seen.clear()
+    again = sr.select(TRAIN, VALID, TEST, out=tmp_path / "run", progress=progress, k=2, **QUICK)
+    assert seen == [(12, 12)]
+    assert len(again.model.support) <= 2
+    with pytest.raises(RunDirectoryError, match=r"different: train"):
+        sr.select(VALID, TRAIN, TEST, out=tmp_path / "run", **QUICK)
+
+
+def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(
+    expected: sr.SelectionResult, tmp_path: Path
+) -> None:
+    same = sr.select(TRAIN, VALID, TEST, query_weight=np.full(40, 3.0), **QUICK)
+    np.testing.assert_allclose(same.model.coef, expected.model.coef, atol=1e-7)
+    weight = {q: float(q % 3 > 0) for q in [*TRAIN.query_ids.tolist(), *VALID.query_ids.tolist()]}
+    left_out = sr.select(TRAIN, VALID, TEST, query_weight=weight, **QUICK)
+    kept = [d.take_queries(np.flatnonzero(d.query_ids % 3 > 0)) for d in (TRAIN, VALID)]
+    assert model_of(left_out) == model_of(sr.select(*kept, TEST, **QUICK))
+    assert left_out.n_queries == sum(d.n_queries for d in kept)
+    file = tmp_path / "weights.txt"
+    file.write_text("".join(f"{q} {w}\n" for q, w in weight.items()))
+    assert model_of(sr.select(TRAIN, VALID, TEST, query_weight=file, **QUICK)) == model_of(left_out)
+    heavy = sr.select(TRAIN, VALID, TEST, query_weight=np.linspace(0.1, 5.0, 40), **QUICK)
+    assert model_of(heavy) != model_of(expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "parameter"),
+    [
+        ({"penalties": "nope"}, "penalty"),
+        ({"penalties": ["ridge"]}, "penalty"),
+        ({"metric": "pairwise_error"}, "metric"),
+        ({"also": ["nope"]}, "also"),
+        ({"convention": "nope"}, "convention"),
+        ({"scaling": "up"}, "scaling"),
+        ({"protocol": "loo"}, "protocol"),
+        ({"folds": 1}, "folds"),
+        ({"seed": -1}, "seed"),
+        ({"margin": 1.0}, "margin"),
+        ({"margin": "x"}, "margin"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"k": 0}, "k"),
+        ({"k": 2, "budget": 3.0}, "budget"),
+        ({"budget": 3.0}, "budget"),
+        ({"costs": [1.0, 2.0]}, "costs"),
+        ({"costs": [0.0] * 10}, "costs"),
+        ({"query_weight": [1.0]}, "query_weight"),
+        ({"query_weight": {1: 1.0}}, "query_weight"),
+        ({"query_weight": [-1.0] * 25}, "query_weight"),
+        ({"n_alphas": 1}, "n_alphas"),
+        ({"alpha_min_ratio": 2.0}, "alpha_min_ratio"),
+        ({"tol": 0.0}, "tol"),
+        ({"pair_weights": "x"}, "pair_weights"),
+        ({"baseline_feature": "nope"}, "baseline_feature"),
+        ({"protocol": "holdout"}, "protocol"),
+    ],
+)
+def test_a_parameter_out_of_its_range_is_named(options: dict[str, Any], parameter: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        sr.select(TRAIN, **options)
+    assert error.value.parameter == parameter
+    assert str(error.value).startswith(parameter)
+
+
+@pytest.mark.parametrize(
+    ("train", "options", "sentence"),
+    [
+        (frame(TRAIN, "grade"), {}, "train has no column 'label'"),
+        (frame(TRAIN, qid="query"), {}, "train has no column 'qid'"),
+        (frame(TRAIN).assign(url="http://x"), {}, "column 'url' is not numeric"),
+        (frame(TRAIN)[["label", "qid"]], {}, "has no feature column"),
+        (np.array(TRAIN.X), {}, "train must be a path"),
+        (3, {}, "train must be a path"),
+        (
+            frame(TRAIN),
+            {"valid": frame(VALID).drop(columns=TRAIN.feature_names[0])},
+            "must have the same feature columns",
+        ),  # type: ignore[index]
+        (TRAIN, {"test": (np.ones((4, 3)), np.arange(4), np.ones(4))}, "test has 3 features"),
+        (TRAIN, {"valid": TRAIN}, "query ids in common"),
+        ("no-such-file.txt", {}, "no such file"),
+    ],
+)
+def test_data_of_the_wrong_kind_get_a_sentence(train: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((DataError, DataFormatError), match=re.escape(sentence).replace("\\ ", " ")):
+        sr.select(train, **options)
+
+
+def test_document_weights_reach_the_paths_from_a_column_a_file_and_an_array(
+    expected: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weight = np.random.default_rng(3).uniform(0.2, 5.0, TRAIN.n_docs)
+    given = sr.RankingDataset(TRAIN.X, TRAIN.relevance, TRAIN.qid, None, TRAIN.feature_names, doc_weight=weight)
+    weighted = sr.select(given, VALID, TEST, **QUICK)
+    assert model_of(weighted) != model_of(expected)
+    assert model_of(sr.select(TRAIN, VALID, TEST, doc_weight=weight, **QUICK)) == model_of(weighted)
+    column = frame(TRAIN).assign(propensity=weight)
+    assert model_of(sr.select(column, frame(VALID), frame(TEST), doc_weight="propensity", **QUICK)) == model_of(
+        weighted
+    )
+    (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weight.tolist()))
+    args = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 12, "--folds", 3, "--threads", 1, "--valid", files[1]]
+    args += ["--feature-names", tmp_path / "names", "--doc-weight", tmp_path / "weights", "--out", tmp_path / "run"]
+    assert run_cli(monkeypatch, "select", files[0], *args) == 0
+    assert sr.load_model(tmp_path / "run/model.json").to_json() == weighted.model.to_json()
+    for wrong in (weight[1:], -weight, "no-such-column"):
+        with pytest.raises((DataError, DataFormatError)):
+            sr.select(frame(TRAIN) if isinstance(wrong, str) else TRAIN, doc_weight=wrong, **QUICK)
+
+
+def test_document_weights_of_estimators_follow_the_rows_and_papers_rankers_refuse_them() -> None:
+    rng = np.random.default_rng(4)
+    X, y, qid = np.array(TRAIN.X), TRAIN.relevance, np.array(TRAIN.qid)
+    weight, order = rng.uniform(0.2, 5.0, len(y)), rng.permutation(len(y))
+    for ranker in (sr.SparseRanker(tol=1e-9), sr.SparseRankerCV(n_alphas=8, cv=2)):
+        plain = ranker.fit(X, y, qid=qid).coef_.copy()
+        weighted = ranker.fit(X, y, qid=qid, doc_weight=weight).coef_.copy()
+        assert np.abs(weighted - plain).max() > 1e-4
+        np.testing.assert_allclose(ranker.fit(X, y, qid=qid, doc_weight=np.full(len(y), 7.0)).coef_, plain, atol=1e-6)
+        if isinstance(ranker, sr.SparseRanker):
+            torn = ranker.fit(X[order], y[order], qid=qid[order], doc_weight=weight[order]).coef_
+            np.testing.assert_allclose(torn, weighted, atol=1e-6)
+    for other in (sr.FenchelRank(), sr.RankRLS(), sr.GreedyRankRLS(2), sr.RandomRanker()):
+        with pytest.raises(DataError, match="takes no doc_weight"):
+            other.fit(X, y, qid=qid, doc_weight=weight)
+
+
+def test_the_second_loss_reaches_the_main_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str]
+) -> None:
+    result = sr.select(TRAIN, VALID, TEST, loss="modified_huber", **QUICK)
+    assert set(result.paths["l1"].statuses) == {"optimal"}
+    assert model_of(result) != model_of(sr.select(TRAIN, VALID, TEST, **QUICK))
+    args = ["--loss", "modified_huber", "--n-alphas", 12, "--folds", 3, "--penalty", "l1", "--threads", 1]
+    assert run_cli(monkeypatch, "select", files[0], *args, "--out", tmp_path / "run") == 0
+    assert run_cli(monkeypatch, "select", files[0], *args, "--loss", "nope", "--out", tmp_path / "o") == 2
