@@ -116,22 +116,19 @@ def nothing_varies(n_docs: int) -> str:
 
 def _spread_and_size(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
     """(n_features,) largest difference within a query, and largest absolute value."""
+    if not data.is_sparse:
+        low = np.minimum.reduceat(data.X, data.query_ptr[:-1], axis=0).astype(np.float64)
+        high = np.maximum.reduceat(data.X, data.query_ptr[:-1], axis=0).astype(np.float64)
+        with np.errstate(over="ignore"):
+            return (high - low).max(axis=0), np.maximum(np.abs(low), np.abs(high)).max(axis=0)
     spread, size = np.zeros(data.n_features), np.zeros(data.n_features)
-    for low, high in _query_bounds(data):
+    for lo, hi in pairwise(data.query_ptr):  # one query at a time: n_queries x n_features may be more than memory holds
+        rows = data.X[lo:hi].astype(np.float64)
+        low, high = rows.min(axis=0).toarray().ravel(), rows.max(axis=0).toarray().ravel()
         with np.errstate(over="ignore"):
             spread = np.maximum(spread, high - low)
         size = np.maximum(size, np.maximum(np.abs(low), np.abs(high)))
     return spread, size
-
-
-def _query_bounds(data: RankingDataset) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Smallest and largest value of each feature, query by query, in float64."""
-    for lo, hi in pairwise(data.query_ptr):
-        rows = data.X[lo:hi]
-        low, high = rows.min(axis=0), rows.max(axis=0)
-        if data.is_sparse:
-            low, high = low.toarray().ravel(), high.toarray().ravel()
-        yield low.astype(np.float64), high.astype(np.float64)
 
 
 def refuse_without_preference(data: RankingDataset, query_weight: np.ndarray | None) -> None:
