@@ -545,3 +545,9 @@ def test_damaged_sparse_matrices_are_refused_where_they_are_scored_too(damage: s
             bad.indices[3] = 99 if damage == "index beyond" else -1
         with pytest.raises(DataError, match="not a valid sparse matrix"):
             system.predict(bad)
+
+
+@pytest.mark.parametrize("paths", [5, b"a.txt", ["a.txt", 5], "a\0b.txt", None, []])
+def test_what_is_no_path_gets_a_sentence(paths: Any) -> None:
+    with pytest.raises((DataError, DataFormatError), match=r"read_letor (takes|needs)|no such file"):
+        read_letor(paths)

@@ -39,6 +39,7 @@ def fit(
     scaling: Annotated[
         str, typer.Option("--scaling", help="within-query-std, none, min-max, standard, log-standard, query-min-max.")
     ] = "within-query-std",
+    loss: Annotated[str, typer.Option("--loss", help="squared_hinge or modified_huber.")] = "squared_hinge",
     tol: Annotated[float, typer.Option("--tol", help="KKT violation to reach, relative to alpha_max.")] = 1e-6,
     n_features: opt.NFeatures = None,
     missing: opt.Missing = None,
@@ -48,11 +49,13 @@ def fit(
     threads: opt.Threads = None,
 ) -> None:
     from sparserank.data.scaling import SCALINGS
+    from sparserank.losses import LOSSES
     from sparserank.penalties import parse_penalty
 
     opt.check_reading(n_features, missing, index_base, unjudged)
     chosen = opt.parsed("--penalty", parse_penalty, penalty)
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
+    opt.require(loss in LOSSES, "--loss", f"must be one of {', '.join(LOSSES)}; got {loss!r}.")
     opt.require(alpha is None or 0 < alpha < math.inf, "--alpha", f"must be positive and finite; got {alpha}.")
     opt.require(0 < alpha_ratio < math.inf, "--alpha-ratio", f"must be positive and finite; got {alpha_ratio}.")
     opt.require(0 < tol < math.inf, "--tol", f"must be positive; got {tol}.")
@@ -78,6 +81,7 @@ def fit(
     fitted = fit_scaling(data, scaling)
     scaled = fitted.apply(data)
     ranker = SparseRanker(
+        loss=loss,
         penalty=chosen,
         alpha=alpha,
         alpha_ratio=alpha_ratio,
@@ -88,7 +92,7 @@ def fit(
     ).fit(scaled.X, scaled.relevance, qid=scaled.qid)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
     parameters = {
-        "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
+        "loss": loss, "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
     }  # fmt: skip
     model = RankingModel(ranker.scaled_coef_, tuple(data.feature_names or ()), fitted, parameters, metadata)
     model.save(out)

@@ -66,6 +66,11 @@ def read_letor(
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
+    if not isinstance(paths, Sequence) or not all(isinstance(p, str | os.PathLike) for p in paths):
+        raise DataError(f"read_letor takes a path or several; got {brief(paths)}.")
+    unreadable = next((str(p) for p in paths if "\0" in str(p)), None)
+    if unreadable is not None:
+        raise DataFormatError(f"{brief(unreadable)}: no such file; check the path.")
     if not paths:
         raise DataError("read_letor needs at least one file.")
     if index_base not in (0, 1):

@@ -224,6 +224,7 @@ class SelectionJob:
         before = ""
         coef = path.coefs[chosen.index].copy()
         parameters = {
+            "loss": self.plan.settings.loss,
             "penalty": repr(path.penalty.with_alpha(path.alphas[chosen.index])),
             "alpha_fraction": float(path.alphas[chosen.index] / path.alpha_max),
             "refit": self.plan.refit,

@@ -115,7 +115,10 @@ class SelectionResult:
             "n_features": self.model.n_features,
             "confidence": plan.confidence,
             "margin": {"relative": plan.margin, "absolute": self.chosen.margin},
-            "chosen": {**_verdict(self.chosen), "scaling": self.model.scaling.method, **self.model.parameters},
+            "chosen": {
+                **_verdict(self.chosen),
+                "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
+            },
             "best": _candidate(self.best),
             "dense": _candidate(self.dense),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],

@@ -13,11 +13,11 @@ from sparserank.evaluation import mean_of
 from sparserank.experiments.systems.base import Candidate, Fold, Grid, timed
 from sparserank.path import PathResult, fit_path_on
 from sparserank.penalties import parse_penalty
-from sparserank.selection import choice
+from sparserank.selection import choice, defaults
 from sparserank.selection.plan import PathSettings
 from sparserank.selection.units import FINAL, UnitWork, unpack
 
-N_FOLDS, MARGIN = 5, 0.01  # of `sparserank select`
+N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
 
 
 def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
