@@ -187,3 +187,21 @@ def test_python_body_equals_compiled_sweep() -> None:
 def test_no_pair_is_refused_with_a_sentence() -> None:
     with pytest.raises(DataError, match="no preferred pair"):
         PairwiseObjective(np.eye(3), np.ones(3), np.array([0, 3]))
+
+
+def test_an_objective_takes_a_data_set_and_checks_what_it_is_given() -> None:
+    data = small_problem(1)
+    whole, parts = PairwiseObjective(data), PairwiseObjective(data.X, data.relevance, data.query_ptr)
+    w = np.linspace(-1, 1, data.n_features)
+    assert whole.value_and_gradient(w)[0] == parts.value_and_gradient(w)[0]
+    weighted = RankingDataset(data.X, data.relevance, data.qid, doc_weight=np.linspace(0.5, 2.0, data.n_docs))
+    assert PairwiseObjective(weighted).value_and_gradient(w)[0] != whole.value_and_gradient(w)[0]
+    X, y, ptr = data.X, data.relevance, data.query_ptr
+    for wrong in (
+        (X, y[1:], ptr), (X, y, ptr[:-1]), (X, y, ptr[::-1]), (X, y, None), (X, None, ptr), (X.astype(int), y, ptr),
+        (X, y, np.concatenate([[0, 5, 3], ptr[-1:]])), (X[:, 0], y, ptr),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=r"X must be|relevance must|query_ptr must"):
+            PairwiseObjective(*wrong)
+    with pytest.raises(DataError, match="one coefficient per feature"):
+        whole.value_and_gradient(w[1:])

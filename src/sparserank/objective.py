@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank import _pass_kernels as kernels
-from sparserank._pair_norm_kernels import dense_pair_norms
 from sparserank._pass_kernels import ListFacts
-from sparserank.data.dataset import ROUNDING
+from sparserank.data.dataset import ROUNDING, RankingDataset
 from sparserank.errors import DataError
 from sparserank.execution import BlockExecutor, split_queries
 from sparserank.execution.threads import one_blas_thread
@@ -20,16 +19,14 @@ from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.losses.dual import Dual
 from sparserank.losses.levels import pair_totals, relevance_levels
+from sparserank.number_range import LARGEST, SMALLEST, refuse_extreme
+from sparserank.pair_norms import pair_norms
+from sparserank.quoting import brief
 
 HESSIAN_BLOCK_BYTES = (
     2 << 20
 )  # and at most a sixteenth of X: two blocks of gathered columns (X_A and W X_A) stay in a second-level cache
 PAIR_WEIGHTS = ("pair", "query")
-SMALLEST, LARGEST = (
-    1e-100,
-    1e100,
-)  # sizes whose squares, summed and multiplied by each other, stay far from the ends of float64
-LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves seven digits of them in a score
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,8 @@ class PairwiseObjective:
         Every result is a function of the arguments alone, to the last bit; one objective may serve several threads.
 
     Parameters
-        X             (n_docs, n_features) float32/float64 C-ordered array or CSR, rows grouped by query
+        X             a RankingDataset, whose relevance, queries, document weights and names are then taken; or
+                      (n_docs, n_features) float32/float64 C-ordered array or CSR, rows grouped by query
         relevance     (n_docs,) finite
         query_ptr     (n_queries + 1,) int64
         query_weight  (n_queries,) finite >= 0, e.g. 0/1 for a fold or counts for a bootstrap sample; default 1
@@ -75,8 +73,8 @@ class PairwiseObjective:
     def __init__(
         self,
         X: Any,
-        relevance: np.ndarray,
-        query_ptr: np.ndarray,
+        relevance: np.ndarray | None = None,
+        query_ptr: np.ndarray | None = None,
         *,
         loss: PairwiseLoss | None = None,
         query_weight: np.ndarray | None = None,
@@ -87,6 +85,11 @@ class PairwiseObjective:
     ) -> None:
         if pair_weights not in PAIR_WEIGHTS:
             raise DataError(f"pair_weights must be one of {PAIR_WEIGHTS}; got {pair_weights!r}.")
+        if isinstance(X, RankingDataset):
+            doc_weight = X.doc_weight if doc_weight is None else doc_weight
+            feature_names = X.feature_names if feature_names is None else feature_names
+            X, relevance, query_ptr = X.X, X.relevance, X.query_ptr
+        relevance, query_ptr = _checked_lists(X, relevance, query_ptr)
         self.loss: PairwiseLoss = loss or SquaredHinge()
         self.is_sparse = bool(sp.issparse(X))
         self.X: Any = X if self.is_sparse else _read_only(X)
@@ -144,7 +147,10 @@ class PairwiseObjective:
         return value, gradient
 
     def _pass(self, w: np.ndarray) -> tuple[float, np.ndarray, _Scored]:
-        here = _Scored(np.array(w, dtype=np.float64), np.empty(self.n_docs), self._last.order.copy())
+        w = np.array(w, dtype=np.float64)
+        if w.shape != (self.n_features,):
+            raise DataError(f"w must hold one coefficient per feature ({self.n_features}); got shape {w.shape}.")
+        here = _Scored(w, np.empty(self.n_docs), self._last.order.copy())
         parts = self._executor.map(lambda b: self._block_pass(b, here), len(self._blocks) - 1)
         value, square, gradient = 0.0, 0.0, np.zeros(self.n_features)
         for block_value, block_gradient, block_square in parts:  # in block order, whatever the number of threads
@@ -253,9 +259,8 @@ class PairwiseObjective:
     def pair_square(self, v: np.ndarray) -> float:
         """sum over pairs of v_p (v.(x_i - x_j))^2, whether active or not: half the curvature of f along v at 0."""
         z = self._times(v)
-        out = np.zeros(1)
-        dense_pair_norms(z, self._facts, 0, len(self._facts.query_scale), out, np.zeros(1), np.zeros(1))
-        return float(out[0])
+        everything = np.array([0, len(self._facts.query_scale)])
+        return float(pair_norms(z, self._facts, everything, self._executor)[0][0])
 
     def sample_queries(self, n_docs: int) -> np.ndarray:
         """Queries spread evenly over the data that together hold about `n_docs` documents and have pairs."""
@@ -280,31 +285,7 @@ class PairwiseObjective:
 
         The loss's smoothness times these bounds the curvature of f along each coordinate: `curvature`.
         """
-        facts = self._facts
-        if self.is_sparse:
-            norms, largest, offset = np.zeros((3, self.n_features))
-            for q in range(len(facts.query_scale)):
-                lo, hi = self.query_ptr[q], self.query_ptr[q + 1]
-                columns = np.unique(self.X.indices[self.X.indptr[lo] : self.X.indptr[hi]])
-                local = np.zeros((3, len(columns)))
-                rows = _read_only(np.ascontiguousarray(self.X[lo:hi][:, columns].toarray()))
-                alone = ListFacts(
-                    _read_only(np.array([0, hi - lo])), facts.levels[lo:hi], facts.n_levels[q : q + 1], facts.table,
-                    None if facts.doc_weight is None else facts.doc_weight[lo:hi], facts.query_scale[q : q + 1],
-                )  # fmt: skip
-                dense_pair_norms(rows, alone, 0, 1, *local)
-                norms[columns] += local[0]
-                largest[columns] = np.maximum(largest[columns], local[1])
-                offset[columns] = np.maximum(offset[columns], local[2])
-        else:
-
-            def block(b: int) -> np.ndarray:
-                part = np.zeros((3, self.n_features))
-                dense_pair_norms(self.X, facts, self._blocks[b], self._blocks[b + 1], *part)
-                return part
-
-            parts = np.array(self._executor.map(block, len(self._blocks) - 1))
-            norms, largest, offset = parts[:, 0].sum(axis=0), parts[:, 1].max(axis=0), parts[:, 2].max(axis=0)
+        norms, largest, offset = pair_norms(self.X, self._facts, self._blocks, self._executor)
         varies = largest > ROUNDING * offset
         refuse_extreme(np.where(varies, largest, 0.0), offset, self._names)
         return np.where(varies, np.maximum(norms, 0.0), 0.0)
@@ -346,31 +327,18 @@ class PairwiseObjective:
         return self.X[np.ix_(rows, columns)].astype(np.float64, copy=False)
 
 
-def refuse_extreme(deviations: np.ndarray, offsets: np.ndarray, names: Sequence[str] | None) -> None:
-    """Refuse features whose scores, or squares, floating point cannot hold.
-
-    Parameters
-        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), largest |value| around which
-    Raises
-        DataError             names the first such feature
-    """
-    varies = deviations > 0
-    extreme = varies & ~((deviations >= SMALLEST) & (deviations <= LARGEST))
-    drowned = varies & (offsets / LARGEST_OFFSET > deviations)
-    bad = np.flatnonzero(extreme | drowned)
-    if len(bad) == 0:
-        return
-    j = int(bad[0])
-    name = names[j] if names is not None else f"f{j + 1}"
-    if extreme[j]:
-        raise DataError(
-            f"feature {name} varies within queries by {deviations[j]:.3g}; between {SMALLEST:g} and {LARGEST:g} is usable. "
-            "Multiply it by a constant, or use a scaling such as within-query-std."
-        )
-    raise DataError(
-        f"feature {name} varies within queries by {deviations[j]:.3g} around {offsets[j]:.3g}: too little of it is left in "
-        "floating point. Subtract a constant from it, or leave it out."
-    )
+def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, np.ndarray]:
+    """relevance (n_docs,) and query_ptr (n_queries + 1,), which must describe the rows of X."""
+    if X.dtype not in (np.float32, np.float64) or X.ndim != 2:
+        raise DataError(f"X must be a float32 or float64 matrix; got {X.ndim} dimensions of {X.dtype}.")
+    relevance, query_ptr = np.asarray(relevance), np.asarray(query_ptr)
+    if relevance.shape != X.shape[:1] or relevance.dtype.kind not in "biuf":
+        raise DataError(f"relevance must hold one number per row of X ({X.shape[0]}).")
+    if query_ptr.ndim != 1 or query_ptr.dtype.kind not in "iu" or len(query_ptr) == 0:
+        raise DataError("query_ptr must hold the offsets of the queries, whole numbers from 0 to the number of rows.")
+    if query_ptr[0] != 0 or query_ptr[-1] != X.shape[0] or (np.diff(query_ptr.astype(np.int64)) < 0).any():
+        raise DataError(f"query_ptr must rise from 0 to the {X.shape[0]} rows of X; got {brief(query_ptr.tolist())}.")
+    return relevance, query_ptr
 
 
 def _weights(name: str, given: Any, n: int, what: str) -> np.ndarray:

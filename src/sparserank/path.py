@@ -151,10 +151,7 @@ def alpha_max(
         DataError   no preferred pair
     """
     data, _ = scale_features(RankingDataset(X, y, qid, doc_weight=doc_weight), scaling, query_weight)
-    objective = PairwiseObjective(
-        data.X, data.relevance, data.query_ptr, query_weight=query_weight, doc_weight=data.doc_weight,
-        pair_weights=pair_weights,
-    )  # fmt: skip
+    objective = PairwiseObjective(data, query_weight=query_weight, pair_weights=pair_weights)
     return float(np.abs(objective.gradient_at_zero).max())
 
 
@@ -200,10 +197,8 @@ def fit_path(
     """
     scaled, scale = scale_features(data, scaling, query_weight)
     objective = PairwiseObjective(
-        scaled.X, data.relevance, data.query_ptr,
-        loss=loss, query_weight=query_weight, doc_weight=data.doc_weight, pair_weights=pair_weights, n_threads=n_threads,
-        feature_names=data.feature_names,
-    )  # fmt: skip
+        scaled, loss=loss, query_weight=query_weight, pair_weights=pair_weights, n_threads=n_threads
+    )
     path = fit_path_on(
         objective, parse_penalty(penalty), n_alphas=n_alphas, alpha_min_ratio=alpha_min_ratio, alphas=alphas, tol=tol,
         max_iter=max_iter, max_features=max_features, early_stop=early_stop, progress=progress,

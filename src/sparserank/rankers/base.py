@@ -126,9 +126,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(
-            data.X, data.relevance, data.query_ptr,
-            loss=LOSSES[loss](), query_weight=query_weight, doc_weight=data.doc_weight,
-            pair_weights=pair_weights, n_threads=getattr(self, "n_threads", None), feature_names=data.feature_names,
+            data, loss=LOSSES[loss](), query_weight=query_weight, pair_weights=pair_weights,
+            n_threads=getattr(self, "n_threads", None),
         )  # fmt: skip
         if not objective.varying.any():
             raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")

@@ -10,7 +10,8 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
-from sparserank.objective import LARGEST, SMALLEST, PairwiseObjective
+from sparserank.number_range import LARGEST, SMALLEST
+from sparserank.objective import PairwiseObjective
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief

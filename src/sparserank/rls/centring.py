@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import ROUNDING, RankingDataset
 from sparserank.errors import DataError
-from sparserank.objective import LARGEST, SMALLEST
+from sparserank.number_range import LARGEST, SMALLEST
 
 MAX_DENSE_BYTES = 8 << 30
 DETERMINED = 1e-12  # hold-out systems this close to singular leave fewer than four digits

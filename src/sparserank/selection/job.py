@@ -232,8 +232,8 @@ class SelectionJob:
         if self.plan.refit:
             scaled = scaling.apply(self.everything)
             objective = PairwiseObjective(
-                scaled.X, scaled.relevance, scaled.query_ptr, query_weight=self.work.query_weight,
-                doc_weight=scaled.doc_weight, loss=LOSSES[self.plan.settings.loss](), pair_weights=self.plan.settings.pair_weights, n_threads=self.n_threads,
+                scaled, loss=LOSSES[self.plan.settings.loss](), query_weight=self.work.query_weight,
+                pair_weights=self.plan.settings.pair_weights, n_threads=self.n_threads,
             )  # fmt: skip
             coef = refit_on_support(objective, np.flatnonzero(coef)).w
             before = " (before the refit)"
@@ -308,7 +308,7 @@ class SelectionJob:
                 "preferred pairs best."
             )
             scaled = fit_scaling(data, self.plan.settings.scaling).apply(data)
-            objective = PairwiseObjective(scaled.X, data.relevance, data.query_ptr, n_threads=self.n_threads)
+            objective = PairwiseObjective(scaled, n_threads=self.n_threads)
             separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
             sought = np.sort(np.argsort(-separation, kind="stable")[:MOST_SINGLE_FEATURES])
         ranked = [

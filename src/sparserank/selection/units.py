@@ -37,9 +37,8 @@ def fit_scaled_path(
     scaling = fit_scaling(train, settings.scaling)
     scaled = scaling.apply(train)
     objective = PairwiseObjective(
-        scaled.X, scaled.relevance, scaled.query_ptr, query_weight=query_weight, doc_weight=scaled.doc_weight,
-        loss=LOSSES[settings.loss](), pair_weights=settings.pair_weights, n_threads=n_threads,
-        feature_names=scaled.feature_names,
+        scaled, loss=LOSSES[settings.loss](), query_weight=query_weight, pair_weights=settings.pair_weights,
+        n_threads=n_threads,
     )  # fmt: skip
     dense = penalty.smooth_at_zero
     with warnings.catch_warnings():
