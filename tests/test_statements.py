@@ -167,7 +167,7 @@ def test_score_files_may_have_a_byte_order_mark_and_bad_ones_are_quoted_briefly(
         (tmp_path / "s.txt").write_bytes(content)
         assert run_cli(monkeypatch, "evaluate", tmp_path / "a.txt", "--system", tmp_path / "s.txt") == code
     err = capsys.readouterr().err
-    assert "s.txt:2: expected a finite score" in err
+    assert "s.txt:2: a score must be a finite number" in err
     assert len(err) < 400
 
 

@@ -71,26 +71,18 @@ def _scores(path: Path, data: Any) -> Any:
     """Scores of a TREC run, or of a plain file with one score per line."""
     import numpy as np
 
-    from sparserank.data.text_lines import read_entries
+    from sparserank.data.text_lines import read_numbers
     from sparserank.data.writers import read_run, run_scores
     from sparserank.errors import DataFormatError
-    from sparserank.quoting import brief
 
     if path.suffix == ".run":
         return run_scores(read_run(path), data, path)
-    lines = read_entries(path, "one score per line")
-    if len(lines) != data.n_docs:
+    scores = read_numbers(path, "score", "a finite number", lambda v: True)
+    if len(scores) != data.n_docs:
         raise DataFormatError(
-            f"{path}: {len(lines)} scores for {data.n_docs} documents; give one per line, in file order."
+            f"{path}: {len(scores)} scores for {data.n_docs} documents; give one per line, in file order."
         )
-    for k, text in enumerate(lines, start=1):
-        try:
-            value = float(text)
-        except ValueError:
-            value = np.nan
-        if not np.isfinite(value):
-            raise DataFormatError(f"{path}:{k}: expected a finite score; got {brief(text)}.")
-    return np.array(lines, dtype=np.float64)[data.row_index]
+    return np.array(scores)[data.row_index]
 
 
 def _as_table(rows: list[dict[str, Any]], data: Any) -> None:

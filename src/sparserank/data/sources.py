@@ -11,8 +11,8 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor import read_letor
-from sparserank.data.text_lines import read_entries
-from sparserank.errors import DataError, DataFormatError, ParameterError, TooManyFeaturesError
+from sparserank.data.text_lines import read_numbers
+from sparserank.errors import DataError, ParameterError, TooManyFeaturesError
 from sparserank.quoting import brief
 
 LABEL, QID = "label", "qid"
@@ -87,26 +87,13 @@ def _read(name: str, paths: Any, first: RankingDataset | None, reading: dict[str
 
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
     if isinstance(doc_weight, str | os.PathLike):
-        doc_weight = _weights_of_file(doc_weight)
+        doc_weight = read_numbers(doc_weight, "weight", "a number >= 0", lambda v: v >= 0)
     if np.shape(doc_weight) != (data.n_docs,):
         raise ParameterError(
             "doc_weight",
             f"must hold one weight per row of the training data ({data.n_docs}); got {np.size(doc_weight)}.",
         )
     return replace(data, doc_weight=np.asarray(doc_weight)[data.row_index])
-
-
-def _weights_of_file(path: str | os.PathLike) -> np.ndarray:
-    weights = []
-    for number, text in enumerate(read_entries(path, "one weight per line"), start=1):
-        try:
-            value = float(text)
-        except ValueError:
-            value = np.nan
-        if not (np.isfinite(value) and value >= 0):
-            raise DataFormatError(f"{path}:{number}: a weight must be a number >= 0; got {brief(text)}.")
-        weights.append(value)
-    return np.array(weights)
 
 
 def _from_frame(

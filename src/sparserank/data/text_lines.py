@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sparserank.errors import DataFormatError
@@ -51,6 +52,24 @@ def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
     if "" in entries:
         raise DataFormatError(f"{path}:{entries.index('') + 1}: blank line; expected {expected}. Remove it.")
     return entries
+
+
+def read_numbers(path: str | os.PathLike, what: str, wanted: str, accepts: Callable[[float], bool]) -> list[float]:
+    """One finite number per line; `what` and `wanted` ('score', 'a finite number') say in messages what was expected.
+
+    Raises
+        DataFormatError   as `read_entries`, or names the line of what is no such number
+    """
+    numbers = []
+    for number, text in enumerate(read_entries(path, f"one {what} per line"), start=1):
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and accepts(value)):
+            raise DataFormatError(f"{path}:{number}: a {what} must be {wanted}; got {brief(text)}.")
+        numbers.append(value)
+    return numbers
 
 
 def read_names(path: str | os.PathLike) -> list[str]:

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.text_lines import read_entries
+from sparserank.data.text_lines import read_entries, read_numbers
 from sparserank.errors import DataError, DataFormatError
 from sparserank.quoting import brief
 
@@ -38,15 +38,7 @@ def read_costs(path: str | os.PathLike, names: tuple[str, ...]) -> tuple[float, 
     Raises
         DataFormatError   names file and line
     """
-    costs = []
-    for number, text in enumerate(read_entries(path, "one cost per line"), start=1):
-        try:
-            value = float(text)
-        except ValueError:
-            value = np.nan
-        if not (np.isfinite(value) and value > 0):
-            raise DataFormatError(f"{path}:{number}: a cost must be a number > 0; got {brief(text)}.")
-        costs.append(value)
+    costs = read_numbers(path, "cost", "a number > 0", lambda v: v > 0)
     if len(costs) != len(names):
         raise DataFormatError(f"{path}: {len(costs)} costs for {len(names)} features; give one per line.")
     return tuple(costs)
