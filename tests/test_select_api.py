@@ -291,3 +291,41 @@ def test_the_second_loss_reaches_the_main_job(
     args = ["--loss", "modified_huber", "--n-alphas", 12, "--folds", 3, "--penalty", "l1", "--threads", 1]
     assert run_cli(monkeypatch, "select", files[0], *args, "--out", tmp_path / "run") == 0
     assert run_cli(monkeypatch, "select", files[0], *args, "--loss", "nope", "--out", tmp_path / "o") == 2
+
+
+def test_a_model_reads_a_frame_by_the_names_of_its_columns(expected: sr.SelectionResult) -> None:
+    model, whole = expected.model, frame(TEST)
+    scores = model.predict(np.array(TEST.X))
+    for given in (whole, whole[[*reversed(whole.columns)]], pl.from_pandas(whole)):
+        np.testing.assert_array_equal(model.predict(given), scores)
+    used = whole[[model.feature_names[j] for j in model.support]]
+    np.testing.assert_array_equal(model.predict(used), scores)
+    with pytest.raises(DataError, match="has no column .*, which the model uses"):
+        model.predict(used.iloc[:, 1:])
+    unnamed = pd.DataFrame(np.array(TEST.X))
+    np.testing.assert_array_equal(model.predict(unnamed), scores)
+    assert len(repr(model)) < 100
+
+
+def test_unjudged_rows_of_a_frame_are_refused() -> None:
+    labels = frame(TRAIN)
+    labels.loc[3, "label"] = -1
+    with pytest.raises(DataError, match="train holds 1 labels of -1"):
+        sr.select(labels, **QUICK)
+
+
+def test_a_run_in_use_by_select_is_not_saved_over(expected: sr.SelectionResult, tmp_path: Path) -> None:
+    sr.select(TRAIN, out=tmp_path / "run", **QUICK)
+    before = (tmp_path / "run/model.json").read_bytes()
+    with pytest.raises(RunDirectoryError, match="holds a 'select' run"):
+        expected.save(tmp_path / "run")
+    assert (tmp_path / "run/model.json").read_bytes() == before
+    expected.save(tmp_path / "saved")
+    expected.save(tmp_path / "saved")
+
+
+def test_loss_and_weights_leave_a_note(expected: sr.SelectionResult) -> None:
+    assert not any("the loss is" in note for note in expected.notes)
+    result = sr.select(TRAIN, loss="modified_huber", query_weight=np.linspace(1, 2, 25), **QUICK)
+    assert "the loss is modified_huber, its pairs weighted by queries." in result.notes
+    assert result.to_json()["loss"] == "modified_huber"

@@ -24,7 +24,7 @@ FORMAT = "sparserank-model"
 FORMAT_VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankingModel:
     """score = sum over selected features of coef * (t(x) - center) / scale; the larger, the higher the rank.
 
@@ -85,6 +85,8 @@ class RankingModel:
 
     def _selected(self, X: Any) -> np.ndarray:
         """(n_docs, nnz) float64, the columns of the selected features."""
+        if hasattr(X, "columns"):
+            return self._named(X)
         X = as_csr(X) if sp.issparse(X) else _array(X)
         if X.ndim != 2:
             raise DataError(NO_MATRIX)
@@ -92,6 +94,22 @@ class RankingModel:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
         columns = X[:, self.support]
         return _array(columns.toarray() if sp.issparse(X) else columns, dtype=np.float64, order="C")
+
+    def _named(self, frame: Any) -> np.ndarray:
+        """The selected columns of a data frame, by name whatever their order; by position where no name is known to it."""
+        known = set(map(str, frame.columns))
+        if known.isdisjoint(self.feature_names):
+            return self._selected(frame.to_numpy())
+        wanted = [self.feature_names[j] for j in self.support]
+        missing = next((name for name in wanted if name not in known), None)
+        if missing is not None:
+            raise DataError(f"the data frame has no column {brief(missing)}, which the model uses.")
+        column = {str(c): c for c in frame.columns}
+        columns = [_array(frame[column[name]].to_numpy(), dtype=np.float64) for name in wanted]
+        return np.column_stack(columns) if columns else np.zeros((len(frame), 0))
+
+    def __repr__(self) -> str:
+        return f"RankingModel({len(self.support)} of {self.n_features} features, scaling {self.scaling.method})"
 
     def _score(
         self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None

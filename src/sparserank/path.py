@@ -40,7 +40,7 @@ class PathCertificate:
     time_s: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PathResult:
     """Solutions for decreasing `alphas`, each with its certificate.
 
@@ -66,6 +66,10 @@ class PathResult:
     total_weight: float
     feature_names: tuple[str, ...]
     scale: np.ndarray | None = None  # (n_features,) what X was divided by; None: nothing
+
+    def __repr__(self) -> str:
+        sizes = f"{self.nnz.min()} to {self.nnz.max()}" if len(self.alphas) else "no"
+        return f"PathResult({self.penalty.label}, {len(self.alphas)} points, {sizes} of {self.scaled_coefs.shape[1]} features)"
 
     @property
     def coefs(self) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import announce_compiling, number, table, visible_row
+from sparserank.cli.screen import announce_compiling, number, p_value, table, visible_row
 
 HELP = """Evaluate one or several systems on judged documents: means, intervals, paired tests, Holm correction.
 
@@ -95,7 +95,7 @@ def _as_table(rows: list[dict[str, Any]], data: Any) -> None:
             [r["system"], r["metric"], number(r["mean"]), f"[{number(r['low'])}, {number(r['high'])}]",
              number(r.get("difference"), signed=True),
              f"[{number(r['difference_low'], signed=True)}, {number(r['difference_high'], signed=True)}]" if "difference" in r else "",
-             number(r.get("p_value")), number(r.get("p_holm"))]
+             p_value(r.get("p_value")), p_value(r.get("p_holm"))]
             for r in rows
         ],
     )  # fmt: skip

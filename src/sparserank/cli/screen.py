@@ -73,6 +73,10 @@ def number(value: Any, digits: int = 4, signed: bool = False) -> str:
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
 
 
+def p_value(value: Any) -> str:
+    return "<0.0001" if value is not None and value < 0.00005 else number(value)
+
+
 def visible_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row for CSV on standard output: its texts are other people's."""
     return {key: visible(value) if isinstance(value, str) else value for key, value in row.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparserank.cli.screen import number, say, table
+from sparserank.cli.screen import number, p_value, say, table
 from sparserank.selection.choice import Verdict
 from sparserank.selection.result import SelectionResult
 from sparserank.statistics import as_percent
@@ -79,7 +79,7 @@ def _test(result: SelectionResult) -> None:
         row = [r["system"], r["metric"], number(r["mean"]), f"[{number(r['low'])}, {number(r['high'])}]"]
         if "difference" in r:
             interval = f"[{number(r['difference_low'], signed=True)}, {number(r['difference_high'], signed=True)}]"
-            row += [number(r["difference"], signed=True), interval, number(r["p_holm"])]
+            row += [number(r["difference"], signed=True), interval, p_value(r["p_holm"])]
         else:
             row += ["", "", ""]
         rows.append(row)

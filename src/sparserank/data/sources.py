@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.letor import read_letor
+from sparserank.data.letor import UNJUDGED, read_letor
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, ParameterError, TooManyFeaturesError
 from sparserank.quoting import brief
@@ -61,6 +61,11 @@ def as_datasets(
             raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
         present = out[name]
         assert present is not None
+        unjudged = int((present.relevance == UNJUDGED).sum())
+        if unjudged and not _is_path(source) and not isinstance(source, RankingDataset):
+            raise DataError(
+                f"{name} holds {unjudged} labels of -1, which mean unjudged; drop these rows, or label them 0."
+            )
         if first is None:
             if doc_weight is not None and not hasattr(source, "columns"):
                 present = out[name] = _with_weights(present, doc_weight)

@@ -50,10 +50,14 @@ class Verdict:
         c, r = self.candidate, self.reference
         if c is r:
             return f"{c.n_features} features: the best candidate itself, {metric} {c.mean:.4f}."
-        word = "not worse than" if self.non_inferior else "NOT shown to be as good as"
+        best = f"the best ({r.n_features} features, {r.penalty})"
+        claim = (
+            f"not worse than {best} by more than {self.margin:.4f} {metric}"
+            if self.non_inferior
+            else f"NOT shown to be within {self.margin:.4f} {metric} of {best}"
+        )
         return (
-            f"{c.n_features} features ({c.penalty}): {word} the best ({r.n_features} features, {r.penalty}) by more than "
-            f"{self.margin:.4f} {metric}: loss {self.loss:+.4f}, {as_percent(self.confidence)} interval [{self.interval[0]:+.4f}, "
+            f"{c.n_features} features ({c.penalty}): {claim}: loss {self.loss:+.4f}, {as_percent(self.confidence)} interval [{self.interval[0]:+.4f}, "
             f"{self.interval[1]:+.4f}], upper bound {self.bound:+.4f}."
         )
 

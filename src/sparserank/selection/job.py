@@ -22,6 +22,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.path import PathResult, refit_on_support
 from sparserank.penalties import Ridge
 from sparserank.runs.progress import Piece, Progress, work_through
+from sparserank.selection import defaults
 from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
@@ -143,7 +144,7 @@ class SelectionJob:
         dense = best_candidate(self._candidates(DENSE, paths[DENSE], units))
         best = best_candidate([*sparse, dense])
         margin = self.plan.margin * abs(best.mean)
-        notes: list[str] = []
+        notes: list[str] = self._weighting()
         by_penalty: dict[str, Verdict | None] = {}
         by_own: dict[str, Verdict] = {}
         for label in plan.labelled:
@@ -179,6 +180,17 @@ class SelectionJob:
         if store is not None:
             store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
         return result
+
+    def _weighting(self) -> list[str]:
+        """What the loss is, where it is not the plain one: nothing else on the screen would say so."""
+        loss, weighted = self.plan.settings.loss, []
+        if self.work.query_weight is not None:
+            weighted.append("queries")
+        if self.everything.doc_weight is not None:
+            weighted.append("preferred documents")
+        if loss == defaults.LOSS and not weighted:
+            return []
+        return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
 
     def _candidates(self, label: str, path: PathResult, units: dict) -> list[Candidate]:
         """Points of the final path; their quality comes from the same point of every fold's path, on held-out queries."""

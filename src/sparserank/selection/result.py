@@ -107,6 +107,7 @@ class SelectionResult:
             "sparserank": __version__,
             "sentence": self.sentence,
             "notes": self.notes,
+            "loss": plan.settings.loss,
             "metric": self.metric,
             "metrics": [repr(m) for m in plan.metrics],
             "protocol": plan.protocol,
@@ -155,15 +156,15 @@ class SelectionResult:
         return Path(path)
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write model.json, result.json, path.parquet, per_query.parquet and report.html into a new, empty or earlier run's
-        folder; the files' paths.
+        """Write model.json, result.json, path.parquet, per_query.parquet and report.html into a new or empty folder, or one
+        that this method made; the files' paths. (A folder given to `select(out=)` belongs to that run.)
 
         Raises
             RunDirectoryError   the folder holds other files, or cannot be written
         """
         from sparserank.reports.files import write_results
 
-        with RunDirectory(folder, "select") as run:
+        with RunDirectory(folder, "result") as run:
             return write_results(self, run.path)
 
 
