@@ -300,7 +300,7 @@ def test_a_model_reads_a_frame_by_the_names_of_its_columns(expected: sr.Selectio
         np.testing.assert_array_equal(model.predict(given), scores)
     used = whole[[model.feature_names[j] for j in model.support]]
     np.testing.assert_array_equal(model.predict(used), scores)
-    with pytest.raises(DataError, match="has no column .*, which the model uses"):
+    with pytest.raises(DataError, match=r"has no column .*, which the model uses"):
         model.predict(used.iloc[:, 1:])
     unnamed = pd.DataFrame(np.array(TEST.X))
     np.testing.assert_array_equal(model.predict(unnamed), scores)

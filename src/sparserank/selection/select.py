@@ -8,8 +8,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from typing_extensions import TypeIs
-
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
@@ -120,11 +118,13 @@ def select(
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     if costs is not None:
-        listed = read_costs(costs, tuple(train_data.feature_names or ())) if _is_file(costs) else costs
+        listed = (
+            read_costs(costs, tuple(train_data.feature_names or ())) if isinstance(costs, str | os.PathLike) else costs
+        )
         plan = plan.with_costs(listed)
     weight = None
     if query_weight is not None:
-        given = read_query_weights(query_weight) if _is_file(query_weight) else query_weight
+        given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
         train_data, valid_data, weight = _weighted(train_data, valid_data, given, protocol)
     job = SelectionJob(plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads)
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
@@ -137,10 +137,6 @@ def select(
 
             write_results(result, store.path)
     return result
-
-
-def _is_file(value: Any) -> TypeIs[str | os.PathLike]:
-    return isinstance(value, str | os.PathLike)
 
 
 def _weighted(
