@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
