@@ -22,6 +22,7 @@ from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.number_range import LARGEST, SMALLEST, refuse_extreme
 from sparserank.pair_norms import pair_norms
 from sparserank.quoting import brief
+from sparserank.weights import usable_weights
 
 HESSIAN_BLOCK_BYTES = (
     2 << 20
@@ -342,8 +343,8 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
 
 
 def _weights(name: str, given: Any, n: int, what: str) -> np.ndarray:
-    weights = np.asarray(given, dtype=np.float64)
-    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
+    weights = usable_weights(given, n)
+    if weights is None:
         raise DataError(f"{name} must hold {n} finite weights >= 0, one per {what}.")
     return weights
 

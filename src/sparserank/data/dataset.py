@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.errors import DataError
 from sparserank.quoting import brief
+from sparserank.weights import usable_weights
 
 ROUNDING = 1e-14  # differences this small beside their values are the rounding of sums and products, no feature
 Features = Any  # a float array (n_docs, n_features) or a CSR matrix of that shape
@@ -212,11 +213,8 @@ def _joined_weights(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
 
 def _as_weights(given: Any, n_docs: int) -> np.ndarray:
     """(n_docs,) float64, finite and >= 0."""
-    try:
-        weights = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        weights = np.zeros(0)
-    if weights.shape != (n_docs,) or not np.isfinite(weights).all() or (weights < 0).any():
+    weights = usable_weights(given, n_docs)
+    if weights is None:
         raise DataError(f"doc_weight must hold one finite weight >= 0 per row of X ({n_docs}); got {brief(given)}.")
     return weights
 

@@ -15,6 +15,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief
+from sparserank.weights import usable_weights
 
 LARGEST_COUNT = 10**9
 MOST_ALPHAS = 100_000
@@ -124,11 +125,8 @@ def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray 
     """query_weight (n_queries,) as float64, or None."""
     if query_weight is None:
         return None
-    try:
-        weight = np.asarray(query_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        weight = np.zeros(0)
-    if weight.shape != (data.n_queries,) or not np.isfinite(weight).all() or (weight < 0).any():
+    weight = usable_weights(query_weight, data.n_queries)
+    if weight is None:
         raise DataError(
             f"query_weight must hold one finite weight >= 0 per query ({data.n_queries}), in order of first appearance."
         )

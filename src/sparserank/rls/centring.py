@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import ROUNDING, RankingDataset
 from sparserank.errors import DataError
 from sparserank.number_range import LARGEST, SMALLEST
+from sparserank.weights import usable_weights
 
 MAX_DENSE_BYTES = 8 << 30
 DETERMINED = 1e-12  # hold-out systems this close to singular leave fewer than four digits
@@ -78,8 +79,8 @@ def row_scale(data: RankingDataset, query_weight: np.ndarray | None) -> np.ndarr
     """(n_docs,) square root of the weight of each row's query."""
     if query_weight is None:
         return np.ones(data.n_docs)
-    weight = np.asarray(query_weight, dtype=np.float64)
-    if weight.shape != (data.n_queries,) or not np.isfinite(weight).all() or (weight < 0).any():
+    weight = usable_weights(query_weight, data.n_queries)
+    if weight is None:
         raise DataError(f"query_weight must hold {data.n_queries} finite weights >= 0, one per query.")
     if ((weight > 0) & ((weight < SMALLEST) | (weight > LARGEST))).any():
         raise DataError(

@@ -23,6 +23,7 @@ from sparserank.selection.plan import make_plan
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.store import SelectionStore
 from sparserank.warmup import warming_up
+from sparserank.weights import usable_weights
 
 
 def select(
@@ -152,11 +153,8 @@ def _weighted(
         if missing is not None:
             raise ParameterError("query_weight", f"holds no weight for query {brief(missing)}.")
         given = [known[q] for q in ids]
-    try:
-        weight = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        weight = np.zeros(0)
-    if weight.shape != (len(ids),) or not np.isfinite(weight).all() or (weight < 0).any():
+    weight = usable_weights(given, len(ids))
+    if weight is None:
         raise ParameterError("query_weight", f"must hold one finite weight >= 0 for each of {len(ids)} queries.")
     if not weight.any():
         raise DataError("every query has weight 0; nothing is left to learn from.")

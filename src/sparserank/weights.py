@@ -1,0 +1,17 @@
+"""Weights of queries and documents, as given: what an array of them must be, wherever one enters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def usable_weights(given: Any, n: int) -> np.ndarray | None:
+    """`given` as (n,) float64, finite and >= 0; None when it is anything else: the caller's sentence names what it is of."""
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    usable = weights.shape == (n,) and np.isfinite(weights).all() and (weights >= 0).all()
+    return weights if usable else None
