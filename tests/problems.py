@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties import Penalty
+from sparserank.solvers.lockstep import run
+from sparserank.solvers.loop import evaluate_at
+from sparserank.solvers.solution import Iterate
 
 
 def small_problem(seed: int, n_queries: int = 6, d: int = 5, grades: int = 3, real: bool = False) -> RankingDataset:
@@ -41,3 +46,8 @@ def unit_problem(seed: int) -> RankingDataset:
     y = np.clip(np.round(2.5 * X[:, 0] - 1.5 * X[:, 2] + 0.8 * rng.standard_normal(27)), 0, 2)
     y[qid == 3] = 1.0
     return RankingDataset(X, y, qid)
+
+
+def iterate_at(objective: PairwiseObjective, penalty: Penalty, w: np.ndarray) -> Iterate:
+    """The iterate that a solver would have at w."""
+    return run(evaluate_at(objective, penalty, w))

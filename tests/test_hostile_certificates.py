@@ -146,7 +146,7 @@ def claims_with_modified_huber(name: str) -> str:
     if s.status.converged:
         assert top == pytest.approx(float(np.abs(problem.gradient(np.zeros(len(s.w)))).max()), rel=1e-6)
         assert float(oracle.violation(problem, s.w, "l1", penalty.alpha, 0, 0)) <= 1.05 * TOL * top, name
-    gap = duality_gap(objective, penalty, s.w, s.loss, s.gradient)
+    gap = duality_gap(objective, penalty, s.iterate)
     assert_bound(problem, s.w, penalty.alpha, gap, value, "l1", 0)
     return s.status.value
 

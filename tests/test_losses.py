@@ -13,13 +13,13 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
 from sparserank.objective import PairwiseObjective
-from sparserank.path import fit_path_on
+from sparserank.paths import fit_path_on
 from sparserank.penalties import L1, ElasticNet, Mcp, Penalty
 from sparserank.solvers import ProxNewton, Status, Stop, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
 from tests.logistic import PairwiseLogistic
 from tests.oracles import pairs as oracle
-from tests.problems import long_real_problem, small_problem
+from tests.problems import iterate_at, long_real_problem, small_problem
 
 TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
 INTEGERS, REALS, MANY = small_problem(1), small_problem(3, real=True), long_real_problem(4)
@@ -162,12 +162,12 @@ def test_objective_equals_explicit_pairs(
         assert slope == pytest.approx(float(data.X @ v @ oracle.score_gradient(moved, pairs, phi)), rel=1e-9, abs=1e-12)
         t = data.X @ v
         assert bend == pytest.approx(float(t @ oracle.score_hessian(moved, pairs, phi) @ t), rel=1e-9, abs=1e-12)
-        objective.value_and_gradient(w)
+        here = objective.evaluate(w)
         passes = objective.n_passes
         for s in (0.0, 0.37, 1.0):
             exact = oracle.conjugate_sum(scores, pairs, phi, oracle.CONJUGATE[name], s)
             assert objective.dual_sums(w, s) == pytest.approx(exact, rel=1e-10, abs=1e-13)
-            assert objective.dual(w, value, gradient).value(s) == pytest.approx(exact, rel=1e-10, abs=1e-13)
+            assert objective.dual(w, here).value(s) == pytest.approx(exact, rel=1e-10, abs=1e-13)
         assert objective.n_passes == passes
         assert_gap_is_that_of_explicit_pairs(objective, name, w, scores, pairs)
 
@@ -182,10 +182,11 @@ def assert_gap_is_that_of_explicit_pairs(
     limit = alpha / max(float(np.abs(gradient).max()), 1e-300)
     steepest = max(-phi(scores[i] - scores[j])[1] for i, j, _ in pairs)
     reach = {"squared_hinge": np.inf, "modified_huber": 4.0, "logistic": 1.0}[name] / max(steepest, 1e-300)
-    s, dual = dual_scale(objective, L1(alpha), w, value, gradient)
+    here = iterate_at(objective, L1(alpha), w)
+    s, dual = dual_scale(objective, L1(alpha), here)
     assert 0 <= s <= min(limit, reach) * (1 + 1e-12)
     assert dual == pytest.approx(-oracle.conjugate_sum(scores, pairs, phi, conjugate, s), rel=1e-9, abs=1e-12)
-    gap = duality_gap(objective, L1(alpha), w, value, gradient)
+    gap = duality_gap(objective, L1(alpha), here)
     assert gap == pytest.approx(value + alpha * np.abs(w).sum() - dual, rel=1e-9, abs=1e-12)
     if name != "logistic":
         best = max(
@@ -203,7 +204,7 @@ def test_the_dual_of_the_squared_hinge_is_rejected_for_the_modified_huber() -> N
     wrong = SquaredHinge().dual(value, float(w @ gradient), lambda: value, lambda s: 0.0)
     s = wrong.best_scale(penalty.alpha / float(np.abs(gradient).max()), 0.0, None)
     claimed = value + penalty.value(w) + wrong.value(s)
-    assert claimed < duality_gap(objective, penalty, w, value, gradient) - 1e-3
+    assert claimed < duality_gap(objective, penalty, iterate_at(objective, penalty, w)) - 1e-3
 
 
 # -- solved ---------------------------------------------------------------------------------------------------------
@@ -244,7 +245,7 @@ def test_an_l1_path_is_optimal_and_explicit_pairs_say_so(name: str, tol: float, 
         assert outside.max() <= 1.01 * tol * top + 1e-15
         s = min(1.0, alpha / np.abs(g).max())
         bound = -oracle.conjugate_sum(scores, pairs, phi, conjugate, s)
-        gap = duality_gap(objective, L1(float(alpha)), w, *objective.value_and_gradient(w))
+        gap = duality_gap(objective, L1(float(alpha)), iterate_at(objective, L1(float(alpha)), w))
         assert gap <= value - bound + 1e-12
         assert -1e-12 <= value - bound < 1e3 * tol
         far += sum(scores[i] - scores[j] < -1.0 for i, j, _ in pairs)
@@ -261,7 +262,7 @@ def test_the_gap_that_a_solver_reports_is_that_of_the_loss(name: str, penalty: s
     best = solve(ProxNewton(), objective, p, stop=Stop(1e-10, 500, top)).value
     for max_iter in (1, 2, 3, 500):
         s = solve(ProxNewton(), objective, p, stop=Stop(1e-10, max_iter, top), warn=False)
-        assert s.gap == duality_gap(objective, p, s.w, s.loss, s.gradient)
+        assert s.gap == duality_gap(objective, p, s.iterate)
         assert s.gap >= s.value - best - 1e-12
     assert s.gap < 1e-8
 
@@ -291,7 +292,7 @@ def test_screening_discards_only_what_is_zero_at_the_optimum(name: str) -> None:
         assert best.status is Status.OPTIMAL
         for size in (1.0, 0.99, 0.8, 0.0, 3.0):
             w = size * best.w
-            discarded = gap_safe_screen(objective, penalty, w, *objective.value_and_gradient(w))
+            discarded = gap_safe_screen(objective, penalty, iterate_at(objective, penalty, w))
             assert not best.w[discarded].any()
             discarded_any |= bool(discarded.any())
     assert discarded_any
@@ -300,11 +301,11 @@ def test_screening_discards_only_what_is_zero_at_the_optimum(name: str) -> None:
 def test_certificates_of_the_squared_hinge_need_no_scores() -> None:
     objective = solved("squared_hinge", ranking())
     w = np.full(8, 0.1)
-    value, gradient = objective.value_and_gradient(w)
+    here = iterate_at(objective, L1(0.1), w)
     objective.value_and_gradient(np.zeros(8))
     passes = objective.n_passes
-    duality_gap(objective, L1(0.1), w, value, gradient)
-    gap_safe_screen(objective, L1(0.1), w, value, gradient)
+    duality_gap(objective, L1(0.1), here)
+    gap_safe_screen(objective, L1(0.1), here)
     assert objective.n_passes == passes
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError
-from sparserank.path import path_start
+from sparserank.paths import path_start
 
 PROBLEM = sr.make_ranking(
     n_queries=25, docs_per_query=(5, 15), n_features=12, n_informative=3, n_redundant=3, noise=0.5

@@ -104,7 +104,7 @@ def test_gap_is_an_upper_bound_away_from_the_optimum(objective: PairwiseObjectiv
             w = np.abs(rng.standard_normal(10)) * np.where(penalty.feature_signs(10) == 0, 1, penalty.feature_signs(10))
             w[np.isinf(penalty.feature_alphas(10))] = 0.0
             loss, gradient = objective.value_and_gradient(w)
-            gap = duality_gap(objective, penalty, w, loss, gradient)
+            gap = duality_gap(objective, penalty, iterate_at(objective, penalty, w))
             assert gap >= loss + penalty.value(w) - best - 1e-10
 
 
@@ -112,7 +112,7 @@ def test_the_two_sided_dual_is_rejected_under_sign_constraints(objective: Pairwi
     """The wrong variant: |g_j| instead of the open side leaves a gap at the optimum."""
     penalty = L1(0.02 * scale, signs=(-1,) * 10)
     solution = solve(ProxNewton(), objective, penalty, stop=Stop(1e-10, 500, scale))
-    _, wrong = dual_scale(objective, L1(0.02 * scale), solution.w, solution.loss, solution.gradient)
+    _, wrong = dual_scale(objective, L1(0.02 * scale), solution.iterate)
     assert solution.gap is not None
     assert solution.gap < 1e-9
     assert solution.value - wrong > 1e-3
@@ -134,7 +134,7 @@ def test_screening_never_discards_a_feature_of_the_solution(objective: PairwiseO
         for share in (1.0, 0.9, 0.5):  # near and far from the optimum
             w = share * best.w
             loss, gradient = objective.value_and_gradient(w)
-            discarded = gap_safe_screen(objective, penalty, w, loss, gradient)
+            discarded = gap_safe_screen(objective, penalty, iterate_at(objective, penalty, w))
             assert not best.w[discarded].any()
             discarded_any |= bool(discarded.any())
     assert discarded_any

@@ -149,7 +149,7 @@ def test_one_and_two_threads_give_identical_results(
         objective = PairwiseObjective(
             mq2008_train.X, mq2008_train.relevance, mq2008_train.query_ptr, n_threads=n_threads
         )
-        assert len(objective._blocks) > 10
+        assert len(objective.shards.shards[0]._blocks) > 10
         value, gradient = objective.value_and_gradient(w)
         results.append((value, gradient, objective.hessian(w, np.arange(46)), objective.pair_norms))
     for one, two in zip(*results, strict=True):

@@ -79,8 +79,8 @@ class Stuck:
     def begin(self, *problem: object) -> None:
         pass
 
-    def step(self, iterate: Iterate, violation: float) -> None:
-        return None
+    def step(self, iterate: Iterate, violation: float) -> Steps[None]:
+        yield from ()
 
 
 def test_a_stall_says_so_and_does_not_blame_the_iterations() -> None:

@@ -5,34 +5,49 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.execution import BlockExecutor
+from sparserank.losses import SquaredHinge
 from sparserank.losses._sorting_kernels import sort_descending
-from sparserank.objective import PairwiseObjective, _Scored
+from sparserank.objective import PairwiseObjective, Weighting
+from sparserank.shards import LocalShards, Shard
+from sparserank.shards import _pass_kernels as kernels
+from sparserank.shards.dense import DenseRows
+from sparserank.shards.shard import _Scored
 
 PROBLEM = sr.make_ranking(60, (20, 60), 12, n_informative=4, n_redundant=2, noise=0.5, seed=8).data
 
 
-class SharedScratch(PairwiseObjective):
-    """The wrong variant: one buffer of scores and one order for all calls."""
+class SharedScratch(Shard):
+    """The wrong variant: one order of the documents for all calls."""
 
-    def _pass(self, w: np.ndarray) -> tuple[float, np.ndarray, _Scored]:
-        if not hasattr(self, "_buffer"):
-            self._buffer = _Scored(np.empty(self.n_features), np.empty(self.n_docs), self._last.order)
-        here = self._buffer
-        here.w[:] = w
-        parts = self._executor.map(lambda b: self._block_pass(b, here), len(self._blocks) - 1)
-        self._last = here
-        return sum(p[0] for p in parts), np.sum([p[1] for p in parts], axis=0), here
+    def _order(self, key: int, k: int) -> np.ndarray:
+        return self._first_order
+
+    def value_and_gradient(self, W: np.ndarray, key: int, ks: Sequence[int]) -> tuple[np.ndarray, ...]:
+        if not hasattr(self, "_here"):
+            self._here = _Scored(W[0].copy(), np.empty(self.rows.n_docs), self._first_order.copy())
+        here, weighting = self._here, self._weightings[key]
+        here.w[:] = W[0]
+        sums, gradient = np.zeros((1, 1, 2)), np.zeros((1, 1, W.shape[1]))
+        blocks, tail = np.array([0, len(self.query_ptr) - 1]), (here.order[None], here.scores[None], gradient, sums)
+        run = kernels.make_pass(self.rows, self._sweep)
+        run(self.rows.arrays, W * 1.0, self._lists, weighting.scale, blocks, 0, 1, *tail)
+        self._last[key, 0] = here
+        return sums[0, :, 0], sums[0, :, 1], gradient[0]
 
 
-def make(kind: type[PairwiseObjective] = PairwiseObjective, **options: object) -> PairwiseObjective:
+def make(kind: type[Shard] = Shard) -> PairwiseObjective:
     X = np.round(PROBLEM.X, 1)  # many equal scores
-    return kind(X, PROBLEM.relevance, PROBLEM.query_ptr, n_threads=1, **options)  # type: ignore[arg-type]
+    loss = SquaredHinge()
+    shard = kind(DenseRows(X), PROBLEM.relevance, PROBLEM.query_ptr, loss, None, BlockExecutor(1))
+    return Weighting(LocalShards([shard], loss), np.ones((1, PROBLEM.n_queries))).objectives()[0]
 
 
 def points(n: int) -> list[np.ndarray]:

@@ -60,7 +60,7 @@ def _data() -> tuple[Ranking, Ranking]:
 
 def _path() -> Outcome:
     from sparserank.objective import PairwiseObjective
-    from sparserank.path import PathResult, fit_path_on
+    from sparserank.paths import PathResult, fit_path_on
     from sparserank.penalties import L1
 
     train, held_out = _data()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,8 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.shards import as_rows
+from sparserank.shards.moments import feature_moments
 
 SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must be a number too
 LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # a weight per feature undoes them
@@ -50,6 +51,11 @@ class FeatureScaling:
             values = values - self.center
         return _divided(values, self.scale).astype(X.dtype, copy=False)
 
+    @property
+    def is_linear(self) -> bool:
+        """True when a weight per feature undoes it: X itself need not be scaled."""
+        return not self.per_query and not self.logarithmic
+
     def apply(self, data: RankingDataset) -> RankingDataset:
         return data if self.method == "none" else data.replace_features(self.transform(data.X, data.query_ptr))
 
@@ -66,47 +72,62 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
     Notes
         A feature without spread keeps scale 1. 'standard' uses the population standard deviation.
     """
+    center, scale = fit_scalings(prepared(data, method), method, np.ones((1, data.n_queries), dtype=bool))
+    return FeatureScaling(method, center[0], scale[0])
+
+
+def prepared(data: RankingDataset, method: str) -> RankingDataset:
+    """`data` with what is not linear in a scaling applied (signed log, min-max within queries); the same object without."""
     if method not in SCALINGS:
         raise DataError(f"scaling must be one of {', '.join(SCALINGS)}; got {method!r}.")
-    d = data.n_features
+    if method == "log-standard":
+        return data.replace_features(_signed_log(data.X))
+    return data.replace_features(_query_min_max(data.X, data.query_ptr)) if method == "query-min-max" else data
+
+
+def fit_scalings(data: RankingDataset, method: str, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(centers, scales), each (K, n_features), learned from K sets of queries of `prepared` data, used (K, n_queries) bool.
+
+    Raises
+        DataError   as `fit_scaling`
+    """
+    shape = (len(used), data.n_features)
     if method in ("none", "query-min-max"):
-        return FeatureScaling(method, np.zeros(d), np.ones(d))
-    center, spread, size = _fit_spread(data, method)
+        return np.zeros(shape), np.ones(shape)
+    center, spread, size = _fit_spread(data, method, used)
     # A spread at rounding level of the values is no spread: dividing by it would turn noise into a feature.
     flat = spread <= (1e-7 if data.is_sparse else 1e-12) * size  # sparse sums of squares cancel to sqrt(eps)
-    bad = np.flatnonzero(~flat & ~((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD)))
+    bad = np.argwhere(~flat & ~((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD)))
     if len(bad):
-        j = int(bad[0])
+        k, j = (int(i) for i in bad[0])
         assert data.feature_names is not None
         raise DataError(
-            f"feature {data.feature_names[j]} cannot be scaled: its spread is {spread[j]:.3g} (values up to {size[j]:.3g}), and "
+            f"feature {data.feature_names[j]} cannot be scaled: its spread is {spread[k, j]:.3g} (values up to {size[k, j]:.3g}), and "
             f"{SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g} is usable. Multiply it by a constant, or clip it."
         )
-    return FeatureScaling(method, np.zeros(d) if data.is_sparse else center, np.where(flat, 1.0, spread))
+    return np.zeros(shape) if data.is_sparse else center, np.where(flat, 1.0, spread)
 
 
-def _fit_spread(data: RankingDataset, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(center, spread, largest size), each (n_features,); columns near the ends of the number range are moved by a power of
+def _fit_spread(data: RankingDataset, method: str, used: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(center, spread, largest size), each (K, n_features); columns near the ends of the number range are moved by a power of
     two first, which changes no digit, so that their squares are numbers."""
-    X = _signed_log(data.X) if method == "log-standard" else data.X
-    size = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else np.abs(X).max(axis=0, initial=0.0)).ravel()
-    size = size.astype(np.float64)
-    extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))
-    unit = np.where(extreme, np.ldexp(1.0, np.clip(np.frexp(size)[1], -1021, 1023)), 1.0)
+    rows, ptr = as_rows(data.X), data.query_ptr
+    found = feature_moments(rows, ptr, used)
+    size, unit = found.size, np.ones(data.n_features)
+    largest = size.max(axis=0, initial=0.0)
+    extreme = (largest > 0) & ~((largest > 1e-100) & (largest < 1e100))
     if extreme.any():
-        X = _divided(X.astype(np.float64), unit)
+        unit = np.where(extreme, np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -1021, 1022)), 1.0)
+        found = feature_moments(rows, ptr, used, unit=unit)
     if method == "within-query-std":
-        center, spread = np.zeros(len(size)), _within_query_std(X, data.query_ptr)
+        center, spread = np.zeros_like(size), np.sqrt(found.within / np.maximum(found.n_docs, 1)[:, None])
     elif method == "min-max":
-        low, high = _column_range(X)
-        center, spread = low, high - low
+        center, spread = found.low, found.high - found.low
     else:
-        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        square = X.multiply(X).mean(axis=0) if sp.issparse(X) else np.square(X - mean).mean(axis=0)
-        variance = np.asarray(square, dtype=np.float64).ravel() - (mean**2 if sp.issparse(X) else 0.0)
-        center, spread = mean, np.sqrt(np.maximum(variance, 0.0))
+        found = feature_moments(rows, ptr, used, unit=unit, around=found.mean.mean(axis=0))
+        center, spread = found.mean, np.sqrt((found.within + found.between) / np.maximum(found.n_docs, 1)[:, None])
     with np.errstate(over="ignore"):
-        return center * unit, spread * unit, size
+        return center / unit, spread / unit, size
 
 
 def _divided(X: Any, scale: np.ndarray) -> Any:
@@ -124,30 +145,6 @@ def _signed_log(X: Any) -> Any:
         out.data = np.sign(out.data) * np.log1p(np.abs(out.data))
         return out
     return np.sign(X) * np.log1p(np.abs(X))
-
-
-def _column_range(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    if sp.issparse(X):
-        return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
-    return X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-
-
-def _within_query_std(X: Any, query_ptr: np.ndarray) -> np.ndarray:
-    n_docs = max(X.shape[0], 1)
-    total = np.zeros(X.shape[1])
-    if sp.issparse(X):  # sum x^2 - sum over queries of (sum x)^2 / size
-        sizes = np.diff(query_ptr)
-        members = sp.csr_matrix((np.ones(X.shape[0]), np.arange(X.shape[0]), query_ptr), shape=(len(sizes), X.shape[0]))
-        sums = members @ X
-        total = np.asarray(X.multiply(X).sum(axis=0)).ravel()
-        total = total - np.asarray(sums.multiply(sums).multiply(1.0 / sizes[:, None]).sum(axis=0)).ravel()
-    else:
-        for lo, hi in itertools.pairwise(query_ptr):
-            block = X[lo:hi].astype(np.float64)
-            block -= block[0]
-            block -= block.mean(axis=0)
-            total += np.square(block).sum(axis=0)
-    return np.sqrt(np.maximum(total, 0.0) / n_docs)
 
 
 def _query_min_max(X: Any, query_ptr: np.ndarray) -> np.ndarray:

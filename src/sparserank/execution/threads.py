@@ -99,3 +99,13 @@ class BlockExecutor:
         if self.n_threads == 1 or n_blocks == 1:
             return [function(b) for b in range(n_blocks)]
         return list(_pool(self.n_threads).map(function, range(n_blocks)))
+
+    def share(self, function: Callable[[int, int], object], n_blocks: int) -> None:
+        """`function(start, step)` in every thread, for the blocks start, start + step, ...: one hand-over per thread, not per block."""
+        step = min(self.n_threads, n_blocks)
+        others = [_pool(self.n_threads).submit(function, start, step) for start in range(1, step)]
+        try:
+            function(0, max(step, 1))
+        finally:
+            for other in others:
+                other.result()

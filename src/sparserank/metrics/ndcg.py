@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.base import Metric
 from sparserank.metrics.ranking import RankedLists
 
 
 def _ideal_gains(gains: np.ndarray, lists: RankedLists) -> np.ndarray:
-    query = np.repeat(np.arange(len(lists.lengths)), lists.lengths)
-    return gains[np.lexsort((-gains, query))]
+    return gains[order_lists(gains, np.zeros(len(gains)), np.asarray(lists.query_ptr, dtype=np.int64))]
 
 
 @dataclass(frozen=True, repr=False)

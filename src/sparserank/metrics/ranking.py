@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.metrics._ranking_kernels import order_lists
 from sparserank.metrics.conventions import Convention
 
 
@@ -37,13 +38,14 @@ def rank_documents(
     Ties: 'pessimistic' puts the less relevant first, so the result does not depend on row order; 'file' keeps row order;
     'docid' puts the larger document id first (trec_eval), row order where no ids are known.
     """
-    query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
+    second = np.zeros(len(scores))
     if ties == "pessimistic":
-        return np.lexsort((relevance, -scores, query))
-    if ties == "docid" and docid is not None:
+        second = relevance
+    elif ties == "docid" and docid is not None:
         _, rank_of_id = np.unique(docid.astype(str), return_inverse=True)
-        return np.lexsort((-rank_of_id.ravel(), -scores, query))
-    return np.lexsort((-scores, query))
+        second = -rank_of_id.ravel().astype(np.float64)
+    ptr = np.asarray(query_ptr, dtype=np.int64)
+    return order_lists(np.array(scores, dtype=np.float64), np.array(second, dtype=np.float64), ptr)
 
 
 def rank_lists(

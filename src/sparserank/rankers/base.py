@@ -123,11 +123,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         *,
         loss: str = "squared_hinge",
         pair_weights: str = "pair",
+        scale: np.ndarray | None = None,
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(
             data, loss=LOSSES[loss](), query_weight=query_weight, pair_weights=pair_weights,
-            n_threads=getattr(self, "n_threads", None),
+            scale=scale, n_threads=getattr(self, "n_threads", None),
         )  # fmt: skip
         if not objective.varying.any():
             raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")

@@ -11,7 +11,7 @@ from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.objective import PAIR_WEIGHTS, PairwiseObjective
-from sparserank.path import DEFAULT_SCALING, fit_path_on, path_start, scale_features
+from sparserank.paths import DEFAULT_SCALING, fit_path_on, path_start, feature_scale
 from sparserank.penalties import L1, Penalty
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import (
@@ -23,7 +23,6 @@ from sparserank.rankers.checks import (
     usable_penalty,
 )
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
-from sparserank.solvers.solution import Iterate
 
 MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
@@ -113,8 +112,10 @@ class SparseRanker(LinearRanker):
             raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        scaled, self.scale_ = scale_features(data, self.scaling, query_weight)
-        objective = self._objective(scaled, query_weight, loss=self.loss, pair_weights=self.pair_weights)
+        self.scale_ = feature_scale(data, self.scaling, query_weight)
+        objective = self._objective(
+            data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_
+        )
         penalty = usable_penalty(type(self).__name__, self.penalty, objective)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if self.n_features_to_select is not None:
@@ -135,7 +136,7 @@ class SparseRanker(LinearRanker):
         if not penalty.is_convex:
             l1 = L1(penalty.alpha, penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use)
             first = solve(ProxNewton(), objective, l1, stop=stop, warn=False)
-            start = Iterate(first.w, first.loss, first.gradient, first.value)
+            start = first.iterate
         return solve(ProxNewton(), objective, penalty, stop=stop, start=start)
 
     def _fit_size(self, objective: PairwiseObjective, penalty: Penalty, k: int) -> None:

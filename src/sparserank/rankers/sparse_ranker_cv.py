@@ -15,7 +15,7 @@ from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 from sparserank.objective import PAIR_WEIGHTS
-from sparserank.path import DEFAULT_SCALING, PathResult, fit_path_on, scale_features
+from sparserank.paths import DEFAULT_SCALING, PathResult, fit_path_on, feature_scale
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker, _query_ids
 from sparserank.rankers.checks import (
@@ -155,8 +155,8 @@ class SparseRankerCV(LinearRanker):
             )
 
     def _path(self, data: RankingDataset, weight: np.ndarray | None) -> PathResult:
-        scaled, scale = scale_features(data, self.scaling, weight)
-        objective = self._objective(scaled, weight, pair_weights=self.pair_weights)
+        scale = feature_scale(data, self.scaling, weight)
+        objective = self._objective(data, weight, pair_weights=self.pair_weights, scale=scale)
         path = fit_path_on(
             objective,
             usable_penalty(type(self).__name__, self.penalty, objective),

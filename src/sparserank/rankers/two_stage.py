@@ -6,7 +6,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.path import refit_on_support
+from sparserank.paths import refit_on_support
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import checked_metric, require_choice, require_convention, require_count, require_number
 from sparserank.rankers.fsm_rank import FSMRank

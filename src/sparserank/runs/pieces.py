@@ -54,6 +54,12 @@ class PieceStore:
             return None
         return content
 
+    def drop(self, name: str, files: Collection[str]) -> None:
+        """Remove a piece, its record first; nothing where there is none."""
+        self._record(name).unlink(missing_ok=True)
+        for inside in files:
+            (self.folder / inside).unlink(missing_ok=True)
+
     def clear(self) -> None:
         """Forget every piece; the files stay, without meaning, until they are written again."""
         for record in (self.folder / RECORDS).glob("*.json"):

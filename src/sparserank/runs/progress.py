@@ -31,10 +31,14 @@ def work_through(
     processes: bool,
     progress: Progress | None = None,
     n_resumed: int = 0,
+    n_all: int | None = None,
 ) -> Generator[tuple[Piece, Outcome], None, None]:
-    """Every piece with its outcome, as they finish; close it (contextlib.closing) to end what is still running."""
+    """Every piece with its outcome, as they finish; close it (contextlib.closing) to end what is still running.
+
+    n_resumed pieces are done already; n_all, where more will follow, counts all that progress is of.
+    """
     report = progress or (lambda done, total, what, left: None)
-    total = n_resumed + len(pieces)
+    total = n_all or n_resumed + len(pieces)
     report(n_resumed, total, "resumed" if n_resumed else "start", None)
     left = TimeLeft([p.kind for p in pieces], min(n_workers, max(len(pieces), 1)))
     with closing(run_pieces(task, [p.arguments for p in pieces], n_workers, processes=processes)) as outcomes:
@@ -58,6 +62,20 @@ class TimeLeft:
 
     def finished(self, index: int, seconds: float) -> None:
         self._durations.setdefault(self._unfinished.pop(index), []).append(seconds)
+
+    def finished_one(self, kind: str, seconds: float) -> None:
+        """Some unfinished piece of this kind took so long."""
+        self._durations.setdefault(kind, []).append(seconds)
+        self.skip(kind)
+
+    def skip(self, kind: str) -> None:
+        """Some piece of this kind needs no time."""
+        index = next((i for i, k in self._unfinished.items() if k == kind), None)
+        self._unfinished.pop(index, None)  # type: ignore[arg-type]
+
+    def drop(self, kind: str) -> None:
+        """No piece of this kind is left."""
+        self._unfinished = {i: k for i, k in self._unfinished.items() if k != kind}
 
     def seconds(self) -> float | None:
         if not self._durations:

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
-from sparserank.data.scaling import FeatureScaling, fit_scaling
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
-from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
-from sparserank.objective import PairwiseObjective
-from sparserank.path import PathResult, refit_on_support
+from sparserank.paths import PathResult, refit_on_support
 from sparserank.penalties import Ridge
-from sparserank.runs.progress import Piece, Progress, work_through
+from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
+from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
 from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
+from sparserank.selection.fitting import FittedPaths, families
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.store import SelectionStore
-from sparserank.selection.units import FINAL, UnitWork, scores_without_each, unpack
 from sparserank.statistics import mean_interval
 
 DENSE = "ridge"  # the label of the dense reference
-LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
-MOST_PROCESS_BYTES = 2 << 30
+MOST_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
 
 class SelectionJob:
@@ -55,7 +51,6 @@ class SelectionJob:
             raise ParameterError("protocol", "holdout needs validation data.")
         self.plan, self.train, self.valid, self.test = plan, train, valid, test
         self.n_threads = n_threads or available_cores()
-        self.penalties = {**plan.labelled, DENSE: Ridge()}
         self.everything = (
             train if valid is None or plan.protocol == "holdout" else concatenate([train, valid], join_queries=False)
         )
@@ -80,51 +75,10 @@ class SelectionJob:
         else:
             self.fold = np.zeros(0, dtype=np.int64)
             self.folds = []
-        self.work = UnitWork(
-            self.everything, valid, self.fold, plan.settings, tuple(plan.metrics), plan.protocol, query_weight
-        )
-
-    # -- pieces of work -----------------------------------------------------------------------------------------
-
-    def _all_units(
-        self, store: SelectionStore | None, progress: Progress | None
-    ) -> dict[tuple[str, int], dict[str, np.ndarray]]:
-        """Every piece of work, from the store or computed; the order of finishing plays no part."""
-        done: dict[tuple[str, int], dict[str, np.ndarray]] = {}
-        waiting = []
-        for fold in [FINAL, *self.folds]:
-            for label in self.penalties:
-                stored = store.load(_unit_name(label, fold)) if store else None
-                if stored is None:
-                    waiting.append((label, fold))
-                else:
-                    done[label, fold] = stored
-        pieces = [
-            Piece(
-                (self.penalties[label], fold), f"{label} {'final path' if fold == FINAL else f'fold {fold + 1}'}", label
-            )
-            for label, fold in waiting
-        ]
-        finished = work_through(
-            self.work, pieces, n_workers=self.n_threads, processes=self._use_processes(len(waiting)),
-            progress=progress, n_resumed=len(done),
+        self.work = FoldedPaths(
+            self.everything, self.fold, plan.settings, plan.metrics, valid=valid if plan.protocol == "holdout" else None,
+            query_weight=query_weight, n_threads=self.n_threads,
         )  # fmt: skip
-        with closing(finished):
-            for piece, outcome in finished:
-                if outcome.error is not None:
-                    raise outcome.error
-                label, fold = waiting[outcome.index]
-                done[label, fold] = outcome.result
-                if store is not None:
-                    store.save(_unit_name(label, fold), outcome.result)
-                    store.log({"event": "unit", "what": piece.label, "seconds": round(outcome.seconds, 3)})
-        return done
-
-    def _use_processes(self, n_units: int) -> bool:
-        """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
-        values = self.everything.n_docs * self.everything.n_features
-        small = values * 8 * self.n_threads <= MOST_PROCESS_BYTES
-        return self.n_threads > 1 and small and n_units * self.plan.settings.n_alphas * values >= LEAST_PROCESS_WORK
 
     # -- the job ------------------------------------------------------------------------------------------------
 
@@ -136,9 +90,9 @@ class SelectionJob:
     def _execute(self, store: SelectionStore | None, progress: Progress | None) -> SelectionResult:
         plan = self.plan
         began = time.perf_counter()
-        units = self._all_units(store, progress)
+        units = FittedPaths(self.work, families({**plan.labelled, DENSE: Ridge()}), [FINAL, *self.folds], self.n_threads).all(store, progress)
         paths, scalings = {}, {}
-        for label in self.penalties:
+        for label in (*plan.labelled, DENSE):
             paths[label], scalings[label] = unpack(units[label, FINAL], self.plan.settings, self.names)
         sparse = [c for label in plan.labelled for c in self._candidates(label, paths[label], units)]
         dense = best_candidate(self._candidates(DENSE, paths[DENSE], units))
@@ -242,11 +196,7 @@ class SelectionJob:
             "refit": self.plan.refit,
         }
         if self.plan.refit:
-            scaled = scaling.apply(self.everything)
-            objective = PairwiseObjective(
-                scaled, loss=LOSSES[self.plan.settings.loss](), query_weight=self.work.query_weight,
-                pair_weights=self.plan.settings.pair_weights, n_threads=self.n_threads,
-            )  # fmt: skip
+            (objective,), _ = self.work.objectives([FINAL])
             coef = refit_on_support(objective, np.flatnonzero(coef)).w
             before = " (before the refit)"
         metadata = {
@@ -265,16 +215,15 @@ class SelectionJob:
         metrics = self.plan.metrics
         n = len(chosen.values)
         full, without = np.empty((len(metrics), n)), np.empty((len(metrics), len(features), n))
+        models = {}
         for f in self.folds or [FINAL]:
             arrays = units[chosen.penalty, f]
-            scaling = FeatureScaling(self.plan.settings.scaling, arrays["center"], arrays["scale"])
-            held_out = self.work.held_out(f)
-            assert held_out is not None
-            where = self.fold == f if self.plan.protocol == "cv" else np.ones(n, dtype=bool)
-            full[:, where] = arrays["values"][:, chosen.index]
-            without[:, :, where] = scores_without_each(
-                arrays["coefs"][chosen.index], scaling, held_out, metrics, features
-            )
+            models[f] = np.repeat((arrays["coefs"][chosen.index] / arrays["scale"])[None, :], len(features), axis=0)
+            models[f][np.arange(len(features)), features] = 0.0
+        for f, values in self.work.measure(models).items():
+            where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
+            full[:, where] = units[chosen.penalty, f]["values"][:, chosen.index]
+            without[:, :, where] = values
         rows = []
         for k, j in enumerate(features):
             row: dict[str, Any] = {"feature": self.names[j], "coef": float(model.coef[j])}
@@ -319,8 +268,7 @@ class SelectionJob:
                 f"the best single feature was sought among the {MOST_SINGLE_FEATURES} of {len(sought)} that separate "
                 "preferred pairs best."
             )
-            scaled = fit_scaling(data, self.plan.settings.scaling).apply(data)
-            objective = PairwiseObjective(scaled, n_threads=self.n_threads)
+            (objective,), _ = self.work.objectives([FINAL])
             separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
             sought = np.sort(np.argsort(-separation, kind="stable")[:MOST_SINGLE_FEATURES])
         ranked = [
@@ -330,13 +278,6 @@ class SelectionJob:
         ]
         _, negative, sign = max(ranked)
         return -int(negative), sign
-
-
-def _unit_name(label: str, fold: int) -> str:
-    return f"{'final' if fold == FINAL else f'fold{fold}'}-{label}"
-
-
-MOST_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
 
 def _column(data: RankingDataset, j: int) -> np.ndarray:

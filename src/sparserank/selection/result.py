@@ -12,7 +12,7 @@ from sparserank.data.scaling import FeatureScaling
 from sparserank.evaluation import Comparison
 from sparserank.files import atomic_write
 from sparserank.model import RankingModel
-from sparserank.path import PathResult
+from sparserank.paths import PathResult
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.choice import Candidate, Verdict, judge
 from sparserank.selection.plan import SelectionPlan

@@ -58,6 +58,11 @@ class SelectionStore(RunDirectory):
         full = self._name(name)
         self.pieces.save(full, {_file(full): content.getvalue()})
 
+    def drop(self, name: str) -> None:
+        """Forget a piece that is of no use any more."""
+        full = self._name(name)
+        self.pieces.drop(full, [_file(full)])
+
     def _name(self, name: str) -> str:
         return name_of(name, [self.identity, name])
 

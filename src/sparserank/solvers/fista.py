@@ -7,6 +7,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
+from sparserank.solvers.lockstep import Evaluate, Steps
 from sparserank.solvers.loop import evaluate_at
 from sparserank.solvers.solution import Iterate, Stop
 
@@ -74,20 +75,20 @@ class Fista:
         self._z: np.ndarray | None = None
         self.n_iter = 0
 
-    def step(self, iterate: Iterate, violation: float) -> Iterate:
+    def step(self, iterate: Iterate, violation: float) -> Steps[Iterate]:
         w = iterate.w
         z = w if self._z is None else self._z
         for _ in range(min(self.check_every, self._stop.max_iter - self.n_iter)):
-            previous, w = w, self._forward_backward(z)
+            previous, w = w, (yield from self._forward_backward(z))
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self._momentum**2))
             z = w + (self._momentum - 1.0) / following * (w - previous)
             self._momentum = following
             self.n_iter += 1
         self._z = z
-        return evaluate_at(self._objective, self._penalty, w)
+        return (yield from evaluate_at(self._objective, self._penalty, w))
 
-    def _forward_backward(self, z: np.ndarray) -> np.ndarray:
-        loss, gradient = self._objective.value_and_gradient(z)
+    def _forward_backward(self, z: np.ndarray) -> Steps[np.ndarray]:
+        loss, gradient, _ = yield Evaluate(self._objective, z)
         while True:
             w = self._penalty.prox(z - gradient / self.lipschitz, 1.0 / self.lipschitz)
             w[~self._usable] = 0.0
@@ -95,6 +96,7 @@ class Fista:
                 return w
             change = w - z
             bound = loss + float(gradient @ change) + 0.5 * self.lipschitz * float(change @ change)
-            if self._objective.value_and_gradient(w)[0] <= bound + 1e-14 * (1.0 + loss):
+            trial = yield Evaluate(self._objective, w)
+            if trial.value <= bound + 1e-14 * (1.0 + loss):
                 return w
             self.lipschitz *= GROWTH

@@ -106,7 +106,6 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     if top == 0:  # there is no strength to search
         return _exact(objective, radius, np.zeros(objective.n_features), 0)
     stop = Stop(tol=min(EXACT_TOL, EXACT_GAP / (radius * top)), max_iter=1000, scale=top)
-    solver = ProxNewton()
     start: Iterate | None = None
     n_iter = 0
     highest = float(np.log(top))
@@ -116,8 +115,8 @@ def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
         nonlocal start, n_iter, inside, outside
         if log_alpha >= highest:
             return -radius  # there w = 0 is the optimum
-        s = solve(solver, objective, L1(float(np.exp(log_alpha))), stop=stop, start=start, warn=False)
-        start = Iterate(s.w, s.loss, s.gradient, s.value)
+        s = solve(ProxNewton(), objective, L1(float(np.exp(log_alpha))), stop=stop, start=start, warn=False)
+        start = s.iterate
         n_iter += s.n_iter
         value = float(np.abs(s.w).sum()) - radius
         if inside[0] <= value <= 0:

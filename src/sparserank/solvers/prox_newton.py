@@ -9,33 +9,34 @@ import numpy as np
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
 from sparserank.solvers.certificates import gap_safe_screen, kkt_violation
+from sparserank.solvers.lockstep import Hessian, Steps
 from sparserank.solvers.loop import evaluate_at
 from sparserank.solvers.quadratic import minimise_model, newton_on_support
 from sparserank.solvers.solution import Iterate, Stop
 
-EXACT_HESSIAN_WORK = 3e8  # documents * columns^2 up to which the Hessian of all queries costs under a tenth of a second
-NEARLY_ACTIVE = 0.8  # zero coordinates whose gradient is this close to the bound join the working set beforehand
+HESSIAN_WORK = 1e7  # documents * columns^2 of a first Hessian: about what a pass costs; a sample of queries where that is fewer
+SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
+MORE_WORK = 4.0  # a sample of this many times as many, when a fresh Hessian has hardly helped
+NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
 SOON_ACTIVE = 0.6  # the Hessian is computed for coordinates this close too: they join at one of the next strengths
 MOST_NEW = 200  # coordinates that may join the working set at once
 SUFFICIENT = 0.01  # share of the predicted decrease that a step must achieve
 NOISE = 4e-15  # relative rounding of an objective value (float64 sums)
 MAX_TRIALS = 30
 INNER_ACCURACY = 0.02  # model problem solved to this share of the present violation
-DISTRUST_SAMPLE = (
-    0.9  # a sampled Hessian that hardly lowers the violation gives way to that of all queries, for this problem
-)
-STALE_HESSIAN = 0.3  # a reused sampled Hessian is renewed when a step keeps more than this share of the violation
+LEAST_CURVED = 1e-3  # a step along which the loss bends less than this share of what the model expects teaches nothing
+STALE_HESSIAN = 0.6  # a Hessian is renewed when a step keeps more than this share of the violation
 
 
 class ProxNewton:
     """Each step: working set, quadratic model there, coordinate descent on the model, line search on the objective.
 
     The Hessian is exact while documents * columns^2 is moderate; beyond, it comes from a sample of whole queries and is
-    reused over neighbouring problems (certificates always come from all the data). Convex problems shorten a step that
+    reused while it serves (certificates always come from all the data). Convex problems shorten a step that
     falls short. Concave penalties are not convex along a segment; there a coordinate may also jump to 0 where the model,
     good nearby only, underrates the loss. A Newton step on the present support is tried next, then extra curvature.
 
-    One instance may solve a sequence of problems on the same objective; it then carries the sampled Hessian along.
+    Nothing crosses from one problem to the next: a path goes on from its last solution alone, to the same bits.
     """
 
     def __init__(self) -> None:
@@ -43,43 +44,60 @@ class ProxNewton:
         self._columns = np.empty(0, dtype=np.int64)
         self._H = np.zeros((0, 0))
         self._renew = True
-        self._sampled = self._distrust = False
+        self._sampled = self._fresh = False
+        self._work = HESSIAN_WORK
         self._damping = 0.0
         self._objective: PairwiseObjective | None = None
 
     def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
-        if objective is not self._objective:
-            self._columns = np.empty(0, dtype=np.int64)
+        self._columns = np.empty(0, dtype=np.int64)
+        self._renew = True
+        self._sampled = self._fresh = False
+        self._work = HESSIAN_WORK
         self._objective, self._penalty, self._stop = objective, penalty, stop
         n = objective.n_features
         self._alphas, self._signs = penalty.feature_alphas(n), penalty.feature_signs(n)
         self._usable = objective.varying & np.isfinite(self._alphas)
         self._slope_at_zero = penalty.derivative(np.zeros(n))
         self._last_violation = np.inf
-        self._distrust = False
+        self._before: Iterate | None = None
         self._damping = 0.0
         self.n_iter = 0
 
-    def step(self, iterate: Iterate, violation: float) -> Iterate | None:
+    def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
         assert self._objective is not None
         self.n_iter += 1
         if violation > STALE_HESSIAN * self._last_violation:
             self._renew = True
-        if violation > DISTRUST_SAMPLE * self._last_violation:
-            self._distrust = True
+            if self._fresh and self._sampled:
+                self._work *= MORE_WORK
         self._last_violation = violation
+        self._correct(iterate)
         ws = self._working_set(iterate)
-        H = self._hessian(iterate, ws)
+        H = yield from self._hessian(iterate, ws)
         tol = max(INNER_ACCURACY * violation, 0.1 * self._stop.threshold)
         if violation < 1e3 * self._stop.threshold:
             tol = 0.1 * self._stop.threshold
-        following = self._descend(iterate, ws, H, violation, tol)
+        following = yield from self._descend(iterate, ws, H, violation, tol)
         if following is None and self._sampled:
-            self._distrust = self._renew = True
-            following = self._descend(iterate, ws, self._hessian(iterate, ws), violation, tol)
+            self._renew, self._work = True, np.inf
+            H = yield from self._hessian(iterate, ws)
+            following = yield from self._descend(iterate, ws, H, violation, tol)
         if following is None and not self._penalty.is_convex:
-            following = self._majorised_coordinate_step(iterate)
+            following = yield from self._majorised_coordinate_step(iterate)
         return following
+
+    def _correct(self, iterate: Iterate) -> None:
+        """Teach the Hessian what the last step showed of the curvature (the BFGS formula): a sample cannot know it better."""
+        before, self._before = self._before, iterate
+        if before is None or self._renew:
+            return
+        moved = (iterate.w - before.w)[self._columns]
+        turned = (iterate.gradient - before.gradient)[self._columns]
+        expected = self._H @ moved
+        seen, known = float(turned @ moved), float(expected @ moved)
+        if seen > LEAST_CURVED * known > 0:
+            self._H = self._H + np.outer(turned, turned / seen) - np.outer(expected, expected / known)
 
     def _working_set(self, iterate: Iterate) -> np.ndarray:
         """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound."""
@@ -92,7 +110,7 @@ class ProxNewton:
             candidate = self._usable & moved
         else:
             candidate = self._usable & (pull >= NEARLY_ACTIVE * slope)
-            candidate &= ~gap_safe_screen(self._objective, self._penalty, iterate.w, iterate.loss, iterate.gradient)
+            candidate &= ~gap_safe_screen(self._objective, self._penalty, iterate)
         needed = self._usable & ((iterate.w != 0) | (self._alphas == 0))
         joining = np.flatnonzero(candidate & ~needed)
         most = max(MOST_NEW, int(needed.sum()))
@@ -103,21 +121,22 @@ class ProxNewton:
         needed[joining] = True
         return np.flatnonzero(needed)
 
-    def _hessian(self, iterate: Iterate, ws: np.ndarray) -> np.ndarray:
+    def _hessian(self, iterate: Iterate, ws: np.ndarray) -> Steps[np.ndarray]:
         objective = self._objective
         assert objective is not None
         if self._renew or not np.isin(ws, self._columns).all():
-            soon = self._usable & (np.abs(iterate.gradient) >= SOON_ACTIVE * self._slope_at_zero)
-            columns = np.union1d(ws, np.flatnonzero(soon)[:MOST_NEW])
-            exact = self._distrust or objective.n_docs * len(columns) ** 2 <= EXACT_HESSIAN_WORK
-            self._sampled = not exact
-            sample = None if exact else objective.sample_queries(int(EXACT_HESSIAN_WORK / len(columns) ** 2))
-            self._H, self._columns = objective.hessian(iterate.w, columns, sample), columns
-            self._renew = False
+            columns = ws
+            n_docs = self._work / len(columns) ** 2
+            self._sampled = n_docs < SAMPLED_SHARE * objective.n_docs
+            self._H = yield Hessian(objective, iterate.w, columns, int(n_docs) if self._sampled else None)
+            self._columns = columns
+            self._renew, self._fresh = False, True
+        else:
+            self._fresh = False
         at = np.searchsorted(self._columns, ws)
         return self._H[np.ix_(at, at)]
 
-    def _descend(self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, violation: float, tol: float) -> Iterate | None:
+    def _descend(self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, violation: float, tol: float) -> Steps[Iterate | None]:
         """The step on the working set that passes the decrease test, or None at the noise floor."""
         penalty, objective = self._penalty, self._objective
         assert objective is not None
@@ -141,7 +160,7 @@ class ProxNewton:
                 if not delta.any() and not local:
                     return None
             w = target if length == 1.0 else iterate.w + length * (target - iterate.w)
-            trial = evaluate_at(objective, penalty, w)
+            trial = yield from evaluate_at(objective, penalty, w)
             change = trial.value - iterate.value
             if change <= SUFFICIENT * length * predicted and change < 0.0:
                 self._damping = 0.0 if self._damping < 1e-3 * largest else 0.25 * self._damping
@@ -162,7 +181,7 @@ class ProxNewton:
                 self._damping = max(4.0 * self._damping, 0.05 * largest)
         return None
 
-    def _majorised_coordinate_step(self, iterate: Iterate) -> Iterate | None:
+    def _majorised_coordinate_step(self, iterate: Iterate) -> Steps[Iterate | None]:
         """Prox step of the one coordinate that moves most, at the largest curvature the loss has along it.
 
         The quadratic then lies above the loss, so the objective falls however little the other models could be trusted.
@@ -175,5 +194,5 @@ class ProxNewton:
         j = int(np.argmax(residual))
         w = iterate.w.copy()
         w[j] = target[j]
-        trial = evaluate_at(objective, self._penalty, w)
+        trial = yield from evaluate_at(objective, self._penalty, w)
         return trial if trial.value < iterate.value else None

@@ -11,7 +11,8 @@ from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.l1 import L1
-from sparserank.solvers.loop import Solver, solve
+from sparserank.solvers.lockstep import Steps
+from sparserank.solvers.loop import Solver, solving
 from sparserank.solvers.prox_newton import ProxNewton
 from sparserank.solvers.solution import Iterate, Stop
 
@@ -40,7 +41,7 @@ class Reweighted:
         self._slopes: np.ndarray | None = None
         self.n_iter = 0
 
-    def step(self, iterate: Iterate, violation: float) -> Iterate | None:
+    def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
         n, penalty = self._objective.n_features, self._penalty
         slopes = penalty.feature_alphas(n) if self._slopes is None else penalty.derivative(iterate.w)
         if self._slopes is not None and np.array_equal(slopes, self._slopes):
@@ -48,6 +49,6 @@ class Reweighted:
         self._slopes = slopes
         weighted = L1(1.0, weights=tuple(slopes.tolist()), signs=penalty.signs)
         tight = Stop(tol=0.1 * self._stop.tol, max_iter=max(self._stop.max_iter, 1000), scale=self._stop.scale)
-        solution = solve(self._inner, self._objective, weighted, stop=tight, start=iterate, warn=False)
+        solution = yield from solving(self._inner, self._objective, weighted, stop=tight, start=iterate)
         self.n_iter += 1
-        return Iterate(solution.w, solution.loss, solution.gradient, solution.loss + penalty.value(solution.w))
+        return Iterate(solution.w, solution.iterate.at, solution.loss + penalty.value(solution.w))

@@ -7,6 +7,8 @@ from enum import Enum
 
 import numpy as np
 
+from sparserank.objective import Evaluation
+
 
 class Status(Enum):
     """How a solve ended; the value is the word shown to people.
@@ -48,12 +50,19 @@ class Stop:
 
 @dataclass(frozen=True)
 class Iterate:
-    """A point with its loss, the gradient of the loss there, and loss + penalty."""
+    """A point, the loss there (with its gradient and what the dual needs), and loss + penalty."""
 
     w: np.ndarray
-    loss: float
-    gradient: np.ndarray
+    at: Evaluation
     value: float
+
+    @property
+    def loss(self) -> float:
+        return self.at.value
+
+    @property
+    def gradient(self) -> np.ndarray:
+        return self.at.gradient
 
 
 @dataclass(frozen=True)
@@ -66,12 +75,25 @@ class Solution:
     history        one (seconds, value, kkt_violation) per iteration
     """
 
-    w: np.ndarray
-    value: float
-    loss: float
-    gradient: np.ndarray
+    iterate: Iterate
     kkt_violation: float
     gap: float | None
     n_iter: int
     status: Status
     history: list[tuple[float, float, float]] = field(default_factory=list, repr=False)
+
+    @property
+    def w(self) -> np.ndarray:
+        return self.iterate.w
+
+    @property
+    def value(self) -> float:
+        return self.iterate.value
+
+    @property
+    def loss(self) -> float:
+        return self.iterate.at.value
+
+    @property
+    def gradient(self) -> np.ndarray:
+        return self.iterate.at.gradient

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.experiments.systems.base import Candidate, Fold, Grid, timed
-from sparserank.path import refit_on_support
+from sparserank.paths import refit_on_support
 from sparserank.rankers.truncated_gradient import TGRank
 from sparserank.selection.filters import gas_order
 from sparserank.selection.measures import feature_importance, feature_similarity, single_feature_metric

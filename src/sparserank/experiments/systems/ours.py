@@ -11,7 +11,7 @@ from sparserank.data.dataset import concatenate
 from sparserank.data.folds import query_folds
 from sparserank.evaluation import mean_of
 from sparserank.experiments.systems.base import Candidate, Fold, Grid, timed
-from sparserank.path import PathResult, fit_path_on
+from sparserank.paths import PathResult, fit_path_on
 from sparserank.penalties import parse_penalty
 from sparserank.selection import choice, defaults
 from sparserank.selection.plan import PathSettings

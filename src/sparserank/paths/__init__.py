@@ -1,0 +1,34 @@
+"""Paths: solutions for falling strengths."""
+
+from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path
+from sparserank.paths.follow import (
+    ALPHA_MIN_RATIO,
+    DEFAULT_TOL,
+    PathStarts,
+    fit_path_on,
+    following,
+    l1_like,
+    path_alphas,
+    path_start,
+    refit_on_support,
+)
+from sparserank.paths.result import PathCertificate, PathResult, Point
+
+__all__ = [
+    "ALPHA_MIN_RATIO",
+    "DEFAULT_SCALING",
+    "DEFAULT_TOL",
+    "PathCertificate",
+    "PathResult",
+    "PathStarts",
+    "Point",
+    "alpha_max",
+    "feature_scale",
+    "fit_path",
+    "fit_path_on",
+    "following",
+    "l1_like",
+    "path_alphas",
+    "path_start",
+    "refit_on_support",
+]

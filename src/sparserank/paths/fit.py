@@ -1,0 +1,110 @@
+"""Regularisation paths from data: scaling, strengths, warm starts, certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.scaling import LINEAR_SCALINGS, fit_scalings
+from sparserank.errors import DataError
+from sparserank.losses import PairwiseLoss
+from sparserank.objective import PairwiseObjective
+from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, fit_path_on
+from sparserank.paths.result import PathResult
+from sparserank.penalties import Penalty, parse_penalty
+from sparserank.quoting import brief
+
+DEFAULT_SCALING = "within-query-std"
+
+
+def alpha_max(
+    X: Any,
+    y: np.ndarray,
+    *,
+    qid: np.ndarray | None = None,
+    query_weight: np.ndarray | None = None,
+    doc_weight: np.ndarray | None = None,
+    pair_weights: str = "pair",
+    scaling: str = DEFAULT_SCALING,
+) -> float:
+    """Smallest l1 strength whose solution is w = 0: the largest |gradient| of the mean loss at 0.
+
+    Parameters
+        X (n_docs, n_features), y (n_docs,) relevance, qid (n_docs,) in any order (None: one query)
+        scaling   as in SparseRanker: the strength is that of the scaled problem
+    Raises
+        DataError   no preferred pair
+    """
+    data = RankingDataset(X, y, qid, doc_weight=doc_weight)
+    scale = feature_scale(data, scaling, query_weight)
+    objective = PairwiseObjective(data, query_weight=query_weight, pair_weights=pair_weights, scale=scale)
+    return float(np.abs(objective.gradient_at_zero).max())
+
+
+def fit_path(
+    data: RankingDataset,
+    penalty: str | Penalty = "l1",
+    *,
+    n_alphas: int = 100,
+    alpha_min_ratio: float = ALPHA_MIN_RATIO,
+    alphas: np.ndarray | None = None,
+    query_weight: np.ndarray | None = None,
+    pair_weights: str = "pair",
+    loss: PairwiseLoss | None = None,
+    scaling: str = DEFAULT_SCALING,
+    tol: float = DEFAULT_TOL,
+    max_iter: int = 300,
+    max_features: int | None = None,
+    early_stop: float | None = None,
+    n_threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PathResult:
+    """Fit a path of models, from the sparsest to the densest, warm-started.
+
+    Parameters
+        data             documents grouped by query; their doc_weight counts
+        scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
+        penalty          name ('l1', 'mcp(gamma=2.0)') or Penalty; its alpha is ignored
+        n_alphas         points, log-spaced from the penalty's own start down to alpha_min_ratio times it
+        alphas           strictly positive strengths instead; sorted downwards
+        tol              kkt_violation to reach, relative to the alpha_max of l1
+        max_features     stop after the first point with more features than this
+        early_stop       stop once ten successive points together lower the loss by less than this share of it; None: never
+        progress         called with (points done, points in all)
+    Returns
+        PathResult with n_alphas points (fewer after an early stop)
+    Raises
+        DataError            no preferred pair, parameters out of range
+    Warns
+        ConvergenceWarning   once per reason, if points did not reach the tolerance
+    Notes
+        A nonconvex problem is solved at each alpha from the l1 solution of that alpha and from the neighbour's
+        solution; the lower objective wins (a path followed from w = 0 alone never leaves 0 for lp).
+    """
+    scale = feature_scale(data, scaling, query_weight)
+    objective = PairwiseObjective(
+        data, loss=loss, query_weight=query_weight, pair_weights=pair_weights, scale=scale, n_threads=n_threads
+    )
+    path = fit_path_on(
+        objective, parse_penalty(penalty), n_alphas=n_alphas, alpha_min_ratio=alpha_min_ratio, alphas=alphas, tol=tol,
+        max_iter=max_iter, max_features=max_features, early_stop=early_stop, progress=progress,
+        feature_names=tuple(data.feature_names or ()),
+    )  # fmt: skip
+    return replace(path, scale=scale)
+
+
+def feature_scale(data: RankingDataset, scaling: str, query_weight: np.ndarray | None = None) -> np.ndarray | None:
+    """(n_features,) what features are divided by, learned on queries of positive weight; None for scaling='none'.
+
+    Centres are left out: a shift inside a query changes no ranking.
+    """
+    if scaling not in LINEAR_SCALINGS:
+        raise DataError(f"scaling must be one of {', '.join(LINEAR_SCALINGS)}; got {brief(scaling)}.")
+    if scaling == "none":
+        return None
+    used = np.ones(data.n_queries, dtype=bool) if query_weight is None else np.asarray(query_weight) > 0
+    return fit_scalings(data, scaling, used[None, :])[1][0]

@@ -1,0 +1,163 @@
+"""What following a path gives: data first, pictures second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties import Penalty
+from sparserank.solvers import Solution
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Point:
+    """One strength of a path, solved: what a run keeps of it, and goes on from."""
+
+    w: np.ndarray
+    loss: float
+    objective: float
+    kkt_violation: float
+    gap: float
+    n_iter: int
+    time_s: float
+    status: str
+
+    @classmethod
+    def of(cls, s: Solution, seconds: float) -> Point:
+        gap = np.nan if s.gap is None else s.gap
+        return cls(s.w, s.loss, s.value, s.kkt_violation, gap, s.n_iter, seconds, s.status.value)
+
+
+@dataclass(frozen=True)
+class PathCertificate:
+    """How well a path is solved: statuses met, largest kkt_violation relative to alpha_max of l1, largest gap, seconds."""
+
+    status: str
+    kkt_violation: float
+    gap: float | None
+    time_s: float
+
+
+@dataclass(frozen=True, repr=False)
+class PathResult:
+    """Solutions for decreasing `alphas`, each with its certificate.
+
+    alphas (n_alphas,), scaled_coefs (n_alphas, n_features) of the scaled features, losses and objectives (mean loss, +
+    penalty), kkt_violations,
+    gaps (NaN when nonconvex), n_iters, times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
+    penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of tolerances.
+    """
+
+    penalty: Penalty
+    alphas: np.ndarray
+    scaled_coefs: np.ndarray
+    losses: np.ndarray
+    objectives: np.ndarray
+    kkt_violations: np.ndarray
+    gaps: np.ndarray
+    n_iters: np.ndarray
+    times_s: np.ndarray
+    statuses: tuple[str, ...]
+    alpha_max: float
+    l1_alpha_max: float
+    n_pairs: int
+    total_weight: float
+    feature_names: tuple[str, ...]
+    scale: np.ndarray | None = None  # (n_features,) what X was divided by; None: nothing
+
+    @classmethod
+    def of(
+        cls,
+        points: Sequence[Point],
+        penalty: Penalty,
+        alphas: np.ndarray,
+        alpha_max: float,
+        l1_alpha_max: float,
+        n_pairs: int,
+        total_weight: float,
+        feature_names: tuple[str, ...],
+        scale: np.ndarray | None = None,
+    ) -> PathResult:
+        """The path of these points, one per alpha."""
+        return cls(
+            penalty, alphas.copy(), np.array([p.w for p in points]), np.array([p.loss for p in points]),
+            np.array([p.objective for p in points]), np.array([p.kkt_violation for p in points]),
+            np.array([p.gap for p in points]), np.array([p.n_iter for p in points]),
+            np.array([p.time_s for p in points]), tuple(p.status for p in points),
+            alpha_max, l1_alpha_max, n_pairs, total_weight, feature_names, scale,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        sizes = f"{self.nnz.min()} to {self.nnz.max()}" if len(self.alphas) else "no"
+        return f"PathResult({self.penalty.label}, {len(self.alphas)} points, {sizes} of {self.scaled_coefs.shape[1]} features)"
+
+    @property
+    def coefs(self) -> np.ndarray:
+        """(n_alphas, n_features) coefficients in units of X."""
+        return self.scaled_coefs if self.scale is None else self.scaled_coefs / self.scale
+
+    @property
+    def nnz(self) -> np.ndarray:
+        """(n_alphas,) number of selected features."""
+        return np.count_nonzero(self.scaled_coefs, axis=1)
+
+    def support(self, index: int) -> np.ndarray:
+        """Selected features of one point, 0-based."""
+        return np.flatnonzero(self.scaled_coefs[index])
+
+    def certificate(self) -> PathCertificate:
+        """The worst figures over the whole path."""
+        gaps = self.gaps[np.isfinite(self.gaps)]
+        return PathCertificate(
+            status=" / ".join(dict.fromkeys(self.statuses)),
+            kkt_violation=float(self.kkt_violations.max()) / self.l1_alpha_max,
+            gap=float(gaps.max()) if len(gaps) else None,
+            time_s=float(self.times_s.sum()),
+        )
+
+    def truncate(self, k: int) -> PathResult:
+        """Every point cut to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
+        if k < 1:
+            raise DataError(f"truncate needs k >= 1; got {k}.")
+        coefs = self.scaled_coefs.copy()
+        if k < coefs.shape[1]:
+            drop = np.argsort(-np.abs(coefs), axis=1, kind="stable")[:, k:]
+            np.put_along_axis(coefs, drop, 0.0, axis=1)
+        nothing = np.full(len(self.alphas), np.nan)
+        return replace(
+            self, scaled_coefs=coefs, losses=nothing, objectives=nothing, kkt_violations=nothing, gaps=nothing,
+            statuses=("truncated",) * len(self.alphas),
+        )  # fmt: skip
+
+    def to_table(self) -> pa.Table:
+        """Tidy Arrow table, one row per alpha; C_sum and C_mean are the papers' scales of the same strength, r the l1 norm."""
+        import pyarrow as pa
+
+        with np.errstate(divide="ignore"):
+            c_mean = 1.0 / self.alphas
+        return pa.table(
+            {
+                "penalty": [self.penalty.label] * len(self.alphas),
+                "alpha": self.alphas,
+                "alpha_fraction": self.alphas / self.alpha_max if self.alpha_max > 0 else np.ones_like(self.alphas),
+                "C_sum": c_mean / self.total_weight,
+                "C_mean": c_mean,
+                "r": np.abs(self.scaled_coefs).sum(axis=1),
+                "nnz": self.nnz,
+                "loss": self.losses,
+                "objective": self.objectives,
+                "kkt_violation": self.kkt_violations,
+                "gap": self.gaps,
+                "n_iter": self.n_iters,
+                "time_s": self.times_s,
+                "status": list(self.statuses),
+                "features": [[self.feature_names[j] for j in np.flatnonzero(c)] for c in self.scaled_coefs],
+            }
+        )

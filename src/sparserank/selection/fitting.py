@@ -1,0 +1,222 @@
+"""All paths of a job: from the store or computed, by threads that share one read of X or by processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.paths import Point, l1_like
+from sparserank.penalties import Penalty
+from sparserank.runs.progress import Piece, Progress, TimeLeft, work_through
+from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.store import SelectionStore
+
+CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths
+LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
+MOST_PROCESS_BYTES = 48 << 20  # of X: above, threads share each pass as well as processes share the paths, without copies
+
+Paths = dict[tuple[str, int], dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The paths of one penalty, without each fold and on all queries; `start` labels the l1 family that they are started from."""
+
+    label: str
+    penalty: Penalty
+    start: str | None = None
+    rough: bool = False
+
+
+def families(penalties: Mapping[str, Penalty]) -> list[Family]:
+    """What has to be fitted for these penalties, in an order in which it can be: concave ones start from an l1 path under the
+    same rules, which is one of them or an extra, rough one."""
+    first: list[Family] = []
+    second: list[Family] = []
+    starts: dict[Penalty, str] = {}
+    for label, penalty in penalties.items():
+        if penalty.is_convex:
+            first.append(Family(label, penalty))
+            starts.setdefault(penalty.with_alpha(1.0), label)
+    for label, penalty in penalties.items():
+        if not penalty.is_convex:
+            l1 = l1_like(penalty)
+            if l1 not in starts:
+                starts[l1] = f"start {len(starts) + 1} (l1)"
+                first.append(Family(starts[l1], l1, rough=True))
+            second.append(Family(label, penalty, starts[l1]))
+    return first + second
+
+
+class FittedPaths:
+    """Every family on every fold.
+
+    Small data go to processes, a path each, where Python itself would keep threads waiting; for large data all folds of a family
+    advance together, threads sharing each pass. Both give the same bits.
+    """
+
+    def __init__(
+        self, work: FoldedPaths, families: Sequence[Family], folds: Sequence[int], n_workers: int
+    ) -> None:
+        self.work, self.families, self.folds, self.n_workers = work, families, folds, n_workers
+
+    def all(self, store: SelectionStore | None, progress: Progress | None) -> Paths:
+        """{(label, fold): path as arrays}; the order of finishing plays no part."""
+        done: Paths = {}
+        for family in self.families:
+            for fold in self.folds:
+                stored = store.load(_name(family.label, fold)) if store else None
+                if stored is not None:
+                    done[family.label, fold] = stored
+        waiting = [(f, fold) for f in self.families for fold in self.folds if (f.label, fold) not in done]
+        compute = self._by_processes if self._use_processes(len(waiting)) else self._in_lockstep
+        for label, fold, arrays, seconds in compute(waiting, done, store, progress):
+            done[label, fold] = arrays
+            if store is not None:
+                store.save(_name(label, fold), arrays)
+                store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
+        return done
+
+    def _use_processes(self, n_paths: int) -> bool:
+        """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
+        X = self.work.data.X
+        size = X.data.nbytes
+        values = self.work.data.n_docs * self.work.data.n_features
+        enough = n_paths * self.work.settings.n_alphas * values >= LEAST_PROCESS_WORK
+        return self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
+
+    def _starts(self, family: Family, folds: Sequence[int], done: Paths) -> dict[int, dict[str, np.ndarray]] | None:
+        if family.start is None:
+            return None
+        return {f: {name: done[family.start, f][name] for name in ("alphas", "coefs")} for f in folds}
+
+    def _by_processes(
+        self,
+        waiting: Sequence[tuple[Family, int]],
+        done: Paths,
+        store: SelectionStore | None,
+        progress: Progress | None,
+    ) -> Iterator[tuple[str, int, dict[str, np.ndarray], float]]:
+        n_all, n_done = len(self.families) * len(self.folds), len(done)
+        report = progress or (lambda done, total, what, left: None)
+        for started in (False, True):  # what others start from comes first
+            part = [(f, fold) for f, fold in waiting if (f.start is not None) == started]
+            pieces = [
+                Piece((f.penalty, [fold], self._starts(f, [fold], done), None, None, f.rough), _what(f.label, fold), f.label)
+                for f, fold in part
+            ]
+            finished = work_through(
+                self.work.with_threads(1), pieces, n_workers=self.n_workers, processes=True, progress=report,
+                n_resumed=n_done, n_all=n_all,
+            )  # fmt: skip
+            with closing(finished):
+                for _, outcome in finished:
+                    if outcome.error is not None:
+                        raise outcome.error
+                    family, fold = part[outcome.index]
+                    yield family.label, fold, outcome.result[fold], outcome.seconds
+            n_done += len(part)
+
+    def _in_lockstep(
+        self,
+        waiting: Sequence[tuple[Family, int]],
+        done: Paths,
+        store: SelectionStore | None,
+        progress: Progress | None,
+    ) -> Iterator[tuple[str, int, dict[str, np.ndarray], float]]:
+        n_all = len(self.families) * len(self.folds)
+        report = progress or (lambda done, total, what, left: None)
+        report(len(done), n_all, "resumed" if done else "start", None)
+        n_alphas = self.work.settings.n_alphas
+        left = TimeLeft([f.label for f, _ in waiting for _ in range(n_alphas)], 1)
+        for family in self.families:
+            folds = [fold for f, fold in waiting if f is family]
+            if not folds:
+                continue
+            began = time.perf_counter()
+            follow = _Following(self, family, folds, store, report, left, len(done), n_all)
+            starts = self._starts(family, folds, done)
+            pieces = self.work(family.penalty, folds, starts, follow.points, follow.keep, family.rough)
+            seconds = (time.perf_counter() - began) / len(folds)
+            for fold in folds:
+                yield family.label, fold, pieces[fold], seconds
+            follow.finished()
+
+
+class _Following:
+    """The points of one family's paths as they come: checkpoints and progress."""
+
+    def __init__(
+        self,
+        fitted: FittedPaths,
+        family: Family,
+        folds: Sequence[int],
+        store: SelectionStore | None,
+        report: Progress,
+        left: TimeLeft,
+        n_done: int,
+        n_all: int,
+    ) -> None:
+        self._label, self._folds, self._store, self._report, self._left = family.label, folds, store, report, left
+        self._n_done, self._n_all = n_done, n_all
+        self.points: dict[int, list[Point]] = {f: [] for f in folds}
+        stored = store.load(self._name) if store else None
+        if stored is not None:
+            self.points = {f: _read_points(stored, f) for f in folds}
+            for _ in range(sum(map(len, self.points.values()))):
+                left.skip(family.label)
+        self._last = self._saved = time.perf_counter()
+
+    @property
+    def _name(self) -> str:
+        return f"unfinished-{self._label}"
+
+    def keep(self, fold: int, point: Point, n: int) -> None:
+        self.points[fold].append(point)
+        now = time.perf_counter()
+        self._left.finished_one(self._label, now - self._last)
+        self._last = now
+        known, in_all = sum(map(len, self.points.values())), n * len(self._folds)
+        if known < in_all:
+            self._report(self._n_done, self._n_all, f"{self._label}: {known} of {in_all} points", self._left.seconds())
+        if self._store is not None and now - self._saved >= CHECKPOINT_S and known < in_all:
+            self._store.save(self._name, _write_points(self.points))
+            self._saved = time.perf_counter()
+
+    def finished(self) -> None:
+        self._left.drop(self._label)
+        self._report(self._n_done + len(self._folds), self._n_all, self._label, self._left.seconds())
+        if self._store is not None:
+            self._store.drop(self._name)
+
+
+def _write_points(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
+    arrays = {}
+    for fold, known in points.items():
+        numbers = [(p.loss, p.objective, p.kkt_violation, p.gap, p.n_iter, p.time_s) for p in known]
+        arrays[f"coefs {fold}"] = np.array([p.w for p in known])
+        arrays[f"numbers {fold}"] = np.array(numbers, dtype=np.float64)
+        arrays[f"statuses {fold}"] = np.array([p.status for p in known], dtype="U32")
+    return arrays
+
+
+def _read_points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:
+    if f"coefs {fold}" not in arrays:
+        return []
+    each = zip(*(arrays[f"{what} {fold}"] for what in ("coefs", "numbers", "statuses")), strict=True)
+    return [
+        Point(w, float(x[0]), float(x[1]), float(x[2]), float(x[3]), int(x[4]), float(x[5]), str(status))
+        for w, x, status in each
+    ]
+
+
+def _name(label: str, fold: int) -> str:
+    return f"{'final' if fold == FINAL else f'fold{fold}'}-{label}"
+
+
+def _what(label: str, fold: int) -> str:
+    return f"{label} {'final path' if fold == FINAL else f'fold {fold + 1}'}"

@@ -1,0 +1,167 @@
+"""Compiled passes over a shard: scores, the loss's sweep and X^T g while a query's rows are in cache.
+
+Losses never see X, and rows never see a loss: a factory compiles each pass around the row kernels of a kind of shard and the
+loss's own sweep. Whatever the dtype of X, products are accumulated in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from sparserank.losses.pairwise import WORK_ROWS
+
+row_scores = row_transposed = sweep = hessian_sweep = dual_sweep = None  # placeholders of the templates, see bind
+
+
+class ListFacts(NamedTuple):
+    """What the kernels know of the lists: query_ptr (n_queries + 1,), levels (n_docs,), n_levels (n_queries,), table (K, K)
+    as in RelevanceLevels, doc_weight (n_docs,) of a pair's preferred document or None.
+
+    Without document weights the kernels compile as if there were none: None is a type.
+    """
+
+    query_ptr: np.ndarray
+    levels: np.ndarray
+    n_levels: np.ndarray
+    table: np.ndarray
+    doc_weight: np.ndarray | None
+
+
+@cache
+def bind(template: Callable, **functions: Any) -> Callable:
+    """Compile `template` with the given compiled functions in place of its placeholders.
+
+    They go in as globals: a closure over compiled functions is never found again in Numba's disk cache, because the
+    key of such a closure differs from process to process.
+    """
+    module = "_".join(f.__module__.rpartition(".")[2] for f in functions.values())
+    bound = FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
+    bound.__module__, bound.__qualname__ = template.__module__, f"{template.__name__}{module}"
+    return njit(cache=True, nogil=True)(bound)
+
+
+def make_pass(rows, sweep):
+    return bind(_pass, row_scores=rows.scores, row_transposed=rows.transposed, sweep=sweep)
+
+
+def make_line_pass(sweep, hessian_sweep):
+    return bind(_line_pass, sweep=sweep, hessian_sweep=hessian_sweep)
+
+
+def make_weighted_columns(hessian_sweep):
+    return bind(_weighted_columns, hessian_sweep=hessian_sweep)
+
+
+def make_dual_pass(dual_sweep):
+    return bind(_dual_pass, dual_sweep=dual_sweep)
+
+
+@njit(cache=True, nogil=True)
+def rows_of(doc_weight, lo, hi):
+    if doc_weight is None:
+        return None
+    return doc_weight[lo:hi]
+
+
+@njit(cache=True, nogil=True)
+def _scratch(longest, table):
+    return np.empty((WORK_ROWS, max(longest, table.shape[0]) + 1))
+
+
+def _pass(rows, W, lists, scales, blocks, start, step, orders, scores, gradients, sums):
+    """One thread's share of a pass at the m rows of W: the blocks start, start + step, ...
+
+    scales (m, n_queries): 0 leaves a query out. Per block b and row k: sums[b, k] = (scaled loss, scaled sum of phi'^2 / 4),
+    gradients[b, k] += X^T g; scores (m, n_docs) are written where the scale is not 0, orders (m, n_docs) corrected there.
+    """
+    query_ptr, levels, n_levels, table, doc_weight = lists
+    longest = 0
+    for q in range(len(n_levels)):
+        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
+    buffer = np.empty(longest)
+    work = _scratch(longest, table)
+    for b in range(start, len(blocks) - 1, step):
+        for q in range(blocks[b], blocks[b + 1]):
+            if n_levels[q] < 2:
+                continue
+            lo, hi = query_ptr[q], query_ptr[q + 1]
+            dw = rows_of(doc_weight, lo, hi)
+            g = buffer[: hi - lo]
+            for k in range(W.shape[0]):
+                scale = scales[k, q]
+                if scale == 0.0:
+                    continue
+                s = scores[k, lo:hi]
+                row_scores(rows, lo, hi, W[k], s)
+                loss, squares = sweep(s, levels[lo:hi], n_levels[q], table, dw, orders[k, lo:hi], g, work)
+                sums[b, k, 0] += scale * loss
+                sums[b, k, 1] += scale * squares
+                for i in range(hi - lo):
+                    g[i] *= scale
+                row_transposed(rows, lo, hi, g, gradients[b, k])
+
+
+def _line_pass(scores, direction, mu, lists, scale, queries, order):
+    """Scaled loss at scores + mu direction, and its first and second derivative with respect to mu."""
+    query_ptr, levels, n_levels, table, doc_weight = lists
+    longest = 0
+    for q in queries:
+        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
+    moved = np.empty(longest)
+    gradient = np.empty(longest)
+    bent = np.empty((longest, 1))
+    work = _scratch(longest, table)
+    value = slope = curvature = 0.0
+    for q in queries:
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        m = hi - lo
+        t = direction[lo:hi]
+        s, g, b = moved[:m], gradient[:m], bent[:m]
+        for i in range(m):
+            s[i] = scores[lo + i] + mu * t[i, 0]
+        dw = rows_of(doc_weight, lo, hi)
+        loss, _ = sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], g, work)
+        value += scale[q] * loss
+        hessian_sweep(s, levels[lo:hi], n_levels[q], table, dw, order[lo:hi], t, b)
+        for i in range(m):
+            slope += scale[q] * g[i] * t[i, 0]
+            curvature += scale[q] * b[i, 0] * t[i, 0]
+    return value, slope, curvature
+
+
+def _dual_pass(s, scores, lists, scale, queries, order):
+    """Scaled sum of phi*(s phi') over the given queries."""
+    query_ptr, levels, n_levels, table, doc_weight = lists
+    total = 0.0
+    for q in queries:
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        dw = rows_of(doc_weight, lo, hi)
+        total += scale[q] * dual_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], s)
+    return total
+
+
+def _weighted_columns(Z, lists, scale, queries, scores, order, out):
+    """out = W Z for the given queries whose documents fill the rows of Z in order; W includes the query scale."""
+    query_ptr, levels, n_levels, table, doc_weight = lists
+    at = 0
+    for q in queries:
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        rows = out[at : at + hi - lo]
+        if scale[q] == 0.0 or n_levels[q] < 2:
+            for i in range(hi - lo):
+                for f in range(rows.shape[1]):
+                    rows[i, f] = 0.0
+        else:
+            dw = rows_of(doc_weight, lo, hi)
+            Zq = Z[at : at + hi - lo]
+            hessian_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], Zq, rows)
+            for i in range(hi - lo):
+                for f in range(rows.shape[1]):
+                    rows[i, f] *= scale[q]
+        at += hi - lo

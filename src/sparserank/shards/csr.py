@@ -1,0 +1,43 @@
+"""Sparse rows: compressed sparse rows (CSR)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.shards import _csr_kernels
+from sparserank.shards.rows import documents_of, read_only
+
+
+class CsrRows:
+    """X (n_docs, n_features) as a canonical CSR matrix of float32 or float64."""
+
+    scores: ClassVar[Callable] = staticmethod(_csr_kernels.scores)
+    transposed: ClassVar[Callable] = staticmethod(_csr_kernels.transposed)
+    units = None
+    is_dense = False
+
+    def __init__(self, X: sp.csr_matrix) -> None:
+        self.X = X
+        self.arrays = (read_only(X.data), read_only(X.indices), read_only(X.indptr))
+        self.n_docs, self.n_columns = X.shape
+        self.nbytes = X.data.nbytes + X.indices.nbytes
+
+    def differences(
+        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+    ) -> np.ndarray:
+        Z = self.X[documents_of(query_ptr, queries)][:, columns].toarray().astype(np.float64, copy=False)
+        return np.ascontiguousarray(Z if inverse is None else Z * inverse)
+
+    def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
+        columns = np.unique(self.X.indices[self.X.indptr[lo] : self.X.indptr[hi]])
+        return read_only(self.X[lo:hi][:, columns].toarray()), columns
+
+    def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X[rows] @ models.T, dtype=np.float64)
+
+    def part(self, lo: int, hi: int) -> CsrRows:
+        return CsrRows(self.X[lo:hi])

@@ -1,0 +1,49 @@
+"""Dense rows: a C-ordered float32 or float64 array, in memory or mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparserank.execution.threads import one_blas_thread
+from sparserank.shards import _dense_kernels
+from sparserank.shards.rows import read_only
+
+
+class DenseRows:
+    """X (n_docs, n_features) float32 or float64."""
+
+    scores: ClassVar[Callable] = staticmethod(_dense_kernels.scores)
+    transposed: ClassVar[Callable] = staticmethod(_dense_kernels.transposed)
+    units = None
+    is_dense = True
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = read_only(X)
+        self.arrays = (self.X,)
+        self.n_docs, self.n_columns = X.shape
+        self.nbytes = X.itemsize * X.size
+
+    def differences(
+        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+    ) -> np.ndarray:
+        n = int((query_ptr[queries + 1] - query_ptr[queries]).sum())
+        dtype = np.float64 if inverse is None else self.X.dtype  # scaled, they are numbers near 1
+        out = np.empty((n, len(columns)), dtype=dtype)
+        inverse = np.ones(len(columns)) if inverse is None else inverse
+        _dense_kernels.differences(self.X, query_ptr, queries, columns, inverse, out)
+        return out
+
+    def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
+        return self.X[lo:hi], None
+
+    def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        used = np.flatnonzero(models.any(axis=0))
+        with one_blas_thread():
+            chosen = self.X[np.ix_(rows, used)].astype(np.float64, copy=False)
+            return np.asarray(chosen @ np.ascontiguousarray(models[:, used].T))
+
+    def part(self, lo: int, hi: int) -> DenseRows:
+        return DenseRows(self.X[lo:hi])

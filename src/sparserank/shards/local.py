@@ -1,0 +1,83 @@
+"""Shards of this process: in memory (or mapped), their blocks worked on by threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.execution import BlockExecutor, split_queries
+from sparserank.losses import PairwiseLoss
+from sparserank.shards.csr import CsrRows
+from sparserank.shards.dense import DenseRows
+from sparserank.shards.rows import Rows
+from sparserank.shards.shard import Shard
+
+SHARD_BYTES = 1 << 30  # of features; a shard is what is placed, in memory or elsewhere, as a whole
+
+
+class Shards(Protocol):
+    """Whole queries, wherever they are. What a call returns is small: nothing per document, nothing per query."""
+
+    n_docs: int
+    n_queries: int
+    n_columns: int
+    units: tuple[tuple[int, ...], ...] | None
+    loss: PairwiseLoss
+
+    def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
+        """`method(*small)` of every shard; the results in shard order, so that sums of them do not depend on where shards are.
+
+        per_query (..., n_queries): each shard gets its own queries' part as one argument more.
+        """
+        ...
+
+
+class LocalShards:
+    """`Shards` in this process."""
+
+    def __init__(self, shards: Sequence[Shard], loss: PairwiseLoss) -> None:
+        self.shards, self.loss = list(shards), loss
+        self.n_docs = sum(s.rows.n_docs for s in self.shards)
+        self.n_queries = sum(len(s.query_ptr) - 1 for s in self.shards)
+        self.n_columns, self.units = self.shards[0].rows.n_columns, self.shards[0].rows.units
+
+    def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
+        results, at = [], 0
+        for shard in self.shards:
+            n = len(shard.query_ptr) - 1
+            own = () if per_query is None else (per_query[..., at : at + n],)
+            results.append(getattr(shard, method)(*small, *own))
+            at += n
+        return results
+
+
+def make_shards(
+    rows: Rows,
+    relevance: np.ndarray,
+    query_ptr: np.ndarray,
+    loss: PairwiseLoss,
+    doc_weight: np.ndarray | None = None,
+    n_threads: int | None = None,
+    docid: np.ndarray | None = None,
+) -> LocalShards:
+    """Cut rows and lists into shards; where depends on the data alone. Nothing is copied."""
+    executor = BlockExecutor(n_threads)
+    cuts = split_queries(query_ptr, rows.nbytes / max(rows.n_docs, 1), SHARD_BYTES)
+    shards = []
+    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+        lo, hi = int(query_ptr[first]), int(query_ptr[last])
+        part = rows if (lo, hi) == (0, rows.n_docs) else rows.part(lo, hi)
+        weight = None if doc_weight is None else doc_weight[lo:hi]
+        ids = None if docid is None else docid[lo:hi]
+        shards.append(Shard(part, relevance[lo:hi], query_ptr[first : last + 1] - lo, loss, weight, executor, ids))
+    return LocalShards(shards, loss)
+
+
+def as_rows(X: Any) -> Rows:
+    """The kind of shard for an array, a CSR matrix, or rows of any kind as they are."""
+    if sp.issparse(X):
+        return CsrRows(X)
+    return DenseRows(X) if isinstance(X, np.ndarray) else X

@@ -1,0 +1,65 @@
+"""Ranking metrics of many models at once: scores chunk by chunk, never of all documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparserank.execution import BlockExecutor
+from sparserank.metrics.ranking import rank_lists
+from sparserank.shards.rows import Rows, documents_of
+
+if TYPE_CHECKING:
+    from sparserank.metrics import Convention, Metric
+    from sparserank.metrics.ranking import RankedLists
+
+CHUNK_BYTES = 16 << 20  # of features and scores together
+
+
+def measure(
+    rows: Rows,
+    relevance: np.ndarray,
+    query_ptr: np.ndarray,
+    docid: np.ndarray | None,
+    models: Sequence[np.ndarray],
+    judge: np.ndarray,
+    metrics: Sequence[Metric],
+    executor: BlockExecutor,
+) -> list[np.ndarray]:
+    """Metrics of groups of models, each on the queries that are its own.
+
+    Parameters
+        models   per group (n_models, n_columns) float64
+        judge    (n_queries,) the group whose models are scored on a query; -1: none
+    Returns
+        per group (n_metrics, n_models, its queries), queries in order
+    """
+    out, chunks = [], []
+    for g, coefs in enumerate(models):
+        queries = np.flatnonzero(judge == g)
+        out.append(np.empty((len(metrics), len(coefs), len(queries))))
+        per_chunk = max(CHUNK_BYTES // (8 * (rows.n_columns if rows.is_dense else 64) + 16 * max(len(coefs), 1)), 1)
+        sizes = query_ptr[queries + 1] - query_ptr[queries]
+        cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // per_chunk)) + 1
+        edges = [0, *cuts.tolist(), len(queries)]
+        chunks += [(g, queries[a:b], slice(a, b)) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
+
+    def one(c: int) -> None:
+        g, queries, place = chunks[c]
+        documents = documents_of(query_ptr, queries)
+        ptr = np.concatenate([[0], np.cumsum(query_ptr[queries + 1] - query_ptr[queries])])
+        ids = None if docid is None else docid[documents]
+        scores = rows.times(models[g], documents)
+        for i in range(len(models[g])):
+            ranked: dict[Convention, RankedLists] = {}
+            for m, metric in enumerate(metrics):
+                if metric.convention not in ranked:
+                    ranked[metric.convention] = rank_lists(
+                        scores[:, i], relevance[documents], ptr, metric.convention, ids
+                    )
+                out[g][m, i, place] = metric.compute(ranked[metric.convention])
+
+    executor.map(one, len(chunks))
+    return out

@@ -1,0 +1,63 @@
+"""What a kind of shard is: the features of consecutive documents, in the form that compiled passes take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Rows(Protocol):
+    """The features of n_docs documents, grouped by query; one file per kind.
+
+    arrays       what the two kernels get, arrays of a fixed number and type
+    scores       compiled: scores(arrays, lo, hi, w, out): out (hi - lo,) = X[lo:hi] w
+    transposed   compiled: transposed(arrays, lo, hi, g, out): out (n_columns,) += X[lo:hi]^T g; a g of 0 costs nothing
+    nbytes       of `arrays`, by which data are cut into shards and blocks
+    is_dense     whether `query_block` holds every column
+
+    Both kernels accumulate in float64, in an order that depends on lo and hi alone. `units` are the columns that belong
+    together (paid for once, in or out together), as groups; None: each column is one.
+    """
+
+    n_docs: int
+    n_columns: int
+    nbytes: int
+    is_dense: bool
+    arrays: tuple[np.ndarray, ...]
+    scores: Callable
+    transposed: Callable
+    units: tuple[tuple[int, ...], ...] | None
+
+    def differences(
+        self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
+    ) -> np.ndarray:
+        """(documents of the queries, len(columns)) float32 or float64, C-ordered: features times inverse (len(columns),), up to
+        what is the same for all documents of a query."""
+        ...
+
+    def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
+        """Documents lo..hi - 1 as a C-ordered float array, and the columns that it holds (None: all); others are 0."""
+        ...
+
+    def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """(len(rows), n_models) float64 scores of the models, (n_models, n_columns) float64."""
+        ...
+
+    def part(self, lo: int, hi: int) -> Any:
+        """Rows lo..hi - 1, not copied."""
+        ...
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A read-only C-ordered view: one type for the compiled kernels, and no kernel can write to the user's data."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def documents_of(query_ptr: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """Rows of the given queries, in their order."""
+    first, lengths = query_ptr[queries], query_ptr[queries + 1] - query_ptr[queries]
+    return np.arange(int(lengths.sum())) + np.repeat(first - (np.cumsum(lengths) - lengths), lengths)

@@ -1,0 +1,300 @@
+"""A shard: whole queries, their rows, their lists, and everything that is a sum over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sparserank.execution import BlockExecutor, split_queries
+from sparserank.execution.threads import one_blas_thread
+from sparserank.losses import PairwiseLoss
+from sparserank.losses.levels import pair_totals, relevance_levels
+from sparserank.metrics import Metric
+from sparserank.shards import _pass_kernels as kernels
+from sparserank.shards._norm_kernels import pair_norms
+from sparserank.shards._pass_kernels import ListFacts
+from sparserank.shards.measuring import measure
+from sparserank.shards.rows import Rows, read_only
+
+HESSIAN_BLOCK_BYTES = 2 << 20  # and at most a sixteenth of X: two blocks of gathered columns (X_A, W X_A) stay in a second-level cache
+GRADIENT_BYTES = 32 << 20  # of the partial sums of one pass; more rows of W than fit go in several passes
+
+
+class ShardFacts(NamedTuple):
+    """What the objective has to know of the lists, once.
+
+    n_docs (n_queries,) sizes; pair_weight (n_queries,) total weight of the pairs (grade pairs and documents weighted); n_pairs
+    (n_queries,) pairs whose preferred document has positive weight, counted.
+    """
+
+    n_docs: np.ndarray
+    pair_weight: np.ndarray
+    n_pairs: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Weighting:
+    """scale (K, n_queries) of each pair of a query, 0: the query is left out; inverse (K, n_columns), what features are
+    multiplied by, or None; useful: per k the queries that have pairs and a scale > 0."""
+
+    scale: np.ndarray
+    inverse: np.ndarray | None
+    useful: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Scores (n_docs,) at w, of the queries that count, and the order (n_docs,) of each query's documents by them."""
+
+    w: np.ndarray
+    scores: np.ndarray
+    order: np.ndarray
+
+
+class Shard:
+    """Rows and lists of whole queries, and the sums over them for K weightings at once.
+
+    Conventions
+        `set_weights` sends K weightings under a key; calls name the key and one k (or one per row of W) of it. Coefficients,
+        gradients, Hessians and norms belong to the scaled features x_j inverse[k, j].
+        Every result is a function of the arguments alone, to the last bit: of several rows of W in one call each gets what it
+        would get alone. Scores and sorting orders are kept per (key, k) and found again by the value of w, replaced whole;
+        losing them costs time alone. Arguments are trusted.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        relevance: np.ndarray,
+        query_ptr: np.ndarray,
+        loss: PairwiseLoss,
+        doc_weight: np.ndarray | None,
+        executor: BlockExecutor,
+        docid: np.ndarray | None = None,
+    ) -> None:
+        self.rows, self.loss, self.relevance, self.docid = rows, loss, relevance, docid
+        self.query_ptr = read_only(query_ptr.astype(np.int64, copy=False))
+        lv = loss.levels(relevance, self.query_ptr)
+        self._sweep, self._hessian_sweep = loss.sweeps(lv)
+        weight = None if doc_weight is None else read_only(doc_weight)
+        self._lists = ListFacts(
+            self.query_ptr, read_only(lv.levels), read_only(lv.n_levels), read_only(lv.table), weight
+        )
+        useful = None if weight is None else (weight > 0).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused by whoever adds it up
+            totals = pair_totals(lv, self.query_ptr, weight)
+        plain = pair_totals(relevance_levels(relevance, self.query_ptr), self.query_ptr, useful)
+        self._facts = ShardFacts(np.diff(self.query_ptr), totals, plain)
+        row_bytes = rows.nbytes / max(rows.n_docs, 1)
+        self._blocks = split_queries(self.query_ptr, row_bytes, minimum_bytes=16.0 * 8 * rows.n_columns)
+        self._executor = executor
+        self._weightings: dict[int, _Weighting] = {}
+        self._last: dict[tuple[int, int], _Scored] = {}
+        self._directions: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+        in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
+        self._first_order = np.concatenate(in_rows or [np.empty(0, dtype=np.int32)])
+
+    def facts(self) -> ShardFacts:
+        return self._facts
+
+    def set_weights(self, key: int, inverse: np.ndarray | None, scale: np.ndarray) -> None:
+        """inverse (K, n_columns) or None and scale (K, n_queries), under a key of the caller's."""
+        counts = (self._facts.pair_weight > 0) & (self._lists.n_levels > 1)
+        useful = tuple(np.flatnonzero((row > 0) & counts) for row in scale)
+        self._weightings[key] = _Weighting(
+            read_only(np.where(counts, scale, 0.0)), None if inverse is None else read_only(inverse), useful
+        )
+
+    def forget(self, key: int, k: int | None = None) -> None:
+        """Drop what is kept for k (None: the whole key): it will not be asked for again."""
+        for kept in (self._last, self._directions):
+            for held in [held for held in list(kept) if held[0] == key and k in (None, held[1])]:
+                kept.pop(held, None)
+        if k is None:
+            self._weightings.pop(key, None)
+
+    # -- passes over all columns ----------------------------------------------------------------------------------
+
+    def value_and_gradient(
+        self, W: np.ndarray, key: int, ks: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(values, sums of phi'^2 / 4), each (m,), and gradients (m, n_columns) at W (m, n_columns), row i under weighting ks[i];
+        one read of X."""
+        n_blocks, d = len(self._blocks) - 1, W.shape[1]
+        at_once = max(int(GRADIENT_BYTES // (8 * max(n_blocks, 1) * max(d, 1))), 1)
+        if at_once < len(ks):
+            parts = [
+                self.value_and_gradient(W[i : i + at_once], key, ks[i : i + at_once])
+                for i in range(0, len(ks), at_once)
+            ]
+            return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # type: ignore[return-value]
+        weighting, m = self._weightings[key], len(ks)
+        inverse = None if weighting.inverse is None else weighting.inverse[list(ks)]
+        raw = W if inverse is None else W * inverse
+        orders = np.array([self._order(key, k) for k in ks])
+        scores = np.empty((m, self.rows.n_docs))
+        gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
+        scales = weighting.scale[list(ks)]
+        run = kernels.make_pass(self.rows, self._sweep)
+
+        def share(start: int, step: int) -> None:
+            run(self.rows.arrays, raw, self._lists, scales, self._blocks, start, step, orders, scores, gradients, sums)
+
+        self._executor.share(share, n_blocks)
+        totals, gradient = np.zeros((m, 2)), np.zeros((m, d))
+        for b in range(n_blocks):  # in block order, whatever the number of threads
+            totals += sums[b]
+            gradient += gradients[b]
+        for i, k in enumerate(ks):
+            self._last[key, k] = _Scored(W[i].copy(), scores[i], orders[i])
+        if inverse is not None:
+            gradient *= inverse
+        return totals[:, 0], totals[:, 1], gradient
+
+    def _order(self, key: int, k: int) -> np.ndarray:
+        last = self._last.get((key, k))
+        return self._first_order if last is None else last.order
+
+    def _scored_at(self, w: np.ndarray, key: int, k: int) -> _Scored:
+        """Scores and order at w, taken from the last pass when it was there; nobody may change them."""
+        last = self._last.get((key, k))
+        if last is None or not np.array_equal(w, last.w):
+            self.value_and_gradient(w[None, :], key, [k])
+            last = self._last[key, k]
+            if not np.array_equal(w, last.w):  # another thread was there in between
+                return self._scored_at(w, key, k)
+        return last
+
+    def pair_norms(self, key: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(sum over pairs of v_p (x_ij - x_jj)^2, largest |deviation| within a query, largest |value| around which), each
+        (K, n_columns); one read of X."""
+        weighting = self._weightings[key]
+        K, d = len(weighting.scale), self.rows.n_columns
+        unit, rest = np.ones(d), np.ones((K, d))
+        if weighting.inverse is not None:
+            unit = np.ldexp(1.0, np.frexp(weighting.inverse[0])[1])  # a power of two changes no digit, and squares stay numbers
+            rest = weighting.inverse / unit
+
+        def block(b: int) -> np.ndarray:
+            part = np.zeros((3, K, d))
+            self._add_norms(weighting.scale, unit, self._blocks[b], self._blocks[b + 1], part)
+            return part
+
+        parts = self._executor.map(block, len(self._blocks) - 1)
+        norms = sum((p[0] for p in parts), start=np.zeros((K, d)))
+        largest, offset = np.max([p[1:] for p in parts], axis=0, initial=0.0)
+        return norms * rest * rest, largest * rest, offset * rest
+
+    def _add_norms(self, scale: np.ndarray, unit: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
+        ptr = self.query_ptr
+        if self.rows.is_dense:
+            X, _ = self.rows.query_block(ptr[first], ptr[last])
+            pair_norms(X, ptr[first], self._lists, scale, unit, first, last, *out)
+            return
+        for q in range(first, last):
+            X, columns = self.rows.query_block(ptr[q], ptr[q + 1])
+            local = np.zeros((3, len(scale), len(columns)))
+            pair_norms(X, ptr[q], self._lists, scale, unit[columns], q, q + 1, *local)
+            out[0][:, columns] += local[0]
+            out[1:, :, columns] = np.maximum(out[1:, :, columns], local[1:])
+
+    # -- curvature, lines, duals: from the scores of the last pass ---------------------------------------------------
+
+    def hessians(self, key: int, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]]) -> list[tuple[np.ndarray, float]]:
+        """For each (w, columns (c,), k, step): (generalised Hessian at w on the columns (c, c), the weight of its pairs), of every
+        step-th useful query."""
+        return [self._hessian(w, columns, key, k, step) for w, columns, k, step in asks]
+
+    def _hessian(self, w: np.ndarray, columns: np.ndarray, key: int, k: int, step: int) -> tuple[np.ndarray, float]:
+        here, weighting = self._scored_at(w, key, k), self._weightings[key]
+        queries = weighting.useful[k][::step]
+        c, scale = len(columns), weighting.scale[k]
+        share = float((scale * self._facts.pair_weight)[queries].sum())
+        if c == 0 or len(queries) == 0:
+            return np.zeros((c, c)), share
+        inverse = None if weighting.inverse is None else weighting.inverse[k][columns]
+        per_block = max(int(min(HESSIAN_BLOCK_BYTES, self.rows.nbytes / 16) // (8 * c)), 1)
+        block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
+        product = kernels.make_weighted_columns(self._hessian_sweep)
+
+        def block(b: int) -> np.ndarray:
+            members = queries[starts[b] : starts[b + 1]]
+            Z = read_only(self.rows.differences(self.query_ptr, members, columns, inverse))
+            out = np.empty(Z.shape)
+            product(Z, self._lists, scale, members, here.scores, here.order, out)
+            with one_blas_thread():
+                return np.asarray(Z.T @ out, dtype=np.float64)
+
+        return sum(self._executor.map(block, len(starts) - 1), start=np.zeros((c, c))), share
+
+    def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: int, k: int) -> np.ndarray:
+        """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
+        here, weighting = self._scored_at(w, key, k), self._weightings[key]
+        z, ptr = self._times(v, key, k), self.query_ptr
+        run = kernels.make_weighted_columns(self._hessian_sweep)
+
+        def block(b: int) -> np.ndarray:
+            queries = np.arange(self._blocks[b], self._blocks[b + 1])
+            lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
+            out, part = np.empty((hi - lo, 1)), np.zeros(self.rows.n_columns)
+            run(z[lo:hi], self._lists, weighting.scale[k], queries, here.scores, here.order, out)
+            self.rows.transposed(self.rows.arrays, lo, hi, out[:, 0], part)
+            return part
+
+        parts = self._executor.map(block, len(self._blocks) - 1)
+        product = sum(parts, start=np.zeros(self.rows.n_columns))
+        return product if weighting.inverse is None else product * weighting.inverse[k]
+
+    def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: int, k: int) -> np.ndarray:
+        """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
+        here, weighting = self._scored_at(w, key, k), self._weightings[key]
+        order, direction = here.order.copy(), self._times(v, key, k)
+        run = kernels.make_line_pass(self._sweep, self._hessian_sweep)
+        scale, queries = weighting.scale[k], weighting.useful[k]
+        return np.array([run(here.scores, direction, mu, self._lists, scale, queries, order) for mu in mus])
+
+    def dual_sums(self, w: np.ndarray, s: float, key: int, k: int) -> float:
+        """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss: one sweep of the scores."""
+        here, weighting = self._scored_at(w, key, k), self._weightings[key]
+        run = kernels.make_dual_pass(self.loss.dual_sweep)
+        return float(run(s, here.scores, self._lists, weighting.scale[k], weighting.useful[k], here.order))
+
+    def pair_square(self, v: np.ndarray, key: int, k: int) -> float:
+        """sum over pairs of v_p (v.(x_i - x_j))^2, whether active or not."""
+        weighting = self._weightings[key]
+        z = self._times(v, key, k)
+        out = np.zeros((3, 1, 1))
+        pair_norms(z, 0, self._lists, weighting.scale[k : k + 1], np.ones(1), 0, len(self._facts.n_docs), *out)
+        return float(out[0, 0, 0])
+
+    def _times(self, v: np.ndarray, key: int, k: int) -> np.ndarray:
+        """X v (n_docs, 1) for kernels; kept, since a line search asks for the same v again."""
+        known = self._directions.get((key, k))
+        if known is not None and np.array_equal(v, known[0]):
+            return known[1]
+        inverse, ptr = self._weightings[key].inverse, self.query_ptr
+        raw = np.ascontiguousarray(v if inverse is None else v * inverse[k], dtype=np.float64)
+        out = np.empty(self.rows.n_docs)
+
+        def block(b: int) -> None:
+            lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
+            self.rows.scores(self.rows.arrays, lo, hi, raw, out[lo:hi])
+
+        self._executor.map(block, len(self._blocks) - 1)
+        z = read_only(out.reshape(-1, 1))
+        self._directions[key, k] = np.array(v, dtype=np.float64), z
+        return z
+
+    # -- what models are worth ----------------------------------------------------------------------------------------
+
+    def measure(
+        self, models: Sequence[np.ndarray], metrics: Sequence[Metric], judge: np.ndarray
+    ) -> list[np.ndarray]:
+        """Per group of models (n_models, n_columns), in units of the columns: (n_metrics, n_models, queries judged by the group)."""
+        return measure(
+            self.rows, self.relevance, self.query_ptr, self.docid, models, judge, metrics, self._executor
+        )

@@ -1,0 +1,100 @@
+"""Requests that solvers yield, and the driver that answers them: like requests of several solves by one visit of the data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sparserank.execution.threads import one_blas_thread
+from sparserank.objective import PairwiseObjective, Weighting
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluate:
+    """Ask for the Evaluation of an objective at w."""
+
+    objective: PairwiseObjective
+    w: np.ndarray
+
+    @staticmethod
+    def answer(weighting: Weighting, asked: Sequence[Evaluate]) -> list[Any]:
+        W = np.array([a.objective.checked(a.w) for a in asked])
+        results = weighting.evaluate([a.objective.k for a in asked], W)
+        return [a.objective.remember(w, r) for a, w, r in zip(asked, W, results, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Hessian:
+    """Ask for the Hessian of an objective at w on some columns, from a sample of about n_docs documents when given."""
+
+    objective: PairwiseObjective
+    w: np.ndarray
+    columns: np.ndarray
+    n_docs: int | None
+
+    @staticmethod
+    def answer(weighting: Weighting, asked: Sequence[Hessian]) -> list[Any]:
+        return weighting.hessians([(a.w, a.columns, a.objective.k, a.n_docs) for a in asked])
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Ask for the seconds that this solve has cost so far: its own, and its share of what it had in common with others."""
+
+
+Request = Evaluate | Hessian | Seconds
+Steps = Generator[Request, Any, T]  # a computation that asks for what it needs, and returns T
+FIRST, LAST = Hessian, Evaluate  # Hessians are answered while others wait, so that all evaluations come together
+
+
+def run(steps: Steps[T]) -> T:
+    """Drive one computation to its end."""
+    return run_all([steps])[0]
+
+
+def run_all(computations: Sequence[Steps[T]]) -> list[T]:
+    """Drive several computations to their ends, in lockstep: their requests to one weighting are answered together.
+
+    None waits for another's iterations: each goes on as soon as its own request is answered, and gets what it would get
+    alone, to the last bit.
+    """
+    results: list[Any] = [None] * len(computations)
+    spent = [0.0] * len(computations)
+    waiting: dict[int, Request] = {}
+
+    def go_on(i: int, reply: Any) -> None:
+        began = time.perf_counter()
+        try:
+            request = computations[i].send(reply)
+            while isinstance(request, Seconds):
+                request = computations[i].send(spent[i] + time.perf_counter() - began)
+            waiting[i] = request
+        except StopIteration as finished:
+            results[i] = finished.value
+            waiting.pop(i, None)
+        spent[i] += time.perf_counter() - began
+
+    with one_blas_thread():
+        for i in range(len(computations)):
+            go_on(i, None)
+        while waiting:
+            kind = FIRST if any(isinstance(r, FIRST) for r in waiting.values()) else LAST
+            groups: dict[int, list[int]] = {}
+            for i, request in waiting.items():
+                if isinstance(request, kind):
+                    groups.setdefault(id(request.objective.weighting), []).append(i)
+            for members in groups.values():
+                began = time.perf_counter()
+                asked: list[Any] = [waiting[i] for i in members]
+                replies = kind.answer(asked[0].objective.weighting, asked)
+                for i in members:
+                    spent[i] += (time.perf_counter() - began) / len(members)
+                for i, reply in zip(members, replies, strict=True):
+                    go_on(i, reply)
+    return results
