@@ -8,7 +8,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import Penalty
 from sparserank.solvers.lockstep import run
-from sparserank.solvers.loop import evaluate_at
+from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
 
 
@@ -50,4 +50,4 @@ def unit_problem(seed: int) -> RankingDataset:
 
 def iterate_at(objective: PairwiseObjective, penalty: Penalty, w: np.ndarray) -> Iterate:
     """The iterate that a solver would have at w."""
-    return run(evaluate_at(objective, penalty, w))
+    return run(Penalised(objective, penalty).evaluate(w))

@@ -11,14 +11,17 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
 from sparserank.losses._importance_kernels import weighted_huber
-from sparserank.objective import PairwiseObjective
+from sparserank.objective import Evaluation, PairwiseObjective
+from sparserank.papers.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
+from sparserank.papers.truncated_gradient import TruncatedGradient
 from sparserank.penalties import L1, Lp, Mcp
 from sparserank.selection.filters import gas_order
-from sparserank.solvers import ProxNewton, Reweighted, Status, Stop, solve
+from sparserank.solvers import ProxNewton, Reweighted, Status, Stop, lockstep, solve
 from sparserank.solvers.fista import tight_lipschitz
-from sparserank.solvers.truncated_gradient import truncated_gradient
+from sparserank.solvers.lockstep import Steps
+from sparserank.solvers.loop import minimising
+from sparserank.solvers.solution import Iterate
 from tests.oracles import baselines as oracle
 from tests.oracles import pairs
 from tests.problems import small_problem, unit_problem
@@ -119,15 +122,40 @@ def test_tg_rank_is_the_truncated_gradient_of_explicit_pairs(data: RankingDatase
 def test_the_last_step_of_truncated_gradient_ends_a_window() -> None:
     """As stated there; the gravity is that of the steps since the last truncation."""
 
+    class Slope:
+        """A gradient that is the same everywhere."""
+
+        is_convex = False
+
+        def __init__(self, slope: float) -> None:
+            self.slope = slope
+
+        def start(self, w: np.ndarray | None) -> np.ndarray:
+            return np.zeros(1)
+
+        def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
+            yield from ()
+            return Iterate(w, Evaluation(0.0, np.array([self.slope]), 0.0), 0.0)
+
+        def violation(self, here: Iterate) -> float:
+            return 1.0
+
+        def gap(self, here: Iterate) -> None:
+            return None
+
+    def end(slope: float, alpha: float, window: int, max_iter: int = 1000) -> float:
+        solver = TruncatedGradient(alpha, step=0.1, window=window, max_iter=max_iter)
+        solution = lockstep.run(minimising(solver, Slope(slope), None, Stop(-1.0, max_iter + 1)))
+        assert (solution.n_iter, solution.status) == (max_iter, Status.NOT_CERTIFIED)
+        return float(solution.w[0])
+
     def run(max_iter: int, window: int) -> float:
-        return float(
-            truncated_gradient(lambda w: np.array([-1.0]), 1, 0.5, step=0.1, window=window, max_iter=max_iter)[0]
-        )
+        return end(-1.0, 0.5, window, max_iter)
 
     assert run(7, 5) == pytest.approx(0.7 - 0.35)
     assert run(7, 50) == pytest.approx(0.7 - 0.35)
     assert run(4, 4) == pytest.approx(0.4 - 0.2)
-    assert truncated_gradient(lambda w: np.ones(1), 1, 2.0, step=0.1, window=3)[0] == 0.0
+    assert end(1.0, 2.0, 3) == 0.0
 
 
 def test_tg_rank_of_window_one_ends_at_the_l1_optimum() -> None:

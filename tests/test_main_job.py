@@ -171,13 +171,13 @@ def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, m
 
 
 def test_processes_and_threads_give_one_result(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sparserank.selection.job as job
+    import sparserank.selection.fitting as fitting
 
     args = (finished / "train.txt", "--valid", finished / "valid.txt", *QUICK, "--penalty", "mcp")
     with monkeypatch.context() as patch:
-        patch.setattr(job, "LEAST_PROCESS_WORK", 0)
+        patch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
         assert _run(patch, "select", *args, "--threads", 2, "--out", tmp_path / "processes") == 0
-        patch.setattr(job, "LEAST_PROCESS_WORK", np.inf)
+        patch.setattr(fitting, "LEAST_PROCESS_WORK", np.inf)
         assert _run(patch, "select", *args, "--threads", 2, "--out", tmp_path / "threads") == 0
         assert _run(patch, "select", *args, "--threads", 1, "--out", tmp_path / "one") == 0
     models = {(tmp_path / name / "model.json").read_bytes() for name in ("processes", "threads", "one")}

@@ -7,7 +7,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError
-from sparserank.laporte2014 import laporte_path
+from sparserank.papers.laporte2014 import laporte_path
 from sparserank.selection.measures import concordance
 from tests.oracles.baselines import kendall_concordance
 from tests.problems import unit_problem

@@ -28,6 +28,7 @@ from sparserank.reports.page import render_page
 from sparserank.selection import job
 from sparserank.selection.job import SelectionJob, SelectionPlan, SelectionResult
 from sparserank.solvers import Stop, solve
+from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
 
 DATA = sr.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise=0.4, seed=6).data
@@ -75,6 +76,7 @@ class Stuck:
     """A solver that finds no step from the start."""
 
     n_iter = 23
+    gives_up = Status.STALLED
 
     def begin(self, *problem: object) -> None:
         pass

@@ -70,7 +70,9 @@ class Weighting:
         self.query_scale = np.where(pairs > 0, weight / totals[:, None], 0.0)
         self.query_scale.flags.writeable = False
         plainly = pair_weights == "pair"
-        self.total_weight = [float(t) if plainly else float(pairs[c].sum()) for t, c in zip(totals, counted, strict=True)]
+        self.total_weight = [
+            float(t) if plainly else float(pairs[c].sum()) for t, c in zip(totals, counted, strict=True)
+        ]
         self.n_pairs = [int(plain[c].sum()) for c in counted]
         sizes = np.concatenate([f.n_docs for f in facts])
         self.n_useful_docs = [int(sizes[row > 0].sum()) for row in self.query_scale]
@@ -222,14 +224,13 @@ class PairwiseObjective:
         self.shards, self.loss = weighting.shards, weighting.shards.loss
         self.n_docs, self.n_features = weighting.shards.n_docs, weighting.shards.n_columns
         self.n_pairs, self.total_weight = weighting.n_pairs[k], weighting.total_weight[k]
+        self.n_useful_docs = weighting.n_useful_docs[k]  # documents of queries that have pairs of positive weight
         self.pair_weights = weighting.pair_weights
         # The last evaluation, replaced whole: reading it from another thread is safe, and losing it costs time alone.
         self._last: tuple[np.ndarray, Evaluation] | None = None
         self.n_passes = 0
 
-    def value_and_gradient(
-        self, w: np.ndarray, query_weight: np.ndarray | None = None
-    ) -> tuple[float, np.ndarray]:
+    def value_and_gradient(self, w: np.ndarray, query_weight: np.ndarray | None = None) -> tuple[float, np.ndarray]:
         """f(w) and its gradient (n_features,), in one pass over X; with other weights (n_queries,) of the queries when given."""
         if query_weight is not None:
             given = _weights("query_weight", query_weight, self.shards.n_queries, "query")
@@ -295,7 +296,9 @@ class PairwiseObjective:
 
         Costs nothing for losses whose dual follows from the evaluation, otherwise at most what `dual_sums` does.
         """
-        with np.errstate(over="ignore", invalid="ignore"):  # at a trial point that is far out; solvers refuse what is not finite
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # at a trial point that is far out; solvers refuse what is not finite
             slope = float(w @ here.gradient)
         return self.loss.dual(here.value, slope, lambda: here.square, lambda s: self._swept_dual(w, s))
 

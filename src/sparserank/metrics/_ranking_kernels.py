@@ -31,10 +31,7 @@ def order_lists(scores, second, query_ptr):
                         first = False
                     else:
                         x, y = source[a], source[b]
-                        if scores[x] != scores[y]:
-                            first = scores[x] > scores[y]
-                        else:
-                            first = second[x] <= second[y]
+                        first = scores[x] > scores[y] or (scores[x] == scores[y] and second[x] <= second[y])
                     if first:
                         target[k] = source[a]
                         a += 1

@@ -11,6 +11,7 @@ from sparserank.paths.follow import (
     path_alphas,
     path_start,
     refit_on_support,
+    warn_of_missed,
 )
 from sparserank.paths.result import PathCertificate, PathResult, Point
 
@@ -31,4 +32,5 @@ __all__ = [
     "path_alphas",
     "path_start",
     "refit_on_support",
+    "warn_of_missed",
 ]

@@ -148,9 +148,11 @@ def following(
             break
         began = yield Seconds()
         here = penalty.with_alpha(alpha)
-        best = yield from solving(ProxNewton(), objective, here, stop=stop, start=last)
+        solver = ProxNewton()  # a new one: no Hessian crosses from strength to strength
+        best = yield from solving(solver, objective, here, stop=stop, start=last)
         if starts is not None:
-            best = yield from _better(objective, here, best, (yield from starts.at(alpha)), stop, rough(alpha))
+            other = yield from starts.at(alpha)
+            best = yield from _better(solver, objective, here, best, other, stop, rough(alpha))
         last = best.iterate
         now = yield Seconds()
         points.append(Point.of(best, now - began))
@@ -163,14 +165,20 @@ def following(
 
 
 def _better(
-    objective: PairwiseObjective, penalty: Penalty, best: Solution, start: np.ndarray | Iterate, stop: Stop, rough: Stop
+    solver: ProxNewton,
+    objective: PairwiseObjective,
+    penalty: Penalty,
+    best: Solution,
+    start: np.ndarray | Iterate,
+    stop: Stop,
+    rough: Stop,
 ) -> Steps[Solution]:
     """The lower of `best` and what is found from `start`, which is solved to the end only where it is lower already."""
     known = start if isinstance(start, Iterate) else None
     w0 = None if isinstance(start, Iterate) else start
-    other = yield from solving(ProxNewton(), objective, penalty, w0, rough, start=known)
+    other = yield from solving(solver, objective, penalty, w0, rough, start=known)
     if other.value < best.value:
-        other = yield from solving(ProxNewton(), objective, penalty, stop=stop, start=other.iterate)
+        other = yield from solving(solver, objective, penalty, stop=stop, start=other.iterate)
     return other if other.value < best.value else best
 
 
@@ -205,17 +213,21 @@ def fit_path_on(
             progress(done, n)
 
     path = run(following(objective, penalty, keep=keep, **options))  # type: ignore[arg-type]
-    threshold = float(options.get("tol", DEFAULT_TOL)) * path.l1_alpha_max  # type: ignore[arg-type]
+    warn_of_missed(path, float(options.get("tol", DEFAULT_TOL)), stacklevel=3)  # type: ignore[arg-type]
+    return path
+
+
+def warn_of_missed(path: PathResult, tol: float, stacklevel: int) -> None:
+    """ConvergenceWarning, once per reason, if points of the path did not reach the tolerance."""
     for status in (Status.STALLED, Status.ITERATION_LIMIT):
         missed = path.statuses.count(status.value)
         if missed:
             warnings.warn(
                 f"{missed} of {len(path.alphas)} points of the {path.penalty.label} path did not reach kkt_violation "
-                f"{threshold:.3g} ({status.value}): {status.remedy}.",
+                f"{tol * path.l1_alpha_max:.3g} ({status.value}): {status.remedy}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=stacklevel + 1,
             )
-    return path
 
 
 def refit_on_support(

@@ -8,9 +8,9 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning
+from sparserank.papers.frank_wolfe import EXACT_GOAL, STEPS, frank_wolfe, solve_ball
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import require_choice, require_count, require_number
-from sparserank.solvers.frank_wolfe import STEPS, frank_wolfe, solve_ball
 
 SOLVERS = ("frank_wolfe", "exact")
 
@@ -28,7 +28,7 @@ class FenchelRank(LinearRanker):
         metric, n_threads   as in SparseRanker
     Attributes
         coef_ (n_features,), loss_, gap_ (loss minus minimum is at most this), alpha_ (the multiplier: coef_ also minimises
-        loss + alpha_ ||w||_1 when the gap is 0), n_iter_, status_ ('optimal' when gap_ <= epsilon, or 1e-6 for 'exact'),
+        loss + alpha_ ||w||_1 when the gap is 0), n_iter_, status_ ('optimal' when gap_ <= epsilon, or 1e-6 for 'exact'; else 'iteration limit' or 'stalled'),
         history_: arrays feature, sign, mu (one per iteration), gap and loss (before each iteration and at the end)
     Warns
         ConvergenceWarning  the gap is above epsilon after max_iter iterations: usual for radius >= 4
@@ -68,18 +68,18 @@ class FenchelRank(LinearRanker):
         name = type(self).__name__
         objective = self._objective(data, query_weight)
         if self.solver == "exact":
-            result, goal = solve_ball(objective, self.radius), 1e-6
+            result, goal = solve_ball(objective, self.radius), EXACT_GOAL
         else:
             result = frank_wolfe(objective, self.radius, epsilon=self.epsilon, max_iter=self.max_iter, step=self.step)
             goal = self.epsilon
         self.coef_ = result.w
         self.loss_, self.gap_, self.alpha_ = result.loss, result.gap, result.alpha
         self.n_iter_ = max(result.n_iter, 1)
-        self.status_ = "optimal" if result.gap <= goal else "iteration limit"
+        self.status_ = result.status.value
         self.history_ = {
             "feature": result.features, "sign": result.signs, "mu": result.steps, "gap": result.gaps, "loss": result.losses,
         }  # fmt: skip
-        if self.status_ != "optimal":
+        if not result.status.converged:
             remedy = "raise max_iter or take solver='exact'."
             if self.solver == "exact":
                 remedy = "scale the features, or take a smaller radius: here the problem is ill-conditioned."

@@ -9,6 +9,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.papers.fsm import FsmProblem, accelerated_gradient
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import checked_metric, require_choice, require_count, require_flag, require_number
 from sparserank.selection.measures import (
@@ -18,7 +19,7 @@ from sparserank.selection.measures import (
     feature_similarity,
     nearest_positive_semidefinite,
 )
-from sparserank.solvers.accelerated_gradient import FsmProblem, accelerated_gradient
+from sparserank.solvers.solution import Status
 
 FORMS = ("split", "quadratic")
 
@@ -40,7 +41,7 @@ class FSMRank(LinearRanker):
         metric, n_threads     as in SparseRanker
     Attributes
         coef_ (n_features,), objective_, importance_, similarity_, n_iter_, kkt_violation_ (of the final point),
-        status_: 'stopped' (the published rule; not a certificate) or 'iteration limit',
+        status_: 'not certified' (the published rule ended it) or 'iteration limit',
         history_: arrays objective (n_iter + 1,) and lipschitz (n_iter,)
     Raises
         DataError             no preferred pair, parameters out of range
@@ -113,9 +114,9 @@ class FSMRank(LinearRanker):
         self.coef_ = result.w
         self.objective_, self.kkt_violation_ = float(result.objectives[-1]), result.kkt_violation
         self.n_iter_ = result.n_iter
-        self.status_ = "stopped" if result.stopped else "iteration limit"
+        self.status_ = result.status.value
         self.history_ = {"objective": result.objectives, "lipschitz": result.lipschitz}
-        if not result.stopped:
+        if result.status is Status.ITERATION_LIMIT:
             warnings.warn(
                 f"{name}: the objective still changes by more than {self.tol:.3g} of itself after {result.n_iter} "
                 "iterations; raise max_iter.",

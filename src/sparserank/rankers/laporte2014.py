@@ -8,7 +8,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.laporte2014 import MAX_ROUNDS, PENALTIES, laporte2014_penalty, laporte2014_solve
+from sparserank.papers.laporte2014 import MAX_ROUNDS, PENALTIES, laporte2014_penalty, laporte2014_solve
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import require_choice, require_count, require_flag, require_number
 from sparserank.solvers import Stop

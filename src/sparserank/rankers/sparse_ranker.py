@@ -11,7 +11,7 @@ from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.objective import PAIR_WEIGHTS, PairwiseObjective
-from sparserank.paths import DEFAULT_SCALING, fit_path_on, path_start, feature_scale
+from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, path_start
 from sparserank.penalties import L1, Penalty
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,10 +13,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning
-from sparserank.evaluation import per_query_values
-from sparserank.metrics import Metric
 from sparserank.objective import PAIR_WEIGHTS
-from sparserank.paths import DEFAULT_SCALING, PathResult, fit_path_on, feature_scale
+from sparserank.paths import DEFAULT_SCALING, warn_of_missed
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker, _query_ids
 from sparserank.rankers.checks import (
@@ -28,10 +27,16 @@ from sparserank.rankers.checks import (
     require_number,
     usable_penalty,
 )
+from sparserank.rls.centring import nothing_varies
+from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
 from sparserank.selection.choice import Candidate, best_candidate, best_within, smallest_non_inferior
+from sparserank.selection.fitting import FittedPaths, Paths, families
+from sparserank.selection.plan import PathSettings
 from sparserank.statistics import mean_interval
 
 RULES = ("non_inferior", "best")
+PATH = "path"
+NO_FOLD = -2  # of queries that do not count
 
 
 class SparseRankerCV(LinearRanker):
@@ -113,20 +118,33 @@ class SparseRankerCV(LinearRanker):
         metric = checked_metric(type(self).__name__, "metric", self.metric)
         data = self._fit_dataset(X, y, qid, group, doc_weight)
         weight = checked_query_weight(data, query_weight)
-        self.path_ = self._path(data, weight)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
-        if eval_set is not None:
-            unseen = self._evaluation_data(eval_set, eval_qid, eval_group)
-            self.values_ = _score_points(self.path_.coefs, unseen, metric)
-        elif len(counted) == 1:
+        unseen = None if eval_set is None else self._evaluation_data(eval_set, eval_qid, eval_group)
+        if unseen is None and len(counted) == 1:
             if qid is not None or group is not None:
                 warnings.warn(
                     "one query cannot be validated: it is scored on itself; pass eval_set.", DataWarning, stacklevel=2
                 )
-            self.values_ = np.full((len(self.path_.alphas), data.n_queries), np.nan)
-            self.values_[:, counted] = _score_points(self.path_.coefs, data.take_queries(counted), metric)
-        else:
-            self.values_ = self._out_of_fold(data, metric, weight, counted)
+            unseen = data
+        of_query = np.full(data.n_queries, NO_FOLD)
+        if unseen is None:
+            of_query[counted] = query_folds(len(counted), min(self.cv, len(counted)), self.seed)
+        folds = [] if unseen is not None else list(range(int(of_query.max()) + 1))
+        settings = PathSettings(
+            self.scaling, self.n_alphas, self.alpha_min_ratio, float(self.tol), self.pair_weights
+        )  # fmt: skip
+        work = FoldedPaths(
+            data, of_query, settings, [metric], valid=unseen, query_weight=weight, max_iter=self.max_iter,
+            n_threads=self.n_threads,
+        )  # fmt: skip
+        penalty = self._usable_penalty(work)
+        fitted = FittedPaths(work, families({PATH: penalty}), [FINAL, *folds], 1).all(None, None)
+        path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()))
+        self.path_ = replace(path, scale=None if self.scaling == "none" else scaling.scale)
+        warn_of_missed(self.path_, self.tol, stacklevel=2)
+        self.values_ = self._unseen_values(fitted, of_query, folds)
+        if unseen is data:
+            self.values_[:, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
         self._choose(self.path_.penalty)
         self.scaled_coef_, self.scale_ = self.path_.scaled_coefs[self.chosen_index_], self.path_.scale
         self._keep_weights(self.path_.coefs[self.chosen_index_], data.X.dtype)
@@ -154,31 +172,21 @@ class SparseRankerCV(LinearRanker):
                 f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
             )
 
-    def _path(self, data: RankingDataset, weight: np.ndarray | None) -> PathResult:
-        scale = feature_scale(data, self.scaling, weight)
-        objective = self._objective(data, weight, pair_weights=self.pair_weights, scale=scale)
-        path = fit_path_on(
-            objective,
-            usable_penalty(type(self).__name__, self.penalty, objective),
-            n_alphas=self.n_alphas,
-            alpha_min_ratio=self.alpha_min_ratio,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        return replace(path, scale=scale)
+    def _usable_penalty(self, work: FoldedPaths) -> Penalty:
+        """The penalty, which some feature must be usable under."""
+        (objective,), _ = work.objectives([FINAL])
+        if not objective.varying.any():
+            raise DataError(f"{type(self).__name__}: {nothing_varies(objective.n_docs)}")
+        return usable_penalty(type(self).__name__, self.penalty, objective)
 
-    def _out_of_fold(
-        self, data: RankingDataset, metric: Metric, weight: np.ndarray | None, counted: np.ndarray
-    ) -> np.ndarray:
-        """Points matched by their fraction of the path's start; folds of the counted queries are query weights, not copies."""
-        folds = query_folds(len(counted), min(self.cv, len(counted)), self.seed)
-        values = np.full((len(self.path_.alphas), data.n_queries), np.nan)
-        for f in range(int(folds.max()) + 1):
-            held_out, rest = counted[folds == f], counted[folds != f]
-            fold_weight = np.zeros(data.n_queries)
-            fold_weight[rest] = 1.0 if weight is None else weight[rest]
-            path = self._path(data, fold_weight)
-            values[:, held_out] = _score_points(path.coefs, data.take_queries(held_out), metric)
+    def _unseen_values(self, fitted: Paths, of_query: np.ndarray, folds: Sequence[int]) -> np.ndarray:
+        """(n_alphas, n_queries) of queries that the model has not seen; points of folds are matched by their fraction of the
+        path's start."""
+        if not folds:
+            return fitted[PATH, FINAL]["values"][0].copy()
+        values = np.full((len(self.path_.alphas), len(of_query)), np.nan)
+        for f in folds:
+            values[:, of_query == f] = fitted[PATH, f]["values"][0]
         return values
 
     def _evaluation_data(self, eval_set: Any, eval_qid: Any, eval_group: Any) -> RankingDataset:
@@ -213,9 +221,3 @@ class SparseRankerCV(LinearRanker):
             mean, low, high = mean_interval(c.values, self.confidence)
             alpha = float(self.path_.alphas[c.index])
             self.curve_.append({"alpha": alpha, "n_features": c.n_features, "mean": mean, "low": low, "high": high})
-
-
-def _score_points(coefs: np.ndarray, data: RankingDataset, metric: Metric) -> np.ndarray:
-    """(n_alphas, n_queries) metric of every point of a path."""
-    scores = np.asarray(data.X @ coefs.T, dtype=np.float64)
-    return np.array([per_query_values(scores[:, i], data, [metric])[0] for i in range(len(coefs))])

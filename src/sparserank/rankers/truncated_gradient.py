@@ -6,12 +6,18 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.losses._importance_kernels import weighted_huber
-from sparserank.objective import PairwiseObjective
+from sparserank.papers.importance import ImportanceWeighted
+from sparserank.papers.truncated_gradient import TruncatedGradient
+from sparserank.penalties import L1
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import require_count, require_number
 from sparserank.solvers.fista import tight_lipschitz
-from sparserank.solvers.truncated_gradient import truncated_gradient
+from sparserank.solvers.lockstep import run
+from sparserank.solvers.loop import minimising
+from sparserank.solvers.problem import Penalised, Problem
+from sparserank.solvers.solution import Stop
+
+NEVER = -1.0  # a tolerance that no violation meets: the published method has no stopping rule
 
 
 class TGRank(LinearRanker):
@@ -25,7 +31,7 @@ class TGRank(LinearRanker):
                   refused
         metric, n_threads   as in SparseRanker
     Attributes
-        coef_ (n_features,), objective_, n_iter_
+        coef_ (n_features,), objective_, kkt_violation_, n_iter_, status_ ('not certified': the steps are counted, not judged)
     Notes
         The papers print neither step nor window: ours are stated here. The result is not a certified optimum;
         SparseRanker solves the same problem exactly.
@@ -58,20 +64,18 @@ class TGRank(LinearRanker):
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         objective = self._objective(data, query_weight)
-        w = truncated_gradient(
-            self._gradient(data, objective),
-            data.n_features,
-            self.alpha,
-            step=self.step / tight_lipschitz(objective),
-            window=self.window,
-            max_iter=self.max_iter,
+        penalised = Penalised(objective, L1(self.alpha))
+        solver = TruncatedGradient(
+            self.alpha, step=self.step / tight_lipschitz(objective), window=self.window, max_iter=self.max_iter
         )
-        self.coef_ = w
-        self.objective_ = objective.value_and_gradient(w)[0] + self.alpha * float(np.abs(w).sum())
-        self.n_iter_ = self.max_iter
+        s = run(minimising(solver, self._problem(data, penalised), None, Stop(tol=NEVER, max_iter=self.max_iter + 1)))
+        self.coef_ = s.w
+        last = run(penalised.evaluate(s.w))
+        self.objective_, self.kkt_violation_ = last.value, penalised.violation(last)
+        self.n_iter_, self.status_ = s.n_iter, s.status.value
 
-    def _gradient(self, data: RankingDataset, objective: PairwiseObjective):  # type: ignore[no-untyped-def]
-        return lambda w: objective.value_and_gradient(w)[1]
+    def _problem(self, data: RankingDataset, penalised: Penalised) -> Problem:
+        return penalised
 
 
 class RSRank(TGRank):
@@ -90,24 +94,7 @@ class RSRank(TGRank):
         print no weight function, ours is the one above.
     """
 
-    def _gradient(self, data: RankingDataset, objective: PairwiseObjective):  # type: ignore[no-untyped-def]
+    def _problem(self, data: RankingDataset, penalised: Penalised) -> Problem:
         if data.relevance.min() < 0 or data.relevance.max() > 60:
             raise DataError("RSRank: relevance must lie in 0..60: its gains are powers of 2.")
-        gains = 2.0**data.relevance - 1.0
-        longest = int(np.diff(data.query_ptr).max())
-        discounts = 1.0 / np.log2(np.arange(2, longest + 2))
-        ideal = np.array(
-            [
-                float(np.sort(gains[lo:hi])[::-1] @ discounts[: hi - lo])
-                for lo, hi in zip(data.query_ptr[:-1], data.query_ptr[1:], strict=True)
-            ]
-        )
-        scale = np.where(ideal > 0, objective.query_scale / np.maximum(ideal, 1e-300), 0.0)
-        g = np.empty(data.n_docs)
-
-        def gradient(w: np.ndarray) -> np.ndarray:
-            scores = np.asarray(data.X @ w, dtype=np.float64)
-            total, _ = weighted_huber(scores, gains, discounts, data.query_ptr, scale, g)
-            return np.where(objective.varying, np.asarray(data.X.T @ g), 0.0) / max(total, 1e-300)
-
-        return gradient
+        return ImportanceWeighted(data, penalised)

@@ -28,8 +28,6 @@ from sparserank.solvers.lockstep import run_all
 FINAL = -1  # the number of the path that is delivered: on all training queries
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
 ROUGH_TOL = 1e-3  # l1 paths that are only started from
-RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
-RIDGE_MIN_RATIO = 1e-6
 
 Keep = Callable[[int, Point, int], None]  # fold, the new point of its path, points in all
 
@@ -92,8 +90,8 @@ class FoldedPaths:
         if self._weighted is None or self._weighted[0] != tuple(folds):
             d, settings = self.prepared, self.settings
             used = np.array([(self.fold != f) if f != FINAL else np.ones(d.n_queries, dtype=bool) for f in folds])
-            centers, scales = fit_scalings(d, settings.scaling, used)
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
+            centers, scales = fit_scalings(d, settings.scaling, weight > 0)
             weighting = Weighting(
                 self._shards, weight, scale=None if (scales == 1.0).all() else scales,
                 pair_weights=settings.pair_weights, feature_names=d.feature_names,
@@ -109,7 +107,10 @@ class FoldedPaths:
         starts: Mapping[int, dict[str, np.ndarray]] | None = None,
         done: Mapping[int, Sequence[Point]] | None = None,
         keep: Keep | None = None,
+        *,
         rough: bool = False,
+        n_alphas: int | None = None,
+        alpha_min_ratio: float | None = None,
     ) -> dict[int, dict[str, np.ndarray]]:
         """{fold: its path as arrays, `unpack` reads them}, the folds in lockstep: one read of X serves all.
 
@@ -117,47 +118,40 @@ class FoldedPaths:
             starts   {fold: an l1 path as arrays}: where a concave penalty is started from besides its own last solution
             done     {fold: points known from an earlier run}, as `keep` gave them
             rough    the paths are only started from: neither certified to the tolerance nor scored
+            n_alphas, alpha_min_ratio   instead of those of the settings
         """
         with one_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # statuses travel with the path and are printed
-            return self._compute(penalty, folds, starts or {}, done or {}, keep, rough)
-
-    def _compute(
-        self,
-        penalty: Penalty,
-        folds: Sequence[int],
-        starts: Mapping[int, dict[str, np.ndarray]],
-        done: Mapping[int, Sequence[Point]],
-        keep: Keep | None,
-        rough: bool,
-    ) -> dict[int, dict[str, np.ndarray]]:
-        objectives, scalings = self.objectives(folds)
-        settings, dense = self.settings, penalty.smooth_at_zero
-        steps = []
-        for f, objective in zip(folds, objectives, strict=True):
-            start = starts.get(f)
-            tol = max(settings.tol, ROUGH_TOL) if rough else settings.tol if f == FINAL else max(settings.tol, FOLD_TOL)
-            steps.append(
-                following(
-                    objective,
-                    penalty,
-                    n_alphas=RIDGE_ALPHAS if dense else settings.n_alphas,
-                    alpha_min_ratio=RIDGE_MIN_RATIO if dense else settings.alpha_min_ratio,
-                    tol=tol,
-                    max_iter=self.max_iter,
-                    starts=None if start is None else PathStarts(start["alphas"], start["coefs"]),
-                    done=done.get(f, ()),
-                    keep=None if keep is None else _keeper(keep, f),
-                    feature_names=tuple(self.data.feature_names or ()),
+            objectives, scalings = self.objectives(folds)
+            steps = []
+            for f, objective in zip(folds, objectives, strict=True):
+                start = None if starts is None else starts[f]
+                steps.append(
+                    following(
+                        objective,
+                        penalty,
+                        n_alphas=n_alphas or self.settings.n_alphas,
+                        alpha_min_ratio=alpha_min_ratio or self.settings.alpha_min_ratio,
+                        tol=self._tol(f, rough),
+                        max_iter=self.max_iter,
+                        starts=None if start is None else PathStarts(start["alphas"], start["coefs"]),
+                        done=() if done is None else done[f],
+                        keep=None if keep is None else _keeper(keep, f),
+                        feature_names=tuple(self.data.feature_names or ()),
+                    )
                 )
-            )
-        paths = run_all(steps)
-        pieces = {f: pack(p, s) for f, p, s in zip(folds, paths, scalings, strict=True)}
-        if not rough:
-            models = {f: p.scaled_coefs / s.scale for f, p, s in zip(folds, paths, scalings, strict=True)}
-            for f, values in self.measure(models).items():
-                pieces[f]["values"] = values
-        return pieces
+            paths = run_all(steps)
+            pieces = {f: pack(p, s) for f, p, s in zip(folds, paths, scalings, strict=True)}
+            if not rough:
+                models = {f: p.scaled_coefs / s.scale for f, p, s in zip(folds, paths, scalings, strict=True)}
+                for f, values in self.measure(models).items():
+                    pieces[f]["values"] = values
+            return pieces
+
+    def _tol(self, fold: int, rough: bool) -> float:
+        if rough:
+            return max(self.settings.tol, ROUGH_TOL)
+        return self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
 
     def measure(self, models: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) per fold, in units of `prepared`.

@@ -12,24 +12,57 @@ import numpy as np
 from sparserank.paths import Point, l1_like
 from sparserank.penalties import Penalty
 from sparserank.runs.progress import Piece, Progress, TimeLeft, work_through
-from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.candidates import FINAL, FoldedPaths, Keep
 from sparserank.selection.store import SelectionStore
 
 CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths
 LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
-MOST_PROCESS_BYTES = 48 << 20  # of X: above, threads share each pass as well as processes share the paths, without copies
+MOST_PROCESS_BYTES = (
+    48 << 20
+)  # of X: above, threads share each pass as well as processes share the paths, without copies
 
 Paths = dict[tuple[str, int], dict[str, np.ndarray]]
+Starts = dict[int, dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class _OneFamily:
+    """What a worker process gets: (family, folds, starts) -> paths."""
+
+    work: FoldedPaths
+
+    def __call__(self, family: Family, folds: Sequence[int], starts: Starts | None) -> dict[int, dict[str, np.ndarray]]:
+        return family.compute(self.work, folds, starts)
 
 
 @dataclass(frozen=True)
 class Family:
-    """The paths of one penalty, without each fold and on all queries; `start` labels the l1 family that they are started from."""
+    """The paths of one penalty, without each fold and on all queries.
+
+    start                       label of the l1 family that they are started from
+    rough                       they are only started from
+    n_alphas, alpha_min_ratio   where they are not those of the settings
+    """
 
     label: str
     penalty: Penalty
     start: str | None = None
     rough: bool = False
+    n_alphas: int | None = None
+    alpha_min_ratio: float | None = None
+
+    def compute(
+        self,
+        work: FoldedPaths,
+        folds: Sequence[int],
+        starts: Starts | None,
+        done: Mapping[int, Sequence[Point]] | None = None,
+        keep: Keep | None = None,
+    ) -> dict[int, dict[str, np.ndarray]]:
+        return work(
+            self.penalty, folds, starts, done, keep, rough=self.rough, n_alphas=self.n_alphas,
+            alpha_min_ratio=self.alpha_min_ratio,
+        )  # fmt: skip
 
 
 def families(penalties: Mapping[str, Penalty]) -> list[Family]:
@@ -59,9 +92,7 @@ class FittedPaths:
     advance together, threads sharing each pass. Both give the same bits.
     """
 
-    def __init__(
-        self, work: FoldedPaths, families: Sequence[Family], folds: Sequence[int], n_workers: int
-    ) -> None:
+    def __init__(self, work: FoldedPaths, families: Sequence[Family], folds: Sequence[int], n_workers: int) -> None:
         self.work, self.families, self.folds, self.n_workers = work, families, folds, n_workers
 
     def all(self, store: SelectionStore | None, progress: Progress | None) -> Paths:
@@ -89,7 +120,7 @@ class FittedPaths:
         enough = n_paths * self.work.settings.n_alphas * values >= LEAST_PROCESS_WORK
         return self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
 
-    def _starts(self, family: Family, folds: Sequence[int], done: Paths) -> dict[int, dict[str, np.ndarray]] | None:
+    def _starts(self, family: Family, folds: Sequence[int], done: Paths) -> Starts | None:
         if family.start is None:
             return None
         return {f: {name: done[family.start, f][name] for name in ("alphas", "coefs")} for f in folds}
@@ -106,11 +137,11 @@ class FittedPaths:
         for started in (False, True):  # what others start from comes first
             part = [(f, fold) for f, fold in waiting if (f.start is not None) == started]
             pieces = [
-                Piece((f.penalty, [fold], self._starts(f, [fold], done), None, None, f.rough), _what(f.label, fold), f.label)
+                Piece((f, [fold], self._starts(f, [fold], done)), _what(f.label, fold), f.label)
                 for f, fold in part
             ]
             finished = work_through(
-                self.work.with_threads(1), pieces, n_workers=self.n_workers, processes=True, progress=report,
+                _OneFamily(self.work.with_threads(1)), pieces, n_workers=self.n_workers, processes=True, progress=report,
                 n_resumed=n_done, n_all=n_all,
             )  # fmt: skip
             with closing(finished):
@@ -131,8 +162,8 @@ class FittedPaths:
         n_all = len(self.families) * len(self.folds)
         report = progress or (lambda done, total, what, left: None)
         report(len(done), n_all, "resumed" if done else "start", None)
-        n_alphas = self.work.settings.n_alphas
-        left = TimeLeft([f.label for f, _ in waiting for _ in range(n_alphas)], 1)
+        points = [f.label for f, _ in waiting for _ in range(f.n_alphas or self.work.settings.n_alphas)]
+        left = TimeLeft(points, 1)
         for family in self.families:
             folds = [fold for f, fold in waiting if f is family]
             if not folds:
@@ -140,7 +171,7 @@ class FittedPaths:
             began = time.perf_counter()
             follow = _Following(self, family, folds, store, report, left, len(done), n_all)
             starts = self._starts(family, folds, done)
-            pieces = self.work(family.penalty, folds, starts, follow.points, follow.keep, family.rough)
+            pieces = family.compute(self.work, folds, starts, follow.points, follow.keep)
             seconds = (time.perf_counter() - began) / len(folds)
             for fold in folds:
                 yield family.label, fold, pieces[fold], seconds
@@ -181,11 +212,11 @@ class _Following:
         self._left.finished_one(self._label, now - self._last)
         self._last = now
         known, in_all = sum(map(len, self.points.values())), n * len(self._folds)
-        if known < in_all:
-            self._report(self._n_done, self._n_all, f"{self._label}: {known} of {in_all} points", self._left.seconds())
         if self._store is not None and now - self._saved >= CHECKPOINT_S and known < in_all:
             self._store.save(self._name, _write_points(self.points))
             self._saved = time.perf_counter()
+        if known < in_all:
+            self._report(self._n_done, self._n_all, f"{self._label}: {known} of {in_all} points", self._left.seconds())
 
     def finished(self) -> None:
         self._left.drop(self._label)

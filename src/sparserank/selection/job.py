@@ -21,13 +21,15 @@ from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
 from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
-from sparserank.selection.fitting import FittedPaths, families
+from sparserank.selection.fitting import Family, FittedPaths, families
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.store import SelectionStore
 from sparserank.statistics import mean_interval
 
 DENSE = "ridge"  # the label of the dense reference
+RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
+RIDGE_MIN_RATIO = 1e-6
 MOST_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
 
@@ -90,7 +92,11 @@ class SelectionJob:
     def _execute(self, store: SelectionStore | None, progress: Progress | None) -> SelectionResult:
         plan = self.plan
         began = time.perf_counter()
-        units = FittedPaths(self.work, families({**plan.labelled, DENSE: Ridge()}), [FINAL, *self.folds], self.n_threads).all(store, progress)
+        dense_reference = Family(DENSE, Ridge(), n_alphas=RIDGE_ALPHAS, alpha_min_ratio=RIDGE_MIN_RATIO)
+        fitted = FittedPaths(
+            self.work, [*families(plan.labelled), dense_reference], [FINAL, *self.folds], self.n_threads
+        )
+        units = fitted.all(store, progress)
         paths, scalings = {}, {}
         for label in (*plan.labelled, DENSE):
             paths[label], scalings[label] = unpack(units[label, FINAL], self.plan.settings, self.names)

@@ -4,6 +4,8 @@ Losses never see X, and rows never see a loss: a factory compiles each pass arou
 loss's own sweep. Whatever the dtype of X, products are accumulated in float64.
 """
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 from collections.abc import Callable

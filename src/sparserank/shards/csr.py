@@ -9,16 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.shards import _csr_kernels
-from sparserank.shards.rows import documents_of, read_only
+from sparserank.shards.rows import Rows, documents_of, read_only
 
 
-class CsrRows:
+class CsrRows(Rows):
     """X (n_docs, n_features) as a canonical CSR matrix of float32 or float64."""
 
     scores: ClassVar[Callable] = staticmethod(_csr_kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(_csr_kernels.transposed)
-    units = None
-    is_dense = False
+    is_dense: ClassVar[bool] = False
 
     def __init__(self, X: sp.csr_matrix) -> None:
         self.X = X

@@ -9,16 +9,15 @@ import numpy as np
 
 from sparserank.execution.threads import one_blas_thread
 from sparserank.shards import _dense_kernels
-from sparserank.shards.rows import read_only
+from sparserank.shards.rows import Rows, read_only
 
 
-class DenseRows:
+class DenseRows(Rows):
     """X (n_docs, n_features) float32 or float64."""
 
     scores: ClassVar[Callable] = staticmethod(_dense_kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(_dense_kernels.transposed)
-    units = None
-    is_dense = True
+    is_dense: ClassVar[bool] = True
 
     def __init__(self, X: np.ndarray) -> None:
         self.X = read_only(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -67,7 +68,7 @@ def make_shards(
     executor = BlockExecutor(n_threads)
     cuts = split_queries(query_ptr, rows.nbytes / max(rows.n_docs, 1), SHARD_BYTES)
     shards = []
-    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+    for first, last in pairwise(cuts):
         lo, hi = int(query_ptr[first]), int(query_ptr[last])
         part = rows if (lo, hi) == (0, rows.n_docs) else rows.part(lo, hi)
         weight = None if doc_weight is None else doc_weight[lo:hi]
@@ -80,4 +81,7 @@ def as_rows(X: Any) -> Rows:
     """The kind of shard for an array, a CSR matrix, or rows of any kind as they are."""
     if sp.issparse(X):
         return CsrRows(X)
-    return DenseRows(X) if isinstance(X, np.ndarray) else X
+    if isinstance(X, np.ndarray):
+        return DenseRows(X)
+    rows: Rows = X
+    return rows

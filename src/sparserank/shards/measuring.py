@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +45,7 @@ def measure(
         sizes = query_ptr[queries + 1] - query_ptr[queries]
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // per_chunk)) + 1
         edges = [0, *cuts.tolist(), len(queries)]
-        chunks += [(g, queries[a:b], slice(a, b)) for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
+        chunks += [(g, queries[a:b], slice(a, b)) for a, b in pairwise(edges) if b > a]
 
     def one(c: int) -> None:
         g, queries, place = chunks[c]

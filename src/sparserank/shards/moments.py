@@ -65,9 +65,7 @@ def feature_moments(
         mean = sums / n
         between = np.maximum(between - n * mean * mean, 0.0)
     seen = np.isfinite(low) | np.isfinite(high)
-    return Moments(
-        n_docs, np.where(seen, low, 0.0), np.where(seen, high, 0.0), mean + around, within, between
-    )
+    return Moments(n_docs, np.where(seen, low, 0.0), np.where(seen, high, 0.0), mean + around, within, between)
 
 
 def _sparse_moments(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 
-class Rows(Protocol):
+class Rows:
     """The features of n_docs documents, grouped by query; one file per kind.
 
     arrays       what the two kernels get, arrays of a fixed number and type
@@ -21,33 +21,34 @@ class Rows(Protocol):
     together (paid for once, in or out together), as groups; None: each column is one.
     """
 
+    scores: ClassVar[Callable]
+    transposed: ClassVar[Callable]
+    is_dense: ClassVar[bool]
+    units: tuple[tuple[int, ...], ...] | None = None
+
     n_docs: int
     n_columns: int
     nbytes: int
-    is_dense: bool
     arrays: tuple[np.ndarray, ...]
-    scores: Callable
-    transposed: Callable
-    units: tuple[tuple[int, ...], ...] | None
 
     def differences(
         self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
     ) -> np.ndarray:
         """(documents of the queries, len(columns)) float32 or float64, C-ordered: features times inverse (len(columns),), up to
         what is the same for all documents of a query."""
-        ...
+        raise NotImplementedError
 
     def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
         """Documents lo..hi - 1 as a C-ordered float array, and the columns that it holds (None: all); others are 0."""
-        ...
+        raise NotImplementedError
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """(len(rows), n_models) float64 scores of the models, (n_models, n_columns) float64."""
-        ...
+        raise NotImplementedError
 
-    def part(self, lo: int, hi: int) -> Any:
+    def part(self, lo: int, hi: int) -> Rows:
         """Rows lo..hi - 1, not copied."""
-        ...
+        raise NotImplementedError
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -19,7 +19,9 @@ from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.measuring import measure
 from sparserank.shards.rows import Rows, read_only
 
-HESSIAN_BLOCK_BYTES = 2 << 20  # and at most a sixteenth of X: two blocks of gathered columns (X_A, W X_A) stay in a second-level cache
+HESSIAN_BLOCK_BYTES = (
+    2 << 20
+)  # and at most a sixteenth of X: two blocks of gathered columns (X_A, W X_A) stay in a second-level cache
 GRADIENT_BYTES = 32 << 20  # of the partial sums of one pass; more rows of W than fit go in several passes
 
 
@@ -175,7 +177,9 @@ class Shard:
         K, d = len(weighting.scale), self.rows.n_columns
         unit, rest = np.ones(d), np.ones((K, d))
         if weighting.inverse is not None:
-            unit = np.ldexp(1.0, np.frexp(weighting.inverse[0])[1])  # a power of two changes no digit, and squares stay numbers
+            unit = np.ldexp(
+                1.0, np.frexp(weighting.inverse[0])[1]
+            )  # a power of two changes no digit, and squares stay numbers
             rest = weighting.inverse / unit
 
         def block(b: int) -> np.ndarray:
@@ -203,7 +207,9 @@ class Shard:
 
     # -- curvature, lines, duals: from the scores of the last pass ---------------------------------------------------
 
-    def hessians(self, key: int, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]]) -> list[tuple[np.ndarray, float]]:
+    def hessians(
+        self, key: int, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]]
+    ) -> list[tuple[np.ndarray, float]]:
         """For each (w, columns (c,), k, step): (generalised Hessian at w on the columns (c, c), the weight of its pairs), of every
         step-th useful query."""
         return [self._hessian(w, columns, key, k, step) for w, columns, k, step in asks]
@@ -291,10 +297,6 @@ class Shard:
 
     # -- what models are worth ----------------------------------------------------------------------------------------
 
-    def measure(
-        self, models: Sequence[np.ndarray], metrics: Sequence[Metric], judge: np.ndarray
-    ) -> list[np.ndarray]:
+    def measure(self, models: Sequence[np.ndarray], metrics: Sequence[Metric], judge: np.ndarray) -> list[np.ndarray]:
         """Per group of models (n_models, n_columns), in units of the columns: (n_metrics, n_models, queries judged by the group)."""
-        return measure(
-            self.rows, self.relevance, self.query_ptr, self.docid, models, judge, metrics, self._executor
-        )
+        return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, judge, metrics, self._executor)

@@ -6,10 +6,9 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.penalties.base import Penalty
 from sparserank.solvers.lockstep import Evaluate, Steps
-from sparserank.solvers.loop import evaluate_at
-from sparserank.solvers.solution import Iterate, Stop
+from sparserank.solvers.problem import Penalised
+from sparserank.solvers.solution import Iterate, Status, Stop
 
 STEPS = ("tight", "published", "backtracking")
 POWER_ITERATIONS = 100
@@ -54,6 +53,8 @@ class Fista:
         Laporte et al. (2014), Algorithm 1 (Beck and Teboulle 2009); the factor 2 of the gradient of a squared hinge is kept.
     """
 
+    gives_up = Status.STALLED
+
     def __init__(self, step: str = "tight", check_every: int = 10) -> None:
         if step not in STEPS:
             raise DataError(f"Fista: step must be one of {', '.join(STEPS)}; got {step!r}.")
@@ -61,8 +62,9 @@ class Fista:
         self.n_iter = 0
         self.lipschitz = 0.0
 
-    def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
-        self._objective, self._penalty, self._stop = objective, penalty, stop
+    def begin(self, problem: Penalised, stop: Stop) -> None:
+        self._problem, self._stop = problem, stop
+        objective, penalty = self._objective, self._penalty = problem.objective, problem.penalty
         if self.step_rule == "published":
             self.lipschitz = published_lipschitz(objective)
         elif self.step_rule == "tight":
@@ -85,7 +87,7 @@ class Fista:
             self._momentum = following
             self.n_iter += 1
         self._z = z
-        return (yield from evaluate_at(self._objective, self._penalty, w))
+        return (yield from self._problem.evaluate(w))
 
     def _forward_backward(self, z: np.ndarray) -> Steps[np.ndarray]:
         loss, gradient, _ = yield Evaluate(self._objective, z)

@@ -7,15 +7,17 @@ from functools import partial
 import numpy as np
 
 from sparserank.objective import PairwiseObjective
-from sparserank.penalties.base import Penalty
-from sparserank.solvers.certificates import gap_safe_screen, kkt_violation
+from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import Hessian, Steps
-from sparserank.solvers.loop import evaluate_at
+from sparserank.solvers.problem import Penalised
 from sparserank.solvers.quadratic import minimise_model, newton_on_support
-from sparserank.solvers.solution import Iterate, Stop
+from sparserank.solvers.solution import Iterate, Status, Stop
 
-HESSIAN_WORK = 1e7  # documents * columns^2 of a first Hessian: about what a pass costs; a sample of queries where that is fewer
+HESSIAN_WORK = (
+    1e7  # documents * columns^2 of a first Hessian: about what a pass costs; a sample of queries where that is fewer
+)
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
+WORK_PER_DOCUMENT = 150.0  # and of that for large data, where passes cost more
 MORE_WORK = 4.0  # a sample of this many times as many, when a fresh Hessian has hardly helped
 NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
 SOON_ACTIVE = 0.6  # the Hessian is computed for coordinates this close too: they join at one of the next strengths
@@ -36,8 +38,10 @@ class ProxNewton:
     falls short. Concave penalties are not convex along a segment; there a coordinate may also jump to 0 where the model,
     good nearby only, underrates the loss. A Newton step on the present support is tried next, then extra curvature.
 
-    Nothing crosses from one problem to the next: a path goes on from its last solution alone, to the same bits.
+    One instance may solve several problems on the same objective; it then carries its Hessian along.
     """
+
+    gives_up = Status.STALLED
 
     def __init__(self) -> None:
         self.n_iter = 0
@@ -49,12 +53,13 @@ class ProxNewton:
         self._damping = 0.0
         self._objective: PairwiseObjective | None = None
 
-    def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
-        self._columns = np.empty(0, dtype=np.int64)
-        self._renew = True
-        self._sampled = self._fresh = False
-        self._work = HESSIAN_WORK
-        self._objective, self._penalty, self._stop = objective, penalty, stop
+    def begin(self, problem: Penalised, stop: Stop) -> None:
+        objective, penalty = problem.objective, problem.penalty
+        if objective is not self._objective:
+            self._columns, self._renew, self._sampled = np.empty(0, dtype=np.int64), True, False
+            self._work = max(HESSIAN_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
+        self._fresh = False
+        self._problem, self._objective, self._penalty, self._stop = problem, objective, penalty, stop
         n = objective.n_features
         self._alphas, self._signs = penalty.feature_alphas(n), penalty.feature_signs(n)
         self._usable = objective.varying & np.isfinite(self._alphas)
@@ -127,7 +132,7 @@ class ProxNewton:
         if self._renew or not np.isin(ws, self._columns).all():
             columns = ws
             n_docs = self._work / len(columns) ** 2
-            self._sampled = n_docs < SAMPLED_SHARE * objective.n_docs
+            self._sampled = n_docs < SAMPLED_SHARE * objective.n_useful_docs
             self._H = yield Hessian(objective, iterate.w, columns, int(n_docs) if self._sampled else None)
             self._columns = columns
             self._renew, self._fresh = False, True
@@ -136,7 +141,9 @@ class ProxNewton:
         at = np.searchsorted(self._columns, ws)
         return self._H[np.ix_(at, at)]
 
-    def _descend(self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, violation: float, tol: float) -> Steps[Iterate | None]:
+    def _descend(
+        self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, violation: float, tol: float
+    ) -> Steps[Iterate | None]:
         """The step on the working set that passes the decrease test, or None at the noise floor."""
         penalty, objective = self._penalty, self._objective
         assert objective is not None
@@ -160,12 +167,12 @@ class ProxNewton:
                 if not delta.any() and not local:
                     return None
             w = target if length == 1.0 else iterate.w + length * (target - iterate.w)
-            trial = yield from evaluate_at(objective, penalty, w)
+            trial = yield from self._problem.evaluate(w)
             change = trial.value - iterate.value
             if change <= SUFFICIENT * length * predicted and change < 0.0:
                 self._damping = 0.0 if self._damping < 1e-3 * largest else 0.25 * self._damping
                 return trial
-            if change <= noise and kkt_violation(objective, penalty, w, trial.gradient) < violation:
+            if change <= noise and self._problem.violation(trial) < violation:
                 return trial  # below the rounding of the value the certificate itself is the better judge
             self._renew = True
             if abs(length * predicted) <= noise and not local:
@@ -194,5 +201,5 @@ class ProxNewton:
         j = int(np.argmax(residual))
         w = iterate.w.copy()
         w[j] = target[j]
-        trial = yield from evaluate_at(objective, self._penalty, w)
+        trial = yield from self._problem.evaluate(w)
         return trial if trial.value < iterate.value else None

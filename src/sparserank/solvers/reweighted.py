@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.objective import PairwiseObjective
-from sparserank.penalties.base import Penalty
 from sparserank.penalties.l1 import L1
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.loop import Solver, solving
+from sparserank.solvers.problem import Penalised
 from sparserank.solvers.prox_newton import ProxNewton
-from sparserank.solvers.solution import Iterate, Stop
+from sparserank.solvers.solution import Iterate, Status, Stop
 
 
 class Reweighted:
@@ -30,14 +29,17 @@ class Reweighted:
         Laporte et al. (2014), Algorithm 2 and equation (13); beta = 1 in the first round whatever the start, as there.
     """
 
+    gives_up = Status.STALLED
+
     def __init__(self, inner: Callable[[], Solver] = ProxNewton, inner_options: dict[str, Any] | None = None) -> None:
         self._inner = inner(**(inner_options or {}))
         self.n_iter = 0
 
-    def begin(self, objective: PairwiseObjective, penalty: Penalty, stop: Stop) -> None:
+    def begin(self, problem: Penalised, stop: Stop) -> None:
+        penalty = problem.penalty
         if penalty.kkt_is_vacuous_at_zero:
             raise DataError("Reweighted needs a finite slope at 0; pass Lp(...).smoothed() instead of Lp(...).")
-        self._objective, self._penalty, self._stop = objective, penalty, stop
+        self._problem, self._objective, self._penalty, self._stop = problem, problem.objective, penalty, stop
         self._slopes: np.ndarray | None = None
         self.n_iter = 0
 
@@ -51,4 +53,4 @@ class Reweighted:
         tight = Stop(tol=0.1 * self._stop.tol, max_iter=max(self._stop.max_iter, 1000), scale=self._stop.scale)
         solution = yield from solving(self._inner, self._objective, weighted, stop=tight, start=iterate)
         self.n_iter += 1
-        return Iterate(solution.w, solution.iterate.at, solution.loss + penalty.value(solution.w))
+        return self._problem.iterate(solution.w, solution.iterate.at)

@@ -11,17 +11,18 @@ from sparserank.objective import Evaluation
 
 
 class Status(Enum):
-    """How a solve ended; the value is the word shown to people.
+    """How a solve ended; the value is the word shown to people. There are no others.
 
     OPTIMAL: global optimum of a convex problem; STATIONARY: stationary point of a nonconvex one, a lower objective may
     exist; both to the tolerance. STALLED: no step lowers the objective any further in floating point, short of the tolerance.
-    ITERATION_LIMIT: max_iter came first.
+    ITERATION_LIMIT: max_iter came first. NOT_CERTIFIED: ended by a published rule that proves nothing.
     """
 
     OPTIMAL = "optimal"
     STATIONARY = "stationary"
     STALLED = "stalled"
     ITERATION_LIMIT = "iteration limit"
+    NOT_CERTIFIED = "not certified"
 
     @property
     def converged(self) -> bool:
@@ -32,6 +33,8 @@ class Status(Enum):
         """What a person can do about a solve that did not converge."""
         if self is Status.STALLED:
             return "no step lowers the objective any further in floating point; scale the features alike, or raise tol"
+        if self is Status.NOT_CERTIFIED:
+            return "the published rule ended it; SparseRanker solves such problems to a certificate"
         return "raise max_iter or tol"
 
 

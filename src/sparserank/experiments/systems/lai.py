@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from sparserank.experiments.systems.base import Candidate, Fold, Grid, timed
+from sparserank.papers.frank_wolfe import BallSolution, frank_wolfe, solve_ball
+from sparserank.papers.fsm import FsmProblem, accelerated_gradient
 from sparserank.paths import refit_on_support
 from sparserank.rankers.truncated_gradient import TGRank
 from sparserank.selection.filters import gas_order
 from sparserank.selection.measures import feature_importance, feature_similarity, single_feature_metric
-from sparserank.solvers.accelerated_gradient import FsmProblem, accelerated_gradient
-from sparserank.solvers.frank_wolfe import BallSolution, frank_wolfe, solve_ball
 
 EXACT_GOAL = 1e-6  # duality gap from which the exact solution counts as optimal
 
@@ -50,7 +50,7 @@ def fsm_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
             s, t = timed(accelerated_gradient, problem, max_iter=400, tol=1e-4)
             info = {
                 "kkt_violation": s.kkt_violation, "objective": s.objectives[-1], "n_iter": s.n_iter,
-                "status": "stopped" if s.stopped else "iteration limit",
+                "status": s.status.value,
             }  # fmt: skip
             params = {"lambda1": lambda1, "lambda2": lambda2, "importance": s_name, "similarity": a_name}
             yield Candidate(params, s.w, t, info)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparserank.experiments.systems.base import Candidate, Fold, Grid
-from sparserank.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
+from sparserank.papers.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
 
 
 def _info(point: Point) -> dict[str, Any]:

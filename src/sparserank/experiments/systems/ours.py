@@ -10,12 +10,13 @@ import numpy as np
 from sparserank.data.dataset import concatenate
 from sparserank.data.folds import query_folds
 from sparserank.evaluation import mean_of
-from sparserank.experiments.systems.base import Candidate, Fold, Grid, timed
+from sparserank.experiments.systems.base import Candidate, Fold, Grid
 from sparserank.paths import PathResult, fit_path_on
 from sparserank.penalties import parse_penalty
 from sparserank.selection import choice, defaults
+from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
+from sparserank.selection.fitting import FittedPaths, families
 from sparserank.selection.plan import PathSettings
-from sparserank.selection.units import FINAL, UnitWork, unpack
 
 N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
 
@@ -47,23 +48,20 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     metrics = list(fold.metrics.values())
     of_query = query_folds(everything.n_queries, N_FOLDS, fold.seed)
     settings = PathSettings("within-query-std", grid["n_alphas"][0], 1e-2, 1e-6, "pair")
-    work = UnitWork(everything, None, of_query, settings, tuple(metrics), "cv")
+    work = FoldedPaths(everything, of_query, settings, metrics, n_threads=1)
+    penalties = {label: parse_penalty(label) for label in grid["penalty"]}
+    fitted = FittedPaths(work, families(penalties), [FINAL, *range(N_FOLDS)], 1).all(None, None)
     models: list[Candidate] = []
     quality: list[np.ndarray] = []  # (n_metrics, n_queries) of each model
-    for label in grid["penalty"]:
-        penalty = parse_penalty(label)
-        pieces, times = zip(*(timed(work, penalty, f) for f in range(N_FOLDS)), strict=True)
-        path, scaling = unpack(work(penalty, FINAL), settings, tuple(everything.feature_names or ()))
+    for label in penalties:
+        path, scaling = unpack(fitted[label, FINAL], settings, tuple(everything.feature_names or ()))
         values = np.empty((len(metrics), len(path.alphas), everything.n_queries))
-        for f, piece in enumerate(pieces):
-            values[:, :, of_query == f] = piece["values"]
+        seconds = sum(float(fitted[label, f]["times_s"].sum()) for f in range(N_FOLDS)) / len(path.alphas)
+        for f in range(N_FOLDS):
+            values[:, :, of_query == f] = fitted[label, f]["values"]
         for i, c in enumerate(path_points(path, label)):
             estimates = {name: mean_of(values[m, i]) for m, name in enumerate(fold.metrics)}
-            models.append(
-                replace(
-                    c, coef=c.coef / scaling.scale, time_s=c.time_s + sum(times) / len(path.alphas), valid=estimates
-                )
-            )
+            models.append(replace(c, coef=c.coef / scaling.scale, time_s=c.time_s + seconds, valid=estimates))
             quality.append(values[:, i])
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):

@@ -8,16 +8,17 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sparserank.errors import DataError
-from sparserank.execution.threads import one_blas_thread
-from sparserank.objective import PairwiseObjective
+from sparserank.objective import Evaluation, PairwiseObjective
+from sparserank.papers.line_search import exact_minimum
 from sparserank.penalties import L1
-from sparserank.solvers.line_search import exact_minimum
-from sparserank.solvers.loop import solve
+from sparserank.solvers.lockstep import Evaluate, Steps, run
+from sparserank.solvers.loop import minimising, solve
 from sparserank.solvers.prox_newton import ProxNewton
-from sparserank.solvers.solution import Iterate, Stop
+from sparserank.solvers.solution import Iterate, Status, Stop
 
 STEPS = ("exact", "closed_form")
 LOG_ALPHA_RANGE = 25.0  # the constraint counts as inactive when it still is not reached at exp(-25) alpha_max
+EXACT_GOAL = 1e-6  # gap up to which the exact solution is called that
 EXACT_GAP = 1e-7  # radius times the KKT violation bounds what it adds to the gap
 EXACT_TOL = 1e-9  # of alpha_max: kkt_violation of the penalised problems behind the exact solution
 
@@ -27,6 +28,7 @@ class BallSolution:
     """A point of the ball ||w||_1 <= radius, in original units, and its certificate.
 
     gap        radius max|g| + w.g >= loss - minimum, from the gradient g of the mean loss
+    status     'optimal' when the gap is at most what was asked for
     alpha      multiplier of the constraint: w also minimises loss + alpha ||w||_1 (0: the constraint is not active)
     features, signs, steps   (n_iter,) what each iteration chose; empty for the exact solution
     gaps, losses             (n_iter + 1,) before each iteration and at the end
@@ -37,11 +39,75 @@ class BallSolution:
     gap: float
     alpha: float
     n_iter: int
+    status: Status
     features: np.ndarray
     signs: np.ndarray
     steps: np.ndarray
     gaps: np.ndarray
     losses: np.ndarray
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The loss on ||w||_1 <= radius; its violation is Frank-Wolfe's duality gap."""
+
+    objective: PairwiseObjective
+    radius: float
+
+    is_convex = True
+
+    def start(self, w: np.ndarray | None) -> np.ndarray:
+        return np.zeros(self.objective.n_features) if w is None else w
+
+    def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
+        at: Evaluation = yield Evaluate(self.objective, w)
+        return Iterate(w, at, at.value)
+
+    def violation(self, here: Iterate) -> float:
+        return self.radius * float(np.abs(here.gradient).max()) + float(here.w @ here.gradient)
+
+    def gap(self, here: Iterate) -> float | None:
+        return self.violation(here)
+
+
+class FrankWolfe:
+    """One feature per iteration: towards the vertex of the ball that the gradient points to.
+
+    Parameters
+        step   'exact' minimises along the segment (equation 19); 'closed_form' is the alternative rule of Section 5.6
+    """
+
+    gives_up = Status.STALLED
+
+    def __init__(self, step: str = "exact") -> None:
+        if step not in STEPS:
+            raise DataError(f"step must be one of {', '.join(STEPS)}; got {step!r}.")
+        self.rule = step
+        self.n_iter = 0
+
+    def begin(self, problem: Ball, stop: Stop) -> None:
+        self._problem = problem
+        self.n_iter = 0
+        self.features: list[int] = []
+        self.signs: list[float] = []
+        self.steps: list[float] = []
+
+    def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
+        objective, gradient = self._problem.objective, iterate.gradient
+        j = int(np.argmax(np.abs(gradient)))
+        sign = 1.0 if -gradient[j] >= 0 else -1.0
+        direction = -iterate.w
+        direction[j] += self._problem.radius * sign
+        if self.rule == "exact":
+            line = objective.along(iterate.w, direction)
+            mu = exact_minimum(line, line(0.0))
+        else:
+            mu = min(max(violation / (2.0 * objective.pair_square(direction)), 0.0), 1.0)
+        self.features.append(j)
+        self.signs.append(sign)
+        self.steps.append(mu)
+        self.n_iter += 1
+        return (yield from self._problem.evaluate(iterate.w + mu * direction))
 
 
 def frank_wolfe(
@@ -51,46 +117,18 @@ def frank_wolfe(
 
     Parameters
         radius   of the l1 ball, > 0, in the units of w
-        step     'exact' minimises along the segment (equation 19); 'closed_form' is the alternative rule of Section 5.6
-    Notes
-        Its loop is its own: the published stopping rule, a duality gap, is part of the algorithm.
+        step     as in FrankWolfe
     Source
         Lai et al. (2012), Algorithm 1, in original units w' = radius w: the paper's D(w_t) is minus the mean loss, its
         d^T K is -radius times the gradient. The closed form is clip(p <d, Kb> / (2 r^2 ||Kb||^2), 0, 1): the paper prints
         min and max swapped and leaves out the factor.
     """
-    if step not in STEPS:
-        raise DataError(f"step must be one of {', '.join(STEPS)}; got {step!r}.")
-    w = np.zeros(objective.n_features)
-    features: list[int] = []
-    signs: list[float] = []
-    steps: list[float] = []
-    gaps: list[float] = []
-    losses: list[float] = []
-    with one_blas_thread():
-        while True:
-            loss, gradient = objective.value_and_gradient(w)
-            j = int(np.argmax(np.abs(gradient)))
-            gap = radius * abs(float(gradient[j])) + float(w @ gradient)
-            gaps.append(gap)
-            losses.append(loss)
-            if gap <= epsilon or len(steps) >= max_iter:
-                break
-            sign = 1.0 if -gradient[j] >= 0 else -1.0
-            direction = -w
-            direction[j] += radius * sign
-            line = objective.along(w, direction)
-            if step == "exact":
-                mu = exact_minimum(line, line(0.0))
-            else:
-                mu = min(max(gap / (2.0 * objective.pair_square(direction)), 0.0), 1.0)
-            w = w + mu * direction
-            features.append(j)
-            signs.append(sign)
-            steps.append(mu)
+    solver = FrankWolfe(step)
+    s = run(minimising(solver, Ball(objective, radius), None, Stop(tol=epsilon, max_iter=max_iter)))
     return BallSolution(
-        w, loss, gap, abs(float(gradient[j])), len(steps),
-        np.array(features, dtype=np.int64), np.array(signs), np.array(steps), np.array(gaps), np.array(losses),
+        s.w, s.loss, s.kkt_violation, float(np.abs(s.gradient).max()), s.n_iter, s.status,
+        np.array(solver.features, dtype=np.int64), np.array(solver.signs), np.array(solver.steps),
+        np.array([gap for _, _, gap in s.history]), np.array([loss for _, loss, _ in s.history]),
     )  # fmt: skip
 
 
@@ -141,8 +179,9 @@ def _exact(objective: PairwiseObjective, radius: float, w: np.ndarray, n_iter: i
     alpha = float(np.abs(g).max())
     gap = radius * alpha + float(w @ g)
     none = np.zeros(0)
+    status = Status.OPTIMAL if gap <= EXACT_GOAL else Status.STALLED
     return BallSolution(
-        w, loss, gap, alpha, n_iter, none.astype(np.int64), none, none, np.array([gap]), np.array([loss])
+        w, loss, gap, alpha, n_iter, status, none.astype(np.int64), none, none, np.array([gap]), np.array([loss])
     )
 
 

@@ -1,0 +1,173 @@
+"""FSMRank: loss + redundancy of large weights + weighted l1, by accelerated gradient with line search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.objective import Evaluation, PairwiseObjective
+from sparserank.solvers.lockstep import Evaluate, Steps, run
+from sparserank.solvers.loop import minimising
+from sparserank.solvers.solution import Iterate, Status, Stop
+
+GROWTH = 2.0
+FIRST_L = 2.0**-10  # of L0
+
+
+@dataclass(frozen=True)
+class FsmProblem:
+    """(lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + f(w), or with split=False the quadratic w^T A w.
+
+    Conventions
+        `split` is the published equation (2): 2d nonnegative coordinates (u, v), w = u - v, quadratic (u + v)^T A (u + v).
+        With A >= 0 no solution has u_j v_j > 0, hence |w|. Equation (1) has w^T A w: a different problem.
+        importance (d,) >= 0, where 0 forbids the feature; similarity (d, d) symmetric, entries >= 0.
+    """
+
+    objective: PairwiseObjective
+    lambda1: float
+    lambda2: float
+    importance: np.ndarray
+    similarity: np.ndarray
+    split: bool = True
+
+    @property
+    def dimension(self) -> int:
+        return self.objective.n_features * (2 if self.split else 1)
+
+    @property
+    def lipschitz_bound(self) -> float:
+        """L0 = (4 + 2 lambda1) d of Theorem 1, for features in [0, 1] and similarities in [0, 1]."""
+        return (4.0 + 2.0 * self.lambda1) * self.objective.n_features
+
+    @property
+    def costs(self) -> np.ndarray:
+        """(dimension,) strength of the l1 term; inf where the feature may not be used."""
+        usable = self.objective.varying & (self.importance > 0)
+        cost = np.full(len(usable), np.inf)
+        with np.errstate(over="ignore"):  # next to no importance: inf, as for none
+            cost[usable] = self.lambda2 / self.importance[usable]
+        return np.tile(cost, 2) if self.split else cost
+
+    def weights(self, u: np.ndarray) -> np.ndarray:
+        """(d,) coefficients w of a point of the solver's space."""
+        d = self.objective.n_features
+        return u[:d] - u[d:] if self.split else u
+
+    is_convex = False  # unless the similarity is positive semidefinite, which nobody has to promise
+
+    def start(self, w: np.ndarray | None) -> np.ndarray:
+        return np.zeros(self.dimension) if w is None else w
+
+    def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
+        """The iterate at a point of the solver's space; loss and gradient are those of the differentiable part."""
+        d = self.objective.n_features
+        loss, g, _ = yield Evaluate(self.objective, self.weights(w))
+        magnitude = w[:d] + w[d:] if self.split else w
+        pull = self.similarity @ magnitude
+        value = loss + 0.5 * self.lambda1 * float(magnitude @ pull)
+        bend = self.lambda1 * pull
+        gradient = np.concatenate([g + bend, -g + bend]) if self.split else g + bend
+        return Iterate(w, Evaluation(value, gradient, 0.0), value + self.nonsmooth(w))
+
+    def violation(self, here: Iterate) -> float:
+        return self.kkt_violation(here.w, here.gradient)
+
+    def gap(self, here: Iterate) -> float | None:
+        return None
+
+    def smooth(self, u: np.ndarray) -> tuple[float, np.ndarray]:
+        """The differentiable part and its gradient (dimension,)."""
+        here = run(self.evaluate(u))
+        return here.loss, here.gradient
+
+    def nonsmooth(self, u: np.ndarray) -> float:
+        used = u != 0
+        return float(np.abs(u[used]) @ self.costs[used])
+
+    def prox(self, z: np.ndarray, gradient: np.ndarray, L: float) -> np.ndarray:
+        """The projection step, in closed form."""
+        step = z - gradient / L
+        shrunk = np.maximum((step if self.split else np.abs(step)) - self.costs / L, 0.0)
+        return shrunk if self.split else np.copysign(shrunk, step)
+
+    def kkt_violation(self, u: np.ndarray, gradient: np.ndarray) -> float:
+        """Largest distance of -gradient to the subdifferential of the l1 term (and of u >= 0)."""
+        costs = self.costs
+        usable = np.isfinite(costs)
+        g, c, x = gradient[usable], costs[usable], u[usable]
+        outside = np.maximum(-g - c, 0.0) if self.split else np.maximum(np.abs(g) - c, 0.0)
+        return float(np.max(np.where(x != 0, np.abs(g + np.sign(x) * c), outside), initial=0.0))
+
+
+@dataclass(frozen=True)
+class FsmSolution:
+    """w (d,), objective and L of each iteration; `status` is 'not certified' when the published rule ended it."""
+
+    w: np.ndarray
+    objectives: np.ndarray
+    lipschitz: np.ndarray
+    kkt_violation: float
+    n_iter: int
+    status: Status
+
+
+class Nesterov:
+    """Algorithm 1 of Lai et al. (2013): Nesterov's steps with Nemirovski's line search.
+
+    L starts at L0 / 2^10, doubles until the quadratic bound holds, never shrinks. Stops by itself when the objective changes by at
+    most `tol` of itself, which says nothing about optimality; the violation does, where A is positive semidefinite.
+    """
+
+    gives_up = Status.NOT_CERTIFIED
+
+    def __init__(self, tol: float = 1e-4) -> None:
+        self.tol = tol
+        self.n_iter = 0
+
+    def begin(self, problem: FsmProblem, stop: Stop) -> None:
+        self._problem = problem
+        self._L, self._momentum = problem.lipschitz_bound * FIRST_L, 1.0
+        self._from: Iterate | None = None  # the extrapolated point
+        self._before: Iterate | None = None
+        self.lipschitz: list[float] = []
+        self.n_iter = 0
+
+    def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
+        before, self._before = self._before, iterate
+        if before is not None:
+            if abs(iterate.value - before.value) <= self.tol * abs(before.value):
+                return None
+            following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * self._momentum**2))
+            z = iterate.w + (self._momentum - 1.0) / following * (iterate.w - before.w)
+            self._momentum = following
+            self._from = yield from self._problem.evaluate(z)
+        z = self._from or iterate
+        while True:
+            trial = yield from self._problem.evaluate(self._problem.prox(z.w, z.gradient, self._L))
+            change = trial.w - z.w
+            bound = z.loss + float(z.gradient @ change) + 0.5 * self._L * float(change @ change)
+            if trial.loss <= bound + 1e-14 * (1.0 + abs(bound)):
+                break
+            self._L *= GROWTH
+            if not np.isfinite(self._L):
+                raise DataError(
+                    "the objective of FSMRank leaves the range of numbers; multiply the features by constants that bring "
+                    "their values near 1, or take smaller strengths."
+                )
+        self.lipschitz.append(self._L)
+        self.n_iter += 1
+        return trial
+
+
+def accelerated_gradient(problem: FsmProblem, *, max_iter: int = 400, tol: float = 1e-4) -> FsmSolution:
+    """Nesterov's method from w = 0 until its published rule or max_iter ends it (objectives[0] is that of w = 0)."""
+    solver = Nesterov(tol)
+    s = run(minimising(solver, problem, None, Stop(tol=-1.0, max_iter=max_iter)))
+    status = s.status
+    objectives = np.array([value for _, value, _ in s.history])
+    if len(objectives) > 1 and abs(objectives[-1] - objectives[-2]) <= tol * abs(objectives[-2]):
+        status = Status.NOT_CERTIFIED  # met with the last iteration that was allowed
+    return FsmSolution(problem.weights(s.w), objectives, np.array(solver.lipschitz), s.kkt_violation, s.n_iter, status)

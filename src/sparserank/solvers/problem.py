@@ -1,0 +1,71 @@
+"""What a solver minimises, and how good a point of it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sparserank.objective import Evaluation, PairwiseObjective
+from sparserank.penalties.base import Penalty
+from sparserank.solvers.certificates import duality_gap, kkt_violation
+from sparserank.solvers.lockstep import Evaluate, Steps
+from sparserank.solvers.solution import Iterate
+
+
+class Problem(Protocol):
+    """A loss and whatever is added to it, or keeps it within bounds."""
+
+    @property
+    def is_convex(self) -> bool: ...
+
+    def start(self, w: np.ndarray | None) -> np.ndarray:
+        """The nearest point to w (None: 0) that a solver may start from."""
+        ...
+
+    def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
+        """The iterate at w."""
+        ...
+
+    def violation(self, here: Iterate) -> float:
+        """What must fall below the threshold: 0 at a solution, > 0 elsewhere."""
+        ...
+
+    def gap(self, here: Iterate) -> float | None:
+        """A bound on value - minimum; None where there is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class Penalised:
+    """objective + penalty."""
+
+    objective: PairwiseObjective
+    penalty: Penalty
+
+    @property
+    def is_convex(self) -> bool:
+        return self.penalty.is_convex
+
+    def start(self, w: np.ndarray | None) -> np.ndarray:
+        """Features that may not be used, or have the wrong sign, are set to 0."""
+        w = np.zeros(self.objective.n_features) if w is None else np.asarray(w, dtype=np.float64)
+        n = len(w)
+        signed = w * self.penalty.feature_signs(n) >= 0
+        usable = self.objective.varying & np.isfinite(self.penalty.feature_weights(n)) & signed
+        return np.where((w == 0) | usable, w, 0.0)
+
+    def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
+        at: Evaluation = yield Evaluate(self.objective, w)
+        return self.iterate(w, at)
+
+    def iterate(self, w: np.ndarray, at: Evaluation) -> Iterate:
+        """The iterate at w, evaluated there already."""
+        return Iterate(w, at, at.value + self.penalty.value(w))
+
+    def violation(self, here: Iterate) -> float:
+        return kkt_violation(self.objective, self.penalty, here.w, here.gradient)
+
+    def gap(self, here: Iterate) -> float | None:
+        return duality_gap(self.objective, self.penalty, here) if self.is_convex else None

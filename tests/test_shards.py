@@ -1,0 +1,277 @@
+"""The seam: shards, weightings and lockstep change no bit that they should not, and no value beyond rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.scaling import SCALINGS, fit_scaling, fit_scalings, prepared
+from sparserank.errors import DataError
+from sparserank.losses import LOSSES, SquaredHinge
+from sparserank.metrics import parse_metric
+from sparserank.objective import PairwiseObjective, Weighting
+from sparserank.paths import PathStarts, following
+from sparserank.penalties import L1, Log, Mcp, Penalty
+from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.plan import PathSettings
+from sparserank.shards import LocalShards, as_rows, local, make_shards
+from sparserank.solvers import ProxNewton, Stop
+from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
+from sparserank.solvers.loop import solving
+
+DATA = sr.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, seed=3).data
+FOLD = np.arange(DATA.n_queries) % 4
+SETTINGS = PathSettings(n_alphas=8, alpha_min_ratio=0.02)
+KINDS = ["dense", "float32", "csr"]
+
+
+def of_kind(kind: str, data: RankingDataset = DATA) -> RankingDataset:
+    if kind == "csr":
+        return data.replace_features(sp.csr_matrix(np.where(np.abs(data.X) > 0.5, data.X, 0.0)))
+    return data.replace_features(data.X.astype(np.float32)) if kind == "float32" else data
+
+
+def shards_of(data: RankingDataset, loss: str = "squared_hinge", n_threads: int = 1) -> LocalShards:
+    return make_shards(
+        as_rows(data.X), data.relevance, data.query_ptr, LOSSES[loss](), data.doc_weight, n_threads, data.docid
+    )
+
+
+def fold_weights(n: int = 4) -> np.ndarray:
+    return np.array([f != FOLD for f in range(n)], dtype=float)
+
+
+# -- a fold is a weight ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_weighting_of_zeros_and_ones_is_the_data_without_a_fold(kind: str, loss: str) -> None:
+    data = of_kind(kind)
+    rng = np.random.default_rng(0)
+    scale = rng.uniform(0.5, 2.0, size=(4, 9))
+    together = Weighting(shards_of(data, loss), fold_weights(), scale=scale).objectives()
+    for f, objective in enumerate(together):
+        copied = data.take_queries(f != FOLD)
+        X = copied.X.toarray() if kind == "csr" else copied.X.astype(np.float64)
+        alone = PairwiseObjective(X / scale[f], copied.relevance, copied.query_ptr, loss=LOSSES[loss]())
+        assert (objective.n_pairs, objective.total_weight) == (alone.n_pairs, alone.total_weight)
+        np.testing.assert_allclose(objective.pair_norms, alone.pair_norms, rtol=1e-9)
+        for _ in range(3):
+            w, v = rng.standard_normal(9), rng.standard_normal(9)
+            for found, expected in zip(objective.value_and_gradient(w), alone.value_and_gradient(w), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+            H = alone.hessian(w, np.arange(9))
+            tolerance = 2e-6 if kind == "float32" else 1e-9  # models of the curvature are made in the dtype of X
+            np.testing.assert_allclose(objective.hessian(w, np.arange(9)), H, atol=tolerance * np.abs(H).max())
+            np.testing.assert_allclose(objective.hessian_matvec(w, v), H @ v, rtol=1e-8, atol=1e-11)
+            np.testing.assert_allclose(objective.along(w, v)(0.3), alone.along(w, v)(0.3), rtol=1e-8, atol=1e-11)
+            assert objective.pair_square(v) == pytest.approx(alone.pair_square(v), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_right_hand_sides_get_the_bits_of_each_alone(kind: str) -> None:
+    data = of_kind(kind)
+    rng = np.random.default_rng(1)
+    W, scale = rng.standard_normal((4, 9)), rng.uniform(0.5, 2.0, size=(4, 9))
+    together = Weighting(shards_of(data, n_threads=3), fold_weights(), scale=scale)
+    for ks in ([0, 1, 2, 3], [3, 1], [2]):
+        for k, found in zip(ks, together.evaluate(ks, W[ks]), strict=True):
+            (own,) = Weighting(shards_of(data), fold_weights()[k : k + 1], scale=scale[k : k + 1]).objectives()
+            value, gradient, square = own.evaluate(W[k])
+            assert (found.value, found.square) == (value, square)
+            np.testing.assert_array_equal(found.gradient, gradient)
+            np.testing.assert_array_equal(together.pair_norms[k], own.pair_norms)
+
+
+def test_many_blocks_and_many_shards_give_the_sums_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sparserank.execution.blocks as blocks
+
+    one = PairwiseObjective(DATA)
+    w = np.random.default_rng(2).standard_normal(9)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 4000)
+    monkeypatch.setattr(local, "SHARD_BYTES", 20_000)
+    objectives = [PairwiseObjective(DATA, n_threads=n) for n in (1, 2, 5)]
+    assert len(objectives[0].shards.shards) > 2
+    assert len(objectives[0].shards.shards[0]._blocks) > 3
+    for found, expected in zip(objectives[0].value_and_gradient(w), one.value_and_gradient(w), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(objectives[0].hessian(w, np.arange(9)), one.hessian(w, np.arange(9)), rtol=1e-10)
+    np.testing.assert_allclose(objectives[0].hessian_matvec(w, w), one.hessian_matvec(w, w), rtol=1e-10)
+    assert objectives[0].dual_sums(w, 0.4) == pytest.approx(one.dual_sums(w, 0.4), rel=1e-12)
+    for other in objectives[1:]:
+        np.testing.assert_array_equal(other.value_and_gradient(w)[1], objectives[0].value_and_gradient(w)[1])
+        np.testing.assert_array_equal(other.hessian(w, np.arange(9)), objectives[0].hessian(w, np.arange(9)))
+
+
+def test_the_public_objective_takes_other_query_weights() -> None:
+    objective, w = PairwiseObjective(DATA), np.random.default_rng(3).standard_normal(9)
+    weight = np.random.default_rng(4).uniform(0, 2, DATA.n_queries)
+    found = objective.value_and_gradient(w, query_weight=weight)
+    expected = PairwiseObjective(DATA, query_weight=weight).value_and_gradient(w)
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
+    with pytest.raises(DataError, match="query_weight"):
+        objective.value_and_gradient(w, query_weight=weight[1:])
+
+
+@pytest.mark.parametrize("method", [m for m in SCALINGS if m not in ("none", "query-min-max")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_scalings_of_folds_are_those_of_their_queries(kind: str, method: str) -> None:
+    data = prepared(of_kind(kind), method)
+    used = fold_weights().astype(bool)
+    centers, scales = fit_scalings(data, method, used)
+    linear = "standard" if method == "log-standard" else method
+    for f in range(4):
+        alone = fit_scaling(data.take_queries(used[f]), linear)
+        np.testing.assert_allclose(scales[f], alone.scale, rtol=1e-9)
+        np.testing.assert_allclose(centers[f], alone.center, rtol=1e-6, atol=1e-9)
+    dense = data.X.toarray() if kind == "csr" else data.X.astype(np.float64)
+    X = dense[np.repeat(used[0], np.diff(data.query_ptr))]
+    if linear == "standard":
+        np.testing.assert_allclose(scales[0], X.std(axis=0), rtol=1e-9)
+    elif linear == "min-max":
+        np.testing.assert_allclose(scales[0], X.max(axis=0) - X.min(axis=0), rtol=1e-12)
+    else:
+        of = data.take_queries(used[0]).query_ptr
+        inside = np.concatenate([X[a:b] - X[a:b].mean(axis=0) for a, b in pairwise(of)])
+        np.testing.assert_allclose(scales[0], np.sqrt((inside**2).mean(axis=0)), rtol=1e-9)
+
+
+# -- lockstep -------------------------------------------------------------------------------------------------------
+
+
+class Reads:
+    """Counts reads of X."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.n = 0
+        plain = Weighting.evaluate
+
+        def evaluate(weighting: Weighting, ks: Sequence[int], W: np.ndarray) -> list:
+            self.n += 1
+            return plain(weighting, ks, W)
+
+        monkeypatch.setattr(Weighting, "evaluate", evaluate)
+
+
+@pytest.mark.parametrize("penalty", [L1(), Mcp(), Log()])
+def test_paths_in_lockstep_have_the_bits_of_paths_alone_at_fewer_reads(
+    penalty: Penalty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"n_alphas": 8, "alpha_min_ratio": 0.02}
+    reads = Reads(monkeypatch)
+    together = run_all(
+        [following(o, penalty, **options) for o in Weighting(shards_of(DATA), fold_weights()).objectives()]
+    )  # type: ignore[arg-type]
+    at_once, reads.n = reads.n, 0
+    for f, path in enumerate(together):
+        (own,) = Weighting(shards_of(DATA), fold_weights()[f : f + 1]).objectives()
+        alone = run(following(own, penalty, **options))  # type: ignore[arg-type]
+        np.testing.assert_array_equal(path.scaled_coefs, alone.scaled_coefs)
+        np.testing.assert_array_equal(path.losses, alone.losses)
+        assert path.statuses == alone.statuses
+    assert at_once < 0.5 * reads.n
+
+
+def test_an_error_in_one_computation_is_not_swallowed() -> None:
+    def failing(objective: PairwiseObjective) -> Steps[None]:
+        yield Evaluate(objective, np.zeros(9))
+        raise DataError("seen")
+
+    a, b = Weighting(shards_of(DATA), fold_weights(2)).objectives()
+    with pytest.raises(DataError, match="seen"):
+        run_all([failing(a), following(b, L1())])
+
+
+def test_batched_evaluations_do_not_mix_weightings() -> None:
+    """Two weightings of different data sets in one run: each is answered by its own shards."""
+    other = of_kind("csr")
+    a, b = PairwiseObjective(DATA), PairwiseObjective(other)
+    stop = [Stop(1e-8, 100, float(np.abs(o.gradient_at_zero).max())) for o in (a, b)]
+    both = run_all([solving(ProxNewton(), o, L1(0.05 * s.scale), stop=s) for o, s in zip((a, b), stop, strict=True)])
+    for o, s, found in zip((a, b), stop, both, strict=True):
+        np.testing.assert_array_equal(found.w, run(solving(ProxNewton(), o, L1(0.05 * s.scale), stop=s)).w)
+
+
+# -- nothing crosses from strength to strength but the solution -------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [L1(), Mcp()])
+def test_a_path_goes_on_behind_known_points_to_the_same_bits(penalty: Penalty) -> None:
+    objective = PairwiseObjective(DATA)
+    l1 = run(following(objective, L1(), n_alphas=8, alpha_min_ratio=0.02))
+    starts = PathStarts(l1.alphas, l1.scaled_coefs)
+    points: list = []
+    options = {"n_alphas": 8, "alpha_min_ratio": 0.02, "starts": None if penalty.is_convex else starts}
+    whole = run(following(objective, penalty, keep=lambda p, n: points.append(p), **options))  # type: ignore[arg-type]
+    for n in range(9):
+        again = run(following(PairwiseObjective(DATA), penalty, done=points[:n], **options))  # type: ignore[arg-type]
+        np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
+        np.testing.assert_array_equal(again.objectives, whole.objectives)
+
+
+def test_path_starts_are_the_path_between_its_points() -> None:
+    alphas, coefs = np.array([4.0, 2.0, 1.0]), np.array([[0.0, 0.0], [1.0, 0.0], [2.0, -1.0]])
+    starts = PathStarts(alphas, coefs)
+    for alpha, expected in [(9, [0, 0]), (4, [0, 0]), (3, [0.5, 0]), (2, [1, 0]), (1.5, [1.5, -0.5]), (1, [2, -1])]:
+        np.testing.assert_array_equal(run(starts.at(alpha)), expected)
+    np.testing.assert_array_equal(run(starts.at(0.5)), [2, -1])
+
+
+def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
+    metrics = [parse_metric("ndcg@10"), parse_metric("map")]
+    pieces = FoldedPaths(DATA, FOLD, SETTINGS, metrics, n_threads=2)(L1(), [FINAL, 0, 1, 2, 3])
+    assert "values" not in pieces[FINAL]
+    for f in range(4):
+        unseen = DATA.take_queries(f == FOLD)
+        for i in (0, 3, 7):
+            scores = unseen.X @ (pieces[f]["coefs"][i] / pieces[f]["scale"])
+            expected = sr.evaluate(scores, unseen, metrics, per_query=True)
+            for m, values in enumerate(expected.values()):
+                np.testing.assert_allclose(pieces[f]["values"][m, i], values, atol=1e-12)
+
+
+def test_a_shard_forgets_a_weighting_that_is_gone() -> None:
+    shards = shards_of(DATA)
+    objective = Weighting(shards, np.ones((1, DATA.n_queries))).objectives()[0]
+    objective.value_and_gradient(np.ones(9))
+    assert shards.shards[0]._last
+    del objective
+    assert not shards.shards[0]._last
+    assert not shards.shards[0]._weightings
+
+
+def test_no_copy_of_the_features_is_made() -> None:
+    """The wrong variant: a scaled copy per fold, 4 times X."""
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    data = RankingDataset(
+        rng.standard_normal((40_000, 60)).astype(np.float32), rng.integers(0, 3, 40_000), np.repeat(np.arange(800), 50)
+    )
+    fold = np.arange(800) % 4
+    settings = PathSettings(n_alphas=3, alpha_min_ratio=0.3)
+    FoldedPaths(DATA, FOLD, settings, [])(L1(), [0])  # compiles
+    tracemalloc.start()
+    FoldedPaths(data, fold, settings, [parse_metric("ndcg@10")], n_threads=1)(L1(), [FINAL, 0, 1, 2, 3])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.5 * data.X.nbytes + 20e6 - data.X.nbytes
+
+
+def test_losses_of_shards_are_those_of_explicit_pairs() -> None:
+    from tests.oracles import pairs
+
+    listed = pairs.pairs_of(DATA.relevance, DATA.query_ptr)
+    w = np.random.default_rng(5).standard_normal(9)
+    (objective,) = Weighting(shards_of(DATA), np.ones((1, DATA.n_queries))).objectives()
+    g = DATA.X.T @ pairs.score_gradient(DATA.X @ w, listed)
+    np.testing.assert_allclose(objective.value_and_gradient(w)[1], g, rtol=1e-9, atol=1e-12)
+    assert isinstance(objective.loss, SquaredHinge)
