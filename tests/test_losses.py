@@ -17,7 +17,7 @@ from sparserank.paths import fit_path_on
 from sparserank.penalties import L1, ElasticNet, Mcp, Penalty
 from sparserank.solvers import ProxNewton, Status, Stop, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
-from tests.logistic import PairwiseLogistic
+from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs as oracle
 from tests.problems import iterate_at, long_real_problem, small_problem
 

@@ -33,7 +33,7 @@ def load_penalty_kernels() -> None:
     """Coordinate descent and the proximal operators."""
     penalty = L1(0.01)
     penalty.prox(np.ones(2), 1.0)
-    minimise_model(np.eye(2), np.ones(2), np.zeros(2), penalty, np.ones(2), penalty.feature_signs(2), 1e-3)
+    minimise_model(np.eye(2), np.ones(2), np.zeros(2), penalty.restrict(np.arange(2), 2), 1e-3)
 
 
 def load_kernels() -> None:

@@ -12,8 +12,10 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.penalties._checks import feature_numbers, plain_numbers, real_number
 from sparserank.penalties._dispatch import prox_all, prox_one
+from sparserank.penalties.parts import Conjugate, Part, SeparablePart
 
 FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
+KEEP_BOX = 10.0  # always-keep coefficients are certified within KEEP_BOX * max(1, |w_j|): the dual needs a bound
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Penalty:
         `alpha` is on the mean-loss scale. Feature costs `weights` multiply alpha; 0 means always keep, inf never use;
         `always_keep` and `never_use` name features (0-based) and set those. `signs` holds 1 (w_j >= 0), -1 (w_j <= 0)
         or 0 (free) per feature. Instances are immutable values: `parse_penalty(repr(p)) == p`.
-        Subclasses give `_value`, `_slope`, `_bend` and a scalar prox (`_scalar_prox.py`); nothing else.
+        Subclasses give `_value`, `_slope`, `_bend` and a scalar prox (`_scalar_prox.py`); nothing else. A penalty that ties
+        columns together overrides what is under "what solvers ask", and says separable = False.
 
     Raises
         DataError   a parameter outside its range
@@ -39,6 +42,7 @@ class Penalty:
     name: ClassVar[str]
     kind: ClassVar[int]
     is_convex: ClassVar[bool] = False
+    separable: ClassVar[bool] = True  # a sum over coordinates: what solvers that change one coordinate at a time need
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
@@ -173,6 +177,77 @@ class Penalty:
         at_zero = np.maximum(above, below)
         distance = np.where(w != 0, at_nonzero, at_zero)
         return np.where(np.isinf(slope) & (w == 0), 0.0, distance)
+
+    # -- what solvers ask ---------------------------------------------------------------------------------------
+
+    def usable(self, n_features: int) -> np.ndarray:
+        """(n_features,) bool: features that may be used at all."""
+        return np.isfinite(self.feature_weights(n_features))
+
+    def always_in(self, n_features: int) -> np.ndarray:
+        """(n_features,) bool: features without a price."""
+        return self.feature_alphas(n_features) == 0
+
+    def working_units(self, columns: np.ndarray) -> np.ndarray:
+        """(n_features,) bool: the columns, and those that are in or out together with one of them."""
+        return columns
+
+    def pressure(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
+        """(n_features,) > 0 for a zero coordinate whose gradient uses up more than `share` of what holds it at 0, larger for
+        those that will sooner leave; `curvature` (n_features,) > 0 bounds that of the loss."""
+        if self.kkt_is_vacuous_at_zero:
+            return np.abs(self.prox(w - gradient / curvature, 1.0 / curvature)) * curvature
+        return np.asarray(np.abs(gradient) - share * self.derivative(np.zeros(len(w))))
+
+    def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
+        """The dual side along -s gradient. For convex penalties only; sources: the Fenchel duals of l1, ridge, elastic net.
+
+        A feature without a price has no finite conjugate: it is bounded to KEEP_BOX max(1, |w_j|).
+        """
+        alphas, pull = self.feature_alphas(len(w)), self._pull(gradient)
+        finite = np.isfinite(alphas)
+        alpha2 = self.shape()[0]  # convex penalties are the elastic-net family: their first shape parameter is alpha2
+        if alpha2 > 0:
+            a, p = alphas[finite], pull[finite]
+
+            def bend(s: float) -> tuple[float, float]:
+                over = np.maximum(s * p - a, 0.0)
+                return float((over**2).sum()) / (2.0 * alpha2), float(p @ over) / alpha2
+
+            return Conjugate(bend=bend)
+        kept = finite & (alphas == 0)
+        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * pull[kept]).sum())
+        limited = finite & (alphas > 0) & (pull > 0)
+        return Conjugate(float(np.min(alphas[limited] / pull[limited], initial=np.inf)), cost)
+
+    def safely_zero(self, gradient: np.ndarray, slack: np.ndarray, varying: np.ndarray) -> np.ndarray:
+        """(n_features,) bool: features that are 0 at a solution whose dual gradient is within slack_j of `gradient`_j.
+
+        Known for l1 (weights and signs included): with a quadratic part, or a concave penalty, nothing is.
+        """
+        alphas = self.feature_alphas(len(gradient))
+        if not self.is_convex or self.shape()[0] > 0:
+            return np.zeros(len(gradient), dtype=bool)
+        if (alphas[varying] == 0).any():  # the dual point is then only feasible within a box
+            return np.isinf(alphas)
+        return np.asarray(self._pull(gradient) + slack < alphas)
+
+    def _pull(self, gradient: np.ndarray) -> np.ndarray:
+        """What the penalty must hold back: |g_j|, or only the side that a sign constraint leaves open."""
+        signs = self.feature_signs(len(gradient))
+        return np.where(
+            signs == NONNEGATIVE,
+            np.maximum(-gradient, 0.0),
+            np.where(signs == NONPOSITIVE, np.maximum(gradient, 0.0), np.abs(gradient)),
+        )
+
+    def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | Part:
+        """The penalty on some of n_features columns."""
+        first, second = self.shape()
+        return SeparablePart(
+            self.feature_alphas(n_features)[columns], self.feature_signs(n_features)[columns], self.kind, first, second,
+            self.is_convex, self._value, self._slope, self._bend,
+        )  # fmt: skip
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         """argmin over u of step * value(u) + 0.5 ||u - v||^2; `step` is one number or one per coordinate."""

@@ -137,8 +137,7 @@ class FittedPaths:
         for started in (False, True):  # what others start from comes first
             part = [(f, fold) for f, fold in waiting if (f.start is not None) == started]
             pieces = [
-                Piece((f, [fold], self._starts(f, [fold], done)), _what(f.label, fold), f.label)
-                for f, fold in part
+                Piece((f, [fold], self._starts(f, [fold], done)), _what(f.label, fold), f.label) for f, fold in part
             ]
             finished = work_through(
                 _OneFamily(self.work.with_threads(1)), pieces, n_workers=self.n_workers, processes=True, progress=report,

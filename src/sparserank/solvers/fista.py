@@ -72,7 +72,7 @@ class Fista:
         else:
             self.lipschitz = tight_lipschitz(objective) / 64.0
         n = objective.n_features
-        self._usable = objective.varying & np.isfinite(penalty.feature_weights(n))
+        self._usable = objective.varying & penalty.usable(n)
         self._momentum = 1.0
         self._z: np.ndarray | None = None
         self.n_iter = 0

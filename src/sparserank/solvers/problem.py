@@ -52,8 +52,7 @@ class Penalised:
         """Features that may not be used, or have the wrong sign, are set to 0."""
         w = np.zeros(self.objective.n_features) if w is None else np.asarray(w, dtype=np.float64)
         n = len(w)
-        signed = w * self.penalty.feature_signs(n) >= 0
-        usable = self.objective.varying & np.isfinite(self.penalty.feature_weights(n)) & signed
+        usable = self.objective.varying & self.penalty.usable(n) & (w * self.penalty.feature_signs(n) >= 0)
         return np.where((w == 0) | usable, w, 0.0)
 
     def evaluate(self, w: np.ndarray) -> Steps[Iterate]:

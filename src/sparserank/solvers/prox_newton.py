@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import Hessian, Steps
@@ -60,10 +61,11 @@ class ProxNewton:
             self._work = max(HESSIAN_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
         self._fresh = False
         self._problem, self._objective, self._penalty, self._stop = problem, objective, penalty, stop
-        n = objective.n_features
-        self._alphas, self._signs = penalty.feature_alphas(n), penalty.feature_signs(n)
-        self._usable = objective.varying & np.isfinite(self._alphas)
-        self._slope_at_zero = penalty.derivative(np.zeros(n))
+        if not (penalty.is_convex or penalty.separable):
+            raise DataError(
+                f"ProxNewton solves penalties that are convex or a sum over features; {penalty.name} is neither. Use Fista."
+            )
+        self._usable = objective.varying & penalty.usable(objective.n_features)
         self._last_violation = np.inf
         self._before: Iterate | None = None
         self._damping = 0.0
@@ -107,24 +109,17 @@ class ProxNewton:
     def _working_set(self, iterate: Iterate) -> np.ndarray:
         """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound."""
         assert self._objective is not None
-        pull = np.abs(iterate.gradient)
-        slope = self._penalty.derivative(np.zeros(len(pull)))
-        if self._penalty.kkt_is_vacuous_at_zero:
-            h = np.where(self._usable, self._objective.curvature, 1.0)
-            moved = self._penalty.prox(iterate.w - iterate.gradient / h, 1.0 / h) != 0
-            candidate = self._usable & moved
-        else:
-            candidate = self._usable & (pull >= NEARLY_ACTIVE * slope)
-            candidate &= ~gap_safe_screen(self._objective, self._penalty, iterate)
-        needed = self._usable & ((iterate.w != 0) | (self._alphas == 0))
+        penalty, w = self._penalty, iterate.w
+        curvature = np.where(self._usable, self._objective.curvature, 1.0)
+        pressure = penalty.pressure(w, iterate.gradient, NEARLY_ACTIVE, curvature)
+        candidate = self._usable & (pressure > 0) & ~gap_safe_screen(self._objective, penalty, iterate)
+        needed = self._usable & ((w != 0) | penalty.always_in(len(w)))
         joining = np.flatnonzero(candidate & ~needed)
         most = max(MOST_NEW, int(needed.sum()))
         if len(joining) > most:
-            with np.errstate(invalid="ignore"):
-                excess = pull[joining] - np.where(np.isfinite(slope[joining]), slope[joining], 0.0)
-            joining = joining[np.argsort(-excess, kind="stable")[:most]]
+            joining = joining[np.argsort(-pressure[joining], kind="stable")[:most]]
         needed[joining] = True
-        return np.flatnonzero(needed)
+        return np.flatnonzero(penalty.working_units(needed) & self._usable)
 
     def _hessian(self, iterate: Iterate, ws: np.ndarray) -> Steps[np.ndarray]:
         objective = self._objective
@@ -157,7 +152,7 @@ class ProxNewton:
             if target is None:
                 model = H + self._damping * np.eye(len(ws)) if self._damping else H
                 find = newton_on_support if local else partial(minimise_model, tol=tol)
-                u = find(model, iterate.gradient[ws], iterate.w[ws], penalty, self._alphas[ws], self._signs[ws])
+                u = find(model, iterate.gradient[ws], iterate.w[ws], penalty.restrict(ws, len(iterate.w)))
                 delta = u - iterate.w[ws]
                 target = iterate.w.copy()
                 target[ws] = u

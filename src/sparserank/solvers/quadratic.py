@@ -1,61 +1,74 @@
-"""Minimise a quadratic model plus a penalty on the working set: coordinate descent, finished by direct solves."""
+"""Minimise a quadratic model plus a penalty on the working set: coordinate descent, finished by direct solves; accelerated
+prox steps where the penalty ties columns together."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from sparserank.penalties.base import Penalty
+from sparserank.penalties.parts import Part, SeparablePart
 from sparserank.solvers._coordinate_descent_kernels import descend
 
 SWEEPS_BETWEEN_DIRECT = 10
 MAX_ROUNDS = 12
+MAX_PROX_STEPS = 5000
 
 
 def minimise_model(
-    H: np.ndarray,
-    gradient: np.ndarray,
-    w: np.ndarray,
-    penalty: Penalty,
-    alphas: np.ndarray,
-    signs: np.ndarray,
-    tol: float,
+    H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | Part, tol: float
 ) -> np.ndarray:
     """argmin over u of gradient.(u - w) + (u - w)^T H (u - w) / 2 + penalty(u), from u = w.
 
     Correlated features make coordinate descent crawl. Once it has found which coordinates are not zero, a Newton step
     on those (exact for piecewise quadratic penalties) goes up to the first coordinate that would change sign.
     """
+    if not isinstance(part, SeparablePart):
+        return _prox_steps(H, gradient, w, part, tol)
     u = w.astype(np.float64, copy=True)
     residual = gradient.astype(np.float64, copy=True)
-    first, second = penalty.shape()
     for _ in range(MAX_ROUNDS):
-        _, largest = descend(H, residual, u, alphas, signs, penalty.kind, first, second, tol, SWEEPS_BETWEEN_DIRECT)
+        _, largest = descend(
+            H, residual, u, part.alphas, part.signs, part.kind, part.first, part.second, tol, SWEEPS_BETWEEN_DIRECT
+        )
         if largest <= tol:
             break
-        _direct_step(H, residual, u, penalty, alphas, signs)
+        _direct_step(H, residual, u, part)
     return u
 
 
-def newton_on_support(
-    H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty, alphas: np.ndarray, signs: np.ndarray
-) -> np.ndarray:
+def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, tol: float) -> np.ndarray:
+    """Accelerated prox steps with restarts, until no step changes the gradient by more than tol."""
+    L = max(float(np.linalg.eigvalsh(H)[-1]) if len(H) else 0.0, 1e-300)
+    u, z, momentum = w.copy(), w.copy(), 1.0
+    for _ in range(MAX_PROX_STEPS):
+        following = part.prox(z - (gradient + H @ (z - w)) / L, 1.0 / L)
+        if L * float(np.abs(following - z).max(initial=0.0)) <= tol:
+            return following
+        if float((z - following) @ (following - u)) > 0:  # the momentum leads uphill
+            momentum = 1.0
+        grown = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+        z = following + (momentum - 1.0) / grown * (following - u)
+        u, momentum = following, grown
+    return u
+
+
+def newton_on_support(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | Part) -> np.ndarray:
     """One Newton step of the model on the non-zero coordinates alone; none of them jumps to 0 except by changing sign."""
+    assert isinstance(part, SeparablePart)  # ProxNewton refuses concave penalties of another kind
     u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)
-    _direct_step(H, residual, u, penalty, alphas, signs)
+    _direct_step(H, residual, u, part)
     return u
 
 
-def _direct_step(
-    H: np.ndarray, residual: np.ndarray, u: np.ndarray, penalty: Penalty, alphas: np.ndarray, signs: np.ndarray
-) -> None:
+def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: SeparablePart) -> None:
     """Newton step on the non-zero coordinates if it lowers the model; u and residual change in place."""
+    alphas, signs = part.alphas, part.signs
     S = np.flatnonzero((u != 0) | ((alphas == 0) & (signs == 0)))
     if len(S) == 0:
         return
     t = np.abs(u[S])
-    system = H[np.ix_(S, S)] + np.diag(penalty._bend(t, alphas[S]))
-    pull = residual[S] + np.sign(u[S]) * penalty._slope(t, alphas[S])
+    system = H[np.ix_(S, S)] + np.diag(part.bend(t, alphas[S]))
+    pull = residual[S] + np.sign(u[S]) * part.slope(t, alphas[S])
     try:
         step = -cho_solve(cho_factor(system, check_finite=False), pull, check_finite=False)
     except LinAlgError:  # collinear features, or a concave model: coordinate descent goes on by itself
@@ -70,9 +83,9 @@ def _direct_step(
         moved[int(np.argmin(ratios))] = 0.0
     change = moved - u[S]
     curved = H[:, S] @ change
-    if not penalty.is_convex:
+    if not part.is_convex:
         gain = float(residual[S] @ change + 0.5 * change @ curved[S])
-        if gain + float((penalty._value(np.abs(moved), alphas[S]) - penalty._value(t, alphas[S])).sum()) >= 0:
+        if gain + float((part.value(np.abs(moved), alphas[S]) - part.value(t, alphas[S])).sum()) >= 0:
             return
     residual += curved
     u[S] = moved

@@ -37,6 +37,10 @@ class Reweighted:
 
     def begin(self, problem: Penalised, stop: Stop) -> None:
         penalty = problem.penalty
+        if not penalty.separable:
+            raise DataError(
+                f"Reweighted needs a penalty that is a sum over features; {penalty.name} is none. Use Fista."
+            )
         if penalty.kkt_is_vacuous_at_zero:
             raise DataError("Reweighted needs a finite slope at 0; pass Lp(...).smoothed() instead of Lp(...).")
         self._problem, self._objective, self._penalty, self._stop = problem, problem.objective, penalty, stop

@@ -1,0 +1,70 @@
+"""A kind of shard: each feature is a segment number and a fraction, and two columns, the ramps of a curve with two segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+
+from sparserank.shards.rows import Rows, documents_of, read_only
+
+
+@njit
+def shaped_scores(arrays, lo, hi, w, out):
+    segment, fraction = arrays
+    for i in range(lo, hi):
+        total = 0.0
+        for j in range(segment.shape[1]):
+            if segment[i, j] == 0:
+                total += fraction[i, j] * w[2 * j]
+            else:
+                total += w[2 * j] + fraction[i, j] * w[2 * j + 1]
+        out[i - lo] = total
+
+
+@njit
+def shaped_transposed(arrays, lo, hi, g, out):
+    segment, fraction = arrays
+    for i in range(lo, hi):
+        for j in range(segment.shape[1]):
+            if segment[i, j] == 0:
+                out[2 * j] += fraction[i, j] * g[i - lo]
+            else:
+                out[2 * j] += g[i - lo]
+                out[2 * j + 1] += fraction[i, j] * g[i - lo]
+
+
+class ShapedRows(Rows):
+    scores: ClassVar[Callable] = staticmethod(shaped_scores)
+    transposed: ClassVar[Callable] = staticmethod(shaped_transposed)
+    is_dense: ClassVar[bool] = True
+
+    def __init__(self, segment: np.ndarray, fraction: np.ndarray) -> None:
+        self.arrays = (read_only(segment), read_only(fraction))
+        self.n_docs, n_features = segment.shape
+        self.n_columns = 2 * n_features
+        self.nbytes = segment.nbytes + fraction.nbytes
+        self.units = tuple((2 * j, 2 * j + 1) for j in range(n_features))
+
+    def columns(self, rows: np.ndarray) -> np.ndarray:
+        """The ramps of some documents, written out."""
+        segment, fraction = (a[rows] for a in self.arrays)
+        out = np.empty((len(segment), self.n_columns))
+        out[:, 0::2] = np.where(segment == 0, fraction, 1.0)
+        out[:, 1::2] = np.where(segment == 0, 0.0, fraction)
+        return out
+
+    def differences(self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: Any) -> np.ndarray:
+        chosen = self.columns(documents_of(query_ptr, queries))[:, columns]
+        return np.ascontiguousarray(chosen if inverse is None else chosen * inverse)
+
+    def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
+        return read_only(self.columns(np.arange(lo, hi))), None
+
+    def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return self.columns(rows) @ models.T
+
+    def part(self, lo: int, hi: int) -> ShapedRows:
+        return ShapedRows(self.arrays[0][lo:hi], self.arrays[1][lo:hi])

@@ -1,0 +1,164 @@
+"""Room for what comes: a penalty of groups, a kind of shard, a loss, a metric and a solver of somebody else's, each in one
+file that sparserank does not know, through the whole path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.errors import DataError
+from sparserank.metrics import Metric, parse_metric
+from sparserank.objective import PairwiseObjective, Weighting
+from sparserank.paths import following
+from sparserank.penalties import L1, Penalty
+from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.plan import PathSettings
+from sparserank.shards import make_shards
+from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
+from sparserank.solvers.certificates import gap_safe_screen
+from sparserank.solvers.lockstep import run_all
+from tests.extension.group_penalty import PairLasso, norms
+from tests.extension.logistic import PairwiseLogistic
+from tests.extension.prox_gradient import ProxGradient
+from tests.extension.reciprocal_rank import BestReciprocalRank
+from tests.extension.shaped_rows import ShapedRows
+from tests.oracles import pairs as oracle
+from tests.problems import iterate_at, small_problem
+
+RNG = np.random.default_rng(7)
+DATA = sr.make_ranking(20, (5, 15), 5, n_informative=3, n_redundant=0, noise=0.5, seed=1).data
+SHAPED = ShapedRows(RNG.integers(0, 2, size=DATA.X.shape).astype(np.uint8), RNG.random(DATA.X.shape).astype(np.float32))
+COLUMNS = SHAPED.columns(np.arange(DATA.n_docs))  # the oracle: every column written out
+LISTED = oracle.pairs_of(DATA.relevance, DATA.query_ptr)
+
+
+def shaped() -> PairwiseObjective:
+    return PairwiseObjective(SHAPED, DATA.relevance, DATA.query_ptr, n_threads=1)
+
+
+def loss_of_pairs(w: np.ndarray) -> tuple[float, np.ndarray]:
+    scores = COLUMNS @ w
+    value = sum(v * oracle.squared_hinge(scores[i] - scores[j])[0] for i, j, v in LISTED)
+    return value, COLUMNS.T @ oracle.score_gradient(scores, LISTED)
+
+
+def test_a_shaped_shard_is_its_columns() -> None:
+    objective, explicit = shaped(), PairwiseObjective(COLUMNS, DATA.relevance, DATA.query_ptr)
+    assert objective.shards.units == tuple((2 * j, 2 * j + 1) for j in range(5))
+    for _ in range(5):
+        w, v = RNG.standard_normal(10), RNG.standard_normal(10)
+        for found, expected in zip(objective.value_and_gradient(w), loss_of_pairs(w), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        some = np.array([1, 2, 7])
+        np.testing.assert_allclose(objective.hessian(w, some), explicit.hessian(w, some), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(objective.hessian_matvec(w, v), explicit.hessian_matvec(w, v), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(objective.along(w, v)(0.2), explicit.along(w, v)(0.2), rtol=1e-9)
+    np.testing.assert_allclose(objective.pair_norms, explicit.pair_norms, rtol=1e-9)
+
+
+def optimum(alpha: float) -> float:
+    """The least value by proximal gradient on explicit pairs: the slow, obvious way."""
+    L = 2.0 * sum(v * float((COLUMNS[i] - COLUMNS[j]) @ (COLUMNS[i] - COLUMNS[j])) for i, j, v in LISTED)
+    w = z = np.zeros(10)
+    t = 1.0
+    for _ in range(3000):
+        step = z - loss_of_pairs(z)[1] / L
+        size = np.hypot(step[0::2], step[1::2])
+        kept = np.maximum(1.0 - (alpha / L) / np.where(size > 0, size, 1.0), 0.0)
+        following_w = step * np.repeat(kept, 2)
+        grown = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        w, z, t = following_w, following_w + (t - 1.0) / grown * (following_w - w), grown
+    return loss_of_pairs(w)[0] + alpha * float(np.hypot(w[0::2], w[1::2]).sum())
+
+
+def test_groups_go_through_the_whole_path_on_shaped_rows() -> None:
+    shards = make_shards(SHAPED, DATA.relevance, DATA.query_ptr, sr.SquaredHinge())
+    weights = np.ones((3, DATA.n_queries))
+    weights[1, ::3], weights[2, 1::3] = 0.0, 0.0
+    paths = run_all(
+        [
+            following(o, PairLasso(), n_alphas=8, alpha_min_ratio=0.03, tol=1e-8)
+            for o in Weighting(shards, weights).objectives()
+        ]
+    )
+    for path in paths:
+        assert set(path.statuses) == {"optimal"}
+        assert path.gaps.max() < 1e-7
+        assert not path.scaled_coefs[0].any()
+        in_or_out = path.scaled_coefs.reshape(8, 5, 2) != 0
+        np.testing.assert_array_equal(in_or_out[:, :, 0], in_or_out[:, :, 1])
+        assert 0 < in_or_out[:, :, 0].sum(axis=1).max() <= 5
+    for i in (2, 5, 7):
+        assert paths[0].objectives[i] == pytest.approx(optimum(float(paths[0].alphas[i])), abs=1e-8)
+
+
+def test_screening_of_groups_is_safe() -> None:
+    objective = shaped()
+    top = PairLasso().alpha_max(objective.gradient_at_zero)
+    discarded_any = False
+    for share in (0.9, 0.5, 0.2):
+        penalty = PairLasso(share * top)
+        best = solve(ProxNewton(), objective, penalty, stop=Stop(1e-10, 300, top))
+        for shrunk in (1.0, 0.95, 0.5):
+            out = gap_safe_screen(objective, penalty, iterate_at(objective, penalty, shrunk * best.w))
+            assert not best.w[out].any()
+            discarded_any |= bool(out.any())
+    assert discarded_any
+
+
+def test_the_certificate_of_groups_rejects_a_dual_of_single_columns() -> None:
+    """The wrong variant: |g_j| <= alpha for every column allows dual points that no group penalty does."""
+    objective = shaped()
+    top = PairLasso().alpha_max(objective.gradient_at_zero)
+    penalty = PairLasso(0.3 * top)
+    best = solve(ProxNewton(), objective, penalty, stop=Stop(1e-10, 300, top))
+    here = iterate_at(objective, penalty, 0.7 * best.w)
+    dual = objective.dual(here.w, here.at)
+    wrong = L1(penalty.alpha).conjugate(here.w, here.gradient)
+    right = penalty.conjugate(here.w, here.gradient)
+    assert wrong.limit > right.limit
+    claimed = here.value + dual.value(min(wrong.limit, 1.0))
+    assert claimed < here.value + dual.value(min(right.limit, 1.0))
+
+
+@pytest.mark.parametrize("penalty", [L1(0.02), PairLasso(0.02)])
+def test_a_solver_of_ones_own_ends_where_ours_does(penalty: Penalty) -> None:
+    objective = shaped()
+    stop = Stop(1e-7, 100_000, float(np.abs(objective.gradient_at_zero).max()))
+    found = [solve(s, objective, penalty, stop=stop) for s in (ProxGradient(), ProxNewton(), Fista())]
+    assert {s.status for s in found} == {Status.OPTIMAL}
+    for s in found:
+        assert s.value == pytest.approx(found[1].value, abs=1e-9)
+
+
+def test_a_solver_that_lacks_a_capability_says_so() -> None:
+    with pytest.raises(DataError, match="Reweighted needs a penalty that is a sum over features; pair_lasso is none"):
+        solve(Reweighted(), shaped(), PairLasso(0.1))
+    concave = type("Concave", (PairLasso,), {"is_convex": False})(0.1)
+    with pytest.raises(DataError, match="ProxNewton solves penalties that are convex or a sum over features"):
+        solve(ProxNewton(), shaped(), concave)
+
+
+def test_a_loss_of_ones_own_goes_through_the_path() -> None:
+    data = small_problem(3)
+    path = sr.fit_path(data, loss=PairwiseLogistic(), n_alphas=6, alpha_min_ratio=0.05, scaling="none")
+    assert set(path.statuses) == {"optimal"}
+    assert path.losses[0] == pytest.approx(np.log(2.0))
+
+
+def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
+    metrics: list[Metric] = [BestReciprocalRank(), parse_metric("ndcg@10")]
+    fold = np.arange(DATA.n_queries) % 2
+    pieces = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)(L1(), [FINAL, 0, 1])
+    unseen = DATA.take_queries(fold == 1)
+    scores = unseen.X @ (pieces[1]["coefs"][3] / pieces[1]["scale"])
+    for q, (lo, hi) in enumerate(zip(unseen.query_ptr[:-1], unseen.query_ptr[1:], strict=True)):
+        y = unseen.relevance[lo:hi]
+        order = sorted(range(hi - lo), key=lambda i: (-scores[lo + i], y[i]))
+        rank = 1 + [y[i] for i in order].index(y.max())
+        assert pieces[1]["values"][0, 3, q] == pytest.approx(y.max() / rank)
+
+
+def test_norms_of_pairs() -> None:
+    assert norms(np.array([3.0, 4.0, 0.0, 1.0])).tolist() == [5.0, 5.0, 1.0, 1.0]
