@@ -14,14 +14,18 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
-from sparserank.solvers.lockstep import Evaluate, Seconds, Steps, run
+from sparserank.solvers.lockstep import Evaluate, Hessian, Seconds, Steps, run
 from sparserank.solvers.loop import solving
+from sparserank.solvers.quadratic import minimise_model
 from sparserank.solvers.solution import Iterate
 
 DEFAULT_TOL = 1e-6
 ALPHA_MIN_RATIO = 1e-3
 ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
+SAME_PLACE = 1e-6  # share of the loss below which the model's quadratic term tells no two places apart
+MODEL_DOUBT = 0.5  # share of its quadratic term by which a model of the loss may be wrong, far from where it was made
+MODEL_WORK, MODEL_SHARE = 1e7, 0.02  # documents * columns^2, or share of the documents, from which it is made
 WINDOW = 10  # points over which an early stop looks back
 
 
@@ -55,7 +59,7 @@ def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
 class Starts(Protocol):
     """Points near the l1 solutions: where a concave penalty's problems are started from, besides the last solution."""
 
-    def at(self, alpha: float) -> Steps[np.ndarray | Iterate]: ...
+    def at(self, alpha: float) -> Steps[np.ndarray]: ...
 
 
 class PathStarts:
@@ -65,7 +69,7 @@ class PathStarts:
         """alphas (n,) falling, scaled_coefs (n, n_features)."""
         self.alphas, self.coefs = alphas, scaled_coefs
 
-    def at(self, alpha: float) -> Steps[np.ndarray | Iterate]:
+    def at(self, alpha: float) -> Steps[np.ndarray]:
         yield from ()
         if alpha >= self.alphas[0]:
             return self.coefs[0]
@@ -85,11 +89,11 @@ class SolvedStarts:
         self._objective, self._l1, self._rough = objective, l1_like(like), rough
         self._last: Iterate | None = None
 
-    def at(self, alpha: float) -> Steps[np.ndarray | Iterate]:
+    def at(self, alpha: float) -> Steps[np.ndarray]:
         l1 = self._l1.with_alpha(alpha)
         solution = yield from solving(ProxNewton(), self._objective, l1, stop=self._rough(alpha), start=self._last)
         self._last = solution.iterate
-        return self._last
+        return solution.w
 
 
 def l1_like(penalty: Penalty) -> L1:
@@ -169,14 +173,32 @@ def _better(
     objective: PairwiseObjective,
     penalty: Penalty,
     best: Solution,
-    start: np.ndarray | Iterate,
+    start: np.ndarray,
     stop: Stop,
     rough: Stop,
 ) -> Steps[Solution]:
-    """The lower of `best` and what is found from `start`, which is solved to the end only where it is lower already."""
-    known = start if isinstance(start, Iterate) else None
-    w0 = None if isinstance(start, Iterate) else start
-    other = yield from solving(solver, objective, penalty, w0, rough, start=known)
+    """The lower of `best` and what is found from `start`.
+
+    The quadratic model of the loss at `best` is minimised from there first, which reads nothing: where it leads back to `best`,
+    or to a place that is higher by more than the model can be wrong, nothing is solved; and only what is lower at the
+    rough tolerance is solved to the end.
+    """
+    here = best.iterate
+    columns = np.flatnonzero((here.w != 0) | (start != 0))
+    if len(columns) == 0:
+        return best
+    n_docs = max(int(MODEL_WORK / len(columns) ** 2), int(MODEL_SHARE * objective.n_useful_docs))
+    H = yield Hessian(objective, here.w, columns, n_docs if n_docs < 0.5 * objective.n_useful_docs else None)
+    away = start[columns] - here.w[columns]
+    part, tol = penalty.restrict(columns, len(start)), 0.1 * rough.threshold
+    w = start.copy()
+    w[columns] = minimise_model(H, here.gradient[columns] + H @ away, start[columns], part, tol)
+    moved = w[columns] - here.w[columns]
+    bend = 0.5 * float(moved @ H @ moved)
+    change = float(here.gradient[columns] @ moved) + bend + penalty.value(w) - penalty.value(here.w)
+    if bend <= SAME_PLACE * here.loss or change >= MODEL_DOUBT * bend:
+        return best
+    other = yield from solving(solver, objective, penalty, w, rough)
     if other.value < best.value:
         other = yield from solving(solver, objective, penalty, stop=stop, start=other.iterate)
     return other if other.value < best.value else best
