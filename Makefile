@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test evidence lint clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -23,10 +23,18 @@ demo: $(VENV)/.report
 test: $(VENV)/.dev
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
+# What takes longer than a test may: long fuzzing, every published table, the benchmarks. Needs SPARSERANK_DATA.
+evidence: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	SPARSERANK_REQUIRE_DATA=1 $(BIN)/python -m pytest -n 2 tests/test_reader_fuzz.py tests/test_model_fuzz.py tests/test_plan_file.py --fuzz-seconds 300
+	mkdir -p evidence
+	$(BIN)/sparserank experiment published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface docs/reproduction-preface.md
+	$(BIN)/python -m benchmarks > evidence/benchmarks.md
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) demo-run
+	rm -rf $(VENV) demo-run evidence

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import time
+from pathlib import Path
 
 from benchmarks.environment import Neighbours, describe
+from benchmarks.jobs import BEFORE
 from benchmarks.report import Verdict, verdict_table
 
-CASES = ("one_fit", "path", "fused_pass", "scaling", "memory", "reading", "greedy", "fsm_convergence")
+CASES = ("one_fit", "path", "fused_pass", "scaling", "memory", "reading", "greedy", "fsm_convergence", "select")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="case", help=f"any of {', '.join(CASES)}; default all")
-    chosen = parser.parse_args().cases or CASES
+    parser.add_argument(
+        "--before", metavar="DIR", help="a checkout of an earlier commit, to run `path` and `select` with too"
+    )
+    given = parser.parse_args()
+    if given.before:
+        os.environ[BEFORE] = str(Path(given.before).resolve())
+    chosen = given.cases or CASES
     unknown = [c for c in chosen if c not in CASES]
     if unknown:
         parser.error(f"unknown case {', '.join(unknown)}; known: {', '.join(CASES)}.")

@@ -3,6 +3,11 @@ file that sparserank does not know, through the whole path."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,7 +15,7 @@ import sparserank as sr
 from sparserank.errors import DataError
 from sparserank.metrics import Metric, parse_metric
 from sparserank.objective import PairwiseObjective, Weighting
-from sparserank.paths import following
+from sparserank.paths import PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.plan import PathSettings
@@ -18,6 +23,8 @@ from sparserank.shards import make_shards
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import run_all
+from tests.extension.boxed_l1 import BOUND, BoxedL1
+from tests.extension.gradient_sizes import GradientSizes
 from tests.extension.group_penalty import PairLasso, norms
 from tests.extension.logistic import PairwiseLogistic
 from tests.extension.prox_gradient import ProxGradient
@@ -150,7 +157,7 @@ def test_a_loss_of_ones_own_goes_through_the_path() -> None:
 def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
     metrics: list[Metric] = [BestReciprocalRank(), parse_metric("ndcg@10")]
     fold = np.arange(DATA.n_queries) % 2
-    pieces = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)(L1(), [FINAL, 0, 1])
+    pieces = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)(PenaltyPath(L1()), [FINAL, 0, 1])
     unseen = DATA.take_queries(fold == 1)
     scores = unseen.X @ (pieces[1]["coefs"][3] / pieces[1]["scale"])
     for q, (lo, hi) in enumerate(zip(unseen.query_ptr[:-1], unseen.query_ptr[1:], strict=True)):
@@ -162,3 +169,44 @@ def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
 
 def test_norms_of_pairs() -> None:
     assert norms(np.array([3.0, 4.0, 0.0, 1.0])).tolist() == [5.0, 5.0, 1.0, 1.0]
+
+
+def test_a_penalty_of_ones_own_needs_no_kernel() -> None:
+    objective = PairwiseObjective(DATA)
+    path = fit_path_on(objective, BoxedL1(), n_alphas=8, alpha_min_ratio=0.01, tol=1e-8)
+    assert set(path.statuses) == {"optimal"}
+    assert path.gaps.max() < 1e-6
+    unbounded = fit_path_on(objective, L1(), alphas=path.alphas, tol=1e-8)
+    assert np.abs(unbounded.scaled_coefs[-1]).max() > BOUND  # or the box would not be there
+    assert np.abs(path.scaled_coefs).max() == BOUND
+    inside = np.abs(unbounded.scaled_coefs).max(axis=1) < BOUND
+    np.testing.assert_allclose(path.scaled_coefs[inside], unbounded.scaled_coefs[inside], atol=1e-6)
+    free = np.where(np.abs(path.scaled_coefs[-1]) < BOUND)[0]
+    g = PairwiseObjective(DATA).value_and_gradient(path.scaled_coefs[-1])[1]
+    signs = np.sign(path.scaled_coefs[-1])
+    np.testing.assert_allclose((g + path.alphas[-1] * signs)[free][signs[free] != 0], 0.0, atol=1e-6)
+
+
+def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
+    fold = np.arange(DATA.n_queries) % 3
+    work = FoldedPaths(DATA, fold, PathSettings(), [parse_metric("ndcg@10")])
+    points: dict[int, list] = {f: [] for f in (FINAL, 0, 1, 2)}
+    pieces = work(GradientSizes(), list(points), keep=lambda f, p, n: points[f].append(p))
+    for f, piece in pieces.items():
+        assert np.count_nonzero(piece["coefs"], axis=1).tolist() == [1, 2, 3]
+        again = work(GradientSizes(), [f], done={f: points[f][:2]})[f]
+        np.testing.assert_array_equal(again["coefs"], piece["coefs"])
+
+
+def test_the_extension_works_as_a_package_of_its_own(tmp_path: Path) -> None:
+    shutil.copytree(
+        Path(__file__).parent / "extension", tmp_path / "theirs", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    command = [sys.executable, "-W", "error::sparserank.errors.ConvergenceWarning", "-m", "theirs.try_all"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "groups of shaped rows under a logistic loss: ('optimal', 'optimal', 'optimal', 'optimal', 'optimal')"
+        in done.stdout
+    )
+    assert "sizes: [1, 2, 3] (2, 3, 4)" in done.stdout

@@ -13,6 +13,7 @@ from sparserank.paths.follow import (
     refit_on_support,
     warn_of_missed,
 )
+from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 
 __all__ = [
@@ -20,8 +21,11 @@ __all__ = [
     "DEFAULT_SCALING",
     "DEFAULT_TOL",
     "PathCertificate",
+    "PathMaker",
+    "PathPlan",
     "PathResult",
     "PathStarts",
+    "PenaltyPath",
     "Point",
     "alpha_max",
     "feature_scale",

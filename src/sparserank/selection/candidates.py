@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from sparserank.lazy import cached_property
 from sparserank.losses import LOSSES
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective, Weighting
-from sparserank.paths import PathResult, PathStarts, Point, following
-from sparserank.penalties import Penalty, parse_penalty
+from sparserank.paths import PathMaker, PathPlan, PathResult, PathStarts, Point
+from sparserank.penalties import parse_penalty
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, make_shards
 from sparserank.shards.measuring import measure
@@ -33,7 +34,7 @@ Keep = Callable[[int, Point, int], None]  # fold, the new point of its path, poi
 
 
 class FoldedPaths:
-    """Computes paths of a penalty for some folds at once: each path leaves out the queries of its fold, by weights of 0.
+    """Computes the paths of a maker for some folds at once: each path leaves out the queries of its fold, by weights of 0.
 
     All folds read the same X; nothing is copied or scaled but what a scaling cannot do by a factor per feature (a logarithm,
     min-max within queries), once. Picklable, so that workers can have one each.
@@ -102,15 +103,13 @@ class FoldedPaths:
 
     def __call__(
         self,
-        penalty: Penalty,
+        maker: PathMaker,
         folds: Sequence[int],
         starts: Mapping[int, dict[str, np.ndarray]] | None = None,
         done: Mapping[int, Sequence[Point]] | None = None,
         keep: Keep | None = None,
         *,
         rough: bool = False,
-        n_alphas: int | None = None,
-        alpha_min_ratio: float | None = None,
     ) -> dict[int, dict[str, np.ndarray]]:
         """{fold: its path as arrays, `unpack` reads them}, the folds in lockstep: one read of X serves all.
 
@@ -118,7 +117,6 @@ class FoldedPaths:
             starts   {fold: an l1 path as arrays}: where a concave penalty is started from besides its own last solution
             done     {fold: points known from an earlier run}, as `keep` gave them
             rough    the paths are only started from: neither certified to the tolerance nor scored
-            n_alphas, alpha_min_ratio   instead of those of the settings
         """
         with one_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # statuses travel with the path and are printed
@@ -126,20 +124,14 @@ class FoldedPaths:
             steps = []
             for f, objective in zip(folds, objectives, strict=True):
                 start = None if starts is None else starts[f]
-                steps.append(
-                    following(
-                        objective,
-                        penalty,
-                        n_alphas=n_alphas or self.settings.n_alphas,
-                        alpha_min_ratio=alpha_min_ratio or self.settings.alpha_min_ratio,
-                        tol=self._tol(f, rough),
-                        max_iter=self.max_iter,
-                        starts=None if start is None else PathStarts(start["alphas"], start["coefs"]),
-                        done=() if done is None else done[f],
-                        keep=None if keep is None else _keeper(keep, f),
-                        feature_names=tuple(self.data.feature_names or ()),
-                    )
+                plan = replace(
+                    self.path_plan,
+                    tol=self._tol(f, rough),
+                    starts=None if start is None else PathStarts(start["alphas"], start["coefs"]),
+                    done=() if done is None else done[f],
+                    keep=None if keep is None else _keeper(keep, f),
                 )
+                steps.append(maker.path(objective, plan))
             paths = run_all(steps)
             pieces = {f: pack(p, s) for f, p, s in zip(folds, paths, scalings, strict=True)}
             if not rough:
@@ -147,6 +139,11 @@ class FoldedPaths:
                 for f, values in self.measure(models).items():
                     pieces[f]["values"] = values
             return pieces
+
+    @property
+    def path_plan(self) -> PathPlan:
+        settings, names = self.settings, tuple(self.data.feature_names or ())
+        return PathPlan(settings.n_alphas, settings.alpha_min_ratio, settings.tol, self.max_iter, feature_names=names)
 
     def _tol(self, fold: int, rough: bool) -> float:
         if rough:

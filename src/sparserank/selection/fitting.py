@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.paths import Point, l1_like
+from sparserank.paths import PathMaker, PenaltyPath, Point, l1_like
 from sparserank.penalties import Penalty
 from sparserank.runs.progress import Piece, Progress, TimeLeft, work_through
-from sparserank.selection.candidates import FINAL, FoldedPaths, Keep
+from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.store import SelectionStore
 
 CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths
@@ -32,37 +32,21 @@ class _OneFamily:
     work: FoldedPaths
 
     def __call__(self, family: Family, folds: Sequence[int], starts: Starts | None) -> dict[int, dict[str, np.ndarray]]:
-        return family.compute(self.work, folds, starts)
+        return self.work(family.maker, folds, starts, rough=family.rough)
 
 
 @dataclass(frozen=True)
 class Family:
-    """The paths of one penalty, without each fold and on all queries.
+    """The paths of one maker, without each fold and on all queries.
 
-    start                       label of the l1 family that they are started from
-    rough                       they are only started from
-    n_alphas, alpha_min_ratio   where they are not those of the settings
+    start   label of the l1 family that they are started from
+    rough   they are only started from
     """
 
     label: str
-    penalty: Penalty
+    maker: PathMaker
     start: str | None = None
     rough: bool = False
-    n_alphas: int | None = None
-    alpha_min_ratio: float | None = None
-
-    def compute(
-        self,
-        work: FoldedPaths,
-        folds: Sequence[int],
-        starts: Starts | None,
-        done: Mapping[int, Sequence[Point]] | None = None,
-        keep: Keep | None = None,
-    ) -> dict[int, dict[str, np.ndarray]]:
-        return work(
-            self.penalty, folds, starts, done, keep, rough=self.rough, n_alphas=self.n_alphas,
-            alpha_min_ratio=self.alpha_min_ratio,
-        )  # fmt: skip
 
 
 def families(penalties: Mapping[str, Penalty]) -> list[Family]:
@@ -73,15 +57,15 @@ def families(penalties: Mapping[str, Penalty]) -> list[Family]:
     starts: dict[Penalty, str] = {}
     for label, penalty in penalties.items():
         if penalty.is_convex:
-            first.append(Family(label, penalty))
+            first.append(Family(label, PenaltyPath(penalty)))
             starts.setdefault(penalty.with_alpha(1.0), label)
     for label, penalty in penalties.items():
         if not penalty.is_convex:
             l1 = l1_like(penalty)
             if l1 not in starts:
                 starts[l1] = f"start {len(starts) + 1} (l1)"
-                first.append(Family(starts[l1], l1, rough=True))
-            second.append(Family(label, penalty, starts[l1]))
+                first.append(Family(starts[l1], PenaltyPath(l1), rough=True))
+            second.append(Family(label, PenaltyPath(penalty), starts[l1]))
     return first + second
 
 
@@ -161,7 +145,7 @@ class FittedPaths:
         n_all = len(self.families) * len(self.folds)
         report = progress or (lambda done, total, what, left: None)
         report(len(done), n_all, "resumed" if done else "start", None)
-        points = [f.label for f, _ in waiting for _ in range(f.n_alphas or self.work.settings.n_alphas)]
+        points = [f.label for f, _ in waiting for _ in range(f.maker.n_points(self.work.path_plan))]
         left = TimeLeft(points, 1)
         for family in self.families:
             folds = [fold for f, fold in waiting if f is family]
@@ -170,7 +154,7 @@ class FittedPaths:
             began = time.perf_counter()
             follow = _Following(self, family, folds, store, report, left, len(done), n_all)
             starts = self._starts(family, folds, done)
-            pieces = family.compute(self.work, folds, starts, follow.points, follow.keep)
+            pieces = self.work(family.maker, folds, starts, follow.points, follow.keep, rough=family.rough)
             seconds = (time.perf_counter() - began) / len(folds)
             for fold in folds:
                 yield family.label, fold, pieces[fold], seconds

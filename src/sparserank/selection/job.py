@@ -15,7 +15,7 @@ from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.model import RankingModel
-from sparserank.paths import PathResult, refit_on_support
+from sparserank.paths import PathResult, PenaltyPath, refit_on_support
 from sparserank.penalties import Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
@@ -92,7 +92,7 @@ class SelectionJob:
     def _execute(self, store: SelectionStore | None, progress: Progress | None) -> SelectionResult:
         plan = self.plan
         began = time.perf_counter()
-        dense_reference = Family(DENSE, Ridge(), n_alphas=RIDGE_ALPHAS, alpha_min_ratio=RIDGE_MIN_RATIO)
+        dense_reference = Family(DENSE, PenaltyPath(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO))
         fitted = FittedPaths(
             self.work, [*families(plan.labelled), dense_reference], [FINAL, *self.folds], self.n_threads
         )

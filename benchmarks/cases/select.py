@@ -1,0 +1,34 @@
+"""`select` on MSLR-10K-shaped data (6,000 lists, 720,000 x 136 float32): 5 folds, l1 + log + MCP, 40 alphas, two threads; itself
+before, where a checkout of an earlier commit is given (`--before`)."""
+
+from __future__ import annotations
+
+import os
+
+from benchmarks.jobs import BEFORE, Cost, cost
+from benchmarks.report import Verdict, megabytes, seconds, table
+
+N_QUERIES = 6000
+X_BYTES = 720_000 * 136 * 4
+PEAK = 1.5 * X_BYTES + 500e6
+
+
+def run() -> list[Verdict]:
+    costs: dict[str, Cost] = {"now": cost("select", N_QUERIES, "float32")}
+    if os.environ.get(BEFORE):
+        costs["before"] = cost("select", N_QUERIES, "float32", before=True)
+    print(
+        table(
+            ["", "time", "CPU", "peak of all processes", "result"],
+            [
+                [name, seconds(c.time_s), seconds(c.cpu_s), megabytes(c.peak_bytes), c.result]
+                for name, c in costs.items()
+            ],
+        )
+    )
+    now = costs["now"]
+    verdicts = [Verdict("select", "peak of all processes, MB", now.peak_bytes / 1e6, PEAK / 1e6, False, unit="")]
+    if "before" in costs:
+        share = now.cpu_s / costs["before"].cpu_s
+        verdicts.append(Verdict("select", "CPU seconds over those before", share, 1 / 3, False))
+    return verdicts

@@ -1,0 +1,58 @@
+"""Path makers: what turns an objective into a path of candidates. A selection takes makers, whatever they vary along the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from sparserank.objective import PairwiseObjective
+from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, Starts, following
+from sparserank.paths.result import PathResult, Point
+from sparserank.penalties import Penalty
+from sparserank.solvers.lockstep import Steps
+
+
+@dataclass(frozen=True)
+class PathPlan:
+    """How a path is made; each is as in `following`."""
+
+    n_alphas: int = 100
+    alpha_min_ratio: float = ALPHA_MIN_RATIO
+    tol: float = DEFAULT_TOL
+    max_iter: int = 300
+    starts: Starts | None = None
+    done: Sequence[Point] = ()
+    keep: Callable[[Point, int], None] | None = None
+    feature_names: tuple[str, ...] = ()
+
+
+class PathMaker(Protocol):
+    """A picklable value whose `path` asks for what it needs, so that several advance in lockstep.
+
+    It must call plan.keep with every new point, take plan.done for granted, and let nothing else cross from point to point.
+    """
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]: ...
+
+    def n_points(self, plan: PathPlan) -> int:
+        """Points of the path, at most: what progress is measured against."""
+        ...
+
+
+@dataclass(frozen=True)
+class PenaltyPath:
+    """A penalty by falling strength; n_alphas and alpha_min_ratio, when given, instead of the plan's."""
+
+    penalty: Penalty
+    n_alphas: int | None = None
+    alpha_min_ratio: float | None = None
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        ratio = self.alpha_min_ratio or plan.alpha_min_ratio
+        return following(
+            objective, self.penalty, **vars(replace(plan, n_alphas=self.n_points(plan), alpha_min_ratio=ratio))
+        )
+
+    def n_points(self, plan: PathPlan) -> int:
+        return self.n_alphas or plan.n_alphas

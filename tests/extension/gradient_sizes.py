@@ -1,0 +1,41 @@
+"""A path maker: for k = 1, 2, ..., the model of the k features whose gradient at 0 is largest, refitted with a little ridge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import PathPlan, PathResult, Point
+from sparserank.penalties import Ridge
+from sparserank.solvers import ProxNewton, Stop
+from sparserank.solvers.lockstep import Seconds, Steps
+from sparserank.solvers.loop import solving
+
+
+@dataclass(frozen=True)
+class GradientSizes:
+    most: int = 3
+    strength: float = 1e-3
+
+    def n_points(self, plan: PathPlan) -> int:
+        return self.most
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        order = np.argsort(-np.abs(objective.gradient_at_zero), kind="stable")
+        top = float(np.abs(objective.gradient_at_zero).max())
+        points = list(plan.done)
+        for k in range(len(points) + 1, self.most + 1):
+            began = yield Seconds()
+            ridge = Ridge(self.strength, never_use=tuple(map(int, order[k:])))
+            solution = yield from solving(ProxNewton(), objective, ridge, stop=Stop(plan.tol, plan.max_iter, top))
+            now = yield Seconds()
+            points.append(Point.of(solution, now - began))
+            if plan.keep is not None:
+                plan.keep(points[-1], self.most)
+        strengths = np.full(self.most, self.strength)
+        return PathResult.of(
+            points, Ridge(self.strength), strengths, self.strength, top, objective.n_pairs, objective.total_weight,
+            plan.feature_names,
+        )  # fmt: skip

@@ -1,0 +1,42 @@
+"""Everything of this package at work, without anything else of the tests: what its author would run first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import sparserank as sr
+from sparserank.data.folds import query_folds
+from sparserank.metrics import parse_metric
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import fit_path_on
+from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.plan import PathSettings
+from sparserank.solvers import solve
+
+from .boxed_l1 import BoxedL1
+from .gradient_sizes import GradientSizes
+from .group_penalty import PairLasso
+from .logistic import PairwiseLogistic
+from .prox_gradient import ProxGradient
+from .reciprocal_rank import BestReciprocalRank
+from .shaped_rows import ShapedRows
+
+
+def main() -> None:
+    data = sr.make_ranking(12, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
+    rng = np.random.default_rng(0)
+    rows = ShapedRows(rng.integers(0, 2, size=data.X.shape).astype(np.uint8), rng.random(data.X.shape))
+    shaped = PairwiseObjective(rows, data.relevance, data.query_ptr, loss=PairwiseLogistic())
+    path = fit_path_on(shaped, PairLasso(), n_alphas=5, alpha_min_ratio=0.1)
+    print("groups of shaped rows under a logistic loss:", path.statuses)
+    plain = PairwiseObjective(data)
+    print("boxed l1:", fit_path_on(plain, BoxedL1(), n_alphas=5, alpha_min_ratio=0.05).statuses)
+    print("proximal gradient:", solve(ProxGradient(), plain, sr.L1(0.1)).status.value)
+    fold = query_folds(data.n_queries, 3, 0)
+    work = FoldedPaths(data, fold, PathSettings(), [BestReciprocalRank(), parse_metric("ndcg@10")])
+    pieces = work(GradientSizes(), [FINAL, 0, 1, 2])
+    print("sizes:", [int(n) for n in np.count_nonzero(pieces[FINAL]["coefs"], axis=1)], pieces[0]["values"].shape)
+
+
+if __name__ == "__main__":
+    main()
