@@ -30,15 +30,21 @@ class Ndcg(Metric):
 
     def _per_query(self, lists: RankedLists) -> np.ndarray:
         gains = self.convention.gains(lists.relevance)
-        discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
-        discounts = np.where(self.within_cutoff(lists), discounts, 0.0)
+        discounts = lists.once(("discounts", self.convention, self.cutoff), lambda: self._discounts(lists))
         dcg = lists.sum_per_query(gains * discounts)
-        ideal = lists.sum_per_query(_ideal_gains(gains, lists) * discounts)
+        ideal = lists.once(
+            ("ideal dcg", self.convention, self.cutoff),
+            lambda: lists.sum_per_query(_ideal_gains(gains, lists) * discounts),
+        )
         without = 1.0 if self.convention.empty == "one" else 0.0
         values = np.divide(dcg, ideal, out=np.full(len(dcg), without), where=ideal > 0)
         if self.cutoff is not None and self.convention.short_lists != "full":
             values = np.where(lists.lengths >= self.cutoff, values, 0.0)
         return values
+
+    def _discounts(self, lists: RankedLists) -> np.ndarray:
+        discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
+        return np.where(self.within_cutoff(lists), discounts, 0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +68,9 @@ class MeanNdcg(Metric):
         gains = self.convention.gains(lists.relevance)
         discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
         dcg = _cumulative(gains * discounts, lists)
-        ideal = _cumulative(_ideal_gains(gains, lists) * discounts, lists)
+        ideal = lists.once(
+            ("ideal, cumulative", self.convention), lambda: _cumulative(_ideal_gains(gains, lists) * discounts, lists)
+        )
         without = 1.0 if self.convention.empty == "one" else 0.0
         return (
             lists.sum_per_query(np.divide(dcg, ideal, out=np.full(len(dcg), without), where=ideal > 0)) / lists.lengths

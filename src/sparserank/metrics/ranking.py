@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ class RankedLists:
     """Relevance of every document in ranked order, list after list.
 
     relevance (n_docs,) in ranked order; query_ptr (n_queries + 1,); rank (n_docs,) from 1; lengths (n_queries,);
-    scores (n_docs,) in ranked order.
+    scores (n_docs,) in ranked order; known: what depends on the lists alone, made once for all rankings of them.
     """
 
     relevance: np.ndarray
@@ -24,6 +26,13 @@ class RankedLists:
     rank: np.ndarray
     lengths: np.ndarray
     scores: np.ndarray
+    known: dict[Any, np.ndarray] = field(default_factory=dict)
+
+    def once(self, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """What depends on relevance, lengths and `key` alone, however the documents are ranked."""
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
 
     def sum_per_query(self, values: np.ndarray) -> np.ndarray:
         """(n_queries,) sums of per-document values; every query has at least one document."""
@@ -54,8 +63,9 @@ def rank_lists(
     query_ptr: np.ndarray,
     convention: Convention,
     docid: np.ndarray | None = None,
+    known: dict[Any, np.ndarray] | None = None,
 ) -> RankedLists:
-    """Sort each query once; all metrics of a convention share the result.
+    """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`.
 
     Raises
         DataError   shapes disagree, or a score is not finite
@@ -71,6 +81,8 @@ def rank_lists(
     if not np.isfinite(scores).all():
         raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has none.")
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
-    lengths = np.diff(query_ptr)
-    rank = np.arange(len(scores)) - np.repeat(query_ptr[:-1], lengths) + 1
-    return RankedLists(relevance[order], query_ptr, rank, lengths, scores[order])
+    known = {} if known is None else known
+    if "rank" not in known:
+        known["lengths"] = np.diff(query_ptr)
+        known["rank"] = np.arange(len(scores)) - np.repeat(query_ptr[:-1], known["lengths"]) + 1
+    return RankedLists(relevance[order], query_ptr, known["rank"], known["lengths"], scores[order], known)

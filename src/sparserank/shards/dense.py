@@ -41,8 +41,10 @@ class DenseRows(Rows):
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         used = np.flatnonzero(models.any(axis=0))
         with one_blas_thread():
-            chosen = self.X[np.ix_(rows, used)].astype(np.float64, copy=False)
-            return np.asarray(chosen @ np.ascontiguousarray(models[:, used].T))
+            chosen = self.X[rows]  # whole rows are copied fast, single values are not
+            if len(used) < self.n_columns:
+                chosen = np.take(chosen, used, axis=1)
+            return np.asarray(chosen.astype(np.float64, copy=False) @ np.ascontiguousarray(models[:, used].T))
 
     def part(self, lo: int, hi: int) -> DenseRows:
         return DenseRows(self.X[lo:hi])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,14 +51,15 @@ def measure(
         g, queries, place = chunks[c]
         documents = documents_of(query_ptr, queries)
         ptr = np.concatenate([[0], np.cumsum(query_ptr[queries + 1] - query_ptr[queries])])
-        ids = None if docid is None else docid[documents]
-        scores = rows.times(models[g], documents)
+        ids, judged = None if docid is None else docid[documents], relevance[documents]
+        scores = np.asfortranarray(rows.times(models[g], documents))
+        known: dict[Convention, dict[Any, np.ndarray]] = {}
         for i in range(len(models[g])):
             ranked: dict[Convention, RankedLists] = {}
             for m, metric in enumerate(metrics):
                 if metric.convention not in ranked:
                     ranked[metric.convention] = rank_lists(
-                        scores[:, i], relevance[documents], ptr, metric.convention, ids
+                        scores[:, i], judged, ptr, metric.convention, ids, known.setdefault(metric.convention, {})
                     )
                 out[g][m, i, place] = metric.compute(ranked[metric.convention])
 

@@ -19,7 +19,7 @@ HESSIAN_WORK = (
 )
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
 WORK_PER_DOCUMENT = 150.0  # and of that for large data, where passes cost more
-MORE_WORK = 4.0  # a sample of this many times as many, when a fresh Hessian has hardly helped
+MORE_WORK, MOST_WORK = 3.0, 9.0  # a sample of so many times as many, when a fresh Hessian has hardly helped; and in all
 NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
 SOON_ACTIVE = 0.6  # the Hessian is computed for coordinates this close too: they join at one of the next strengths
 MOST_NEW = 200  # coordinates that may join the working set at once
@@ -50,7 +50,7 @@ class ProxNewton:
         self._H = np.zeros((0, 0))
         self._renew = True
         self._sampled = self._fresh = False
-        self._work = HESSIAN_WORK
+        self._work = self._first_work = HESSIAN_WORK
         self._damping = 0.0
         self._objective: PairwiseObjective | None = None
 
@@ -58,7 +58,7 @@ class ProxNewton:
         objective, penalty = problem.objective, problem.penalty
         if objective is not self._objective:
             self._columns, self._renew, self._sampled = np.empty(0, dtype=np.int64), True, False
-            self._work = max(HESSIAN_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
+            self._work = self._first_work = max(HESSIAN_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
         self._fresh = False
         self._problem, self._objective, self._penalty, self._stop = problem, objective, penalty, stop
         if not (penalty.is_convex or penalty.separable):
@@ -77,7 +77,7 @@ class ProxNewton:
         if violation > STALE_HESSIAN * self._last_violation:
             self._renew = True
             if self._fresh and self._sampled:
-                self._work *= MORE_WORK
+                self._work = min(MORE_WORK * self._work, MOST_WORK * self._first_work)
         self._last_violation = violation
         self._correct(iterate)
         ws = self._working_set(iterate)
