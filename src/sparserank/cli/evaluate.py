@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import announce_compiling, number, p_value, table, visible_row
+from sparserank.cli.screen import announce_compiling, table, visible_row
+from sparserank.reports.document import figure, p_text
 
 HELP = """Evaluate one or several systems on judged documents: means, intervals, paired tests, Holm correction.
 
@@ -92,10 +93,10 @@ def _as_table(rows: list[dict[str, Any]], data: Any) -> None:
         f"{data.n_queries} queries, {data.n_docs} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals; differences to the first system, paired t test",
         ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
         [
-            [r["system"], r["metric"], number(r["mean"]), f"[{number(r['low'])}, {number(r['high'])}]",
-             number(r.get("difference"), signed=True),
-             f"[{number(r['difference_low'], signed=True)}, {number(r['difference_high'], signed=True)}]" if "difference" in r else "",
-             p_value(r.get("p_value")), p_value(r.get("p_holm"))]
+            [r["system"], r["metric"], figure(r["mean"]), f"[{figure(r['low'])}, {figure(r['high'])}]",
+             figure(r.get("difference"), signed=True),
+             f"[{figure(r['difference_low'], signed=True)}, {figure(r['difference_high'], signed=True)}]" if "difference" in r else "",
+             p_text(r.get("p_value")), p_text(r.get("p_holm"))]
             for r in rows
         ],
     )  # fmt: skip

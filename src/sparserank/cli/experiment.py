@@ -13,7 +13,7 @@ from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
 from sparserank.cli.screen import table
 
 if TYPE_CHECKING:
-    from sparserank.experiments.document import Section
+    from sparserank.reports.document import Section
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments on LETOR data sets and compare with published tables.")
 

@@ -13,9 +13,9 @@ from sparserank.cli.interrupts import resumable
 from sparserank.cli.screen import announce_compiling, note, progress_bar, say, table
 
 if TYPE_CHECKING:
-    from sparserank.experiments.document import Section
     from sparserank.experiments.job import Experiment
     from sparserank.experiments.plan import ExperimentPlan
+    from sparserank.reports.document import Section
 
 Out = Annotated[
     Path, typer.Option("--out", help="Directory for results; an earlier run in it is continued.", show_default=False)
@@ -58,7 +58,7 @@ def execute(
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.errors import DataError
     from sparserank.experiments.job import Experiment
-    from sparserank.experiments.render import refuse_foreign_pictures
+    from sparserank.reports.render import refuse_foreign_pictures
     from sparserank.solvers._coordinate_descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
 
@@ -115,10 +115,10 @@ def _present(
     """Tables on the screen and in files; returns the files."""
     import importlib.util
 
-    from sparserank.experiments.render import to_html, to_markdown, write_csv, write_picture, write_text
     from sparserank.experiments.results import Results
     from sparserank.experiments.summary import fold_rows
     from sparserank.experiments.summary_tables import frontier_rows, frontier_sections, summary_rows, summary_sections
+    from sparserank.reports.render import to_html, to_markdown, write_csv, write_picture, write_text
 
     plan, results = experiment.plan, Results(experiment)
     pictures = importlib.util.find_spec("matplotlib") is not None

@@ -11,10 +11,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from sparserank._kernel_cache import is_compiled
+from sparserank.reports.document import Table
 from sparserank.text import visible
 
 QUIET_INTERVAL_S = 5.0
@@ -33,7 +34,7 @@ def prepare_streams() -> None:
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """A table; the first column is text, the others are figures."""
-    out = Table(
+    out = RichTable(
         title=Text(visible(title)),
         title_justify="left",
         title_style="bold",
@@ -51,6 +52,11 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     print()
 
 
+def show(found: Table) -> None:
+    """A table of a report, as far as a terminal shows it."""
+    table(found.title, *found.on_screen())
+
+
 def say(text: str) -> None:
     """One line of the result."""
     print(visible(text))
@@ -65,16 +71,6 @@ def announce_compiling(*kernels: Any) -> None:
     """Say so before a first use after installation, which compiles these kernels; nothing on any other day."""
     if not all(is_compiled(kernel) for kernel in kernels):
         note("compiling numerical kernels (first use after installation only) ...")
-
-
-def number(value: Any, digits: int = 4, signed: bool = False) -> str:
-    if value is None or value != value:
-        return "-"
-    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-
-
-def p_value(value: Any) -> str:
-    return "<0.0001" if value is not None and value < 0.00005 else number(value)
 
 
 def visible_row(row: Mapping[str, Any]) -> dict[str, Any]:

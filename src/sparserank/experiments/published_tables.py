@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.experiments.document import Picture, Section, Table, figure
 from sparserank.experiments.published import TABLES, ComparedCell, PublishedTable, compare
 from sparserank.experiments.results import Results
+from sparserank.reports.document import Picture, Section, Table, figure
 
 
 def published_sections(results: Results, *, pictures: bool) -> list[Section]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.experiments.document import Picture, Section, Table, figure, p_text
 from sparserank.experiments.results import Results, Row
 from sparserank.experiments.summary import frontier, system_table
 from sparserank.experiments.systems import SYSTEMS
+from sparserank.reports.document import Picture, Section, Table, figure, p_text
 
 SHOWN = ("map", "ndcg@10", "p@10")
 SCREEN_SIZES = (1, 2, 3, 4, 5, 8, 10, 15)

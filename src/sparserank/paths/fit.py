@@ -82,8 +82,9 @@ def fit_path(
     Warns
         ConvergenceWarning   once per reason, if points did not reach the tolerance
     Notes
-        A nonconvex problem is solved at each alpha from the l1 solution of that alpha and from the neighbour's
-        solution; the lower objective wins (a path followed from w = 0 alone never leaves 0 for lp).
+        A nonconvex problem is solved at each alpha from the neighbour's solution and, where a quadratic model of the loss says
+        that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path followed from w = 0
+        alone never leaves 0 for lp).
     """
     scale = feature_scale(data, scaling, query_weight)
     objective = PairwiseObjective(

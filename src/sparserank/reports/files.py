@@ -22,7 +22,7 @@ def write_results(result: SelectionResult, folder: Path) -> list[Path]:
     result.model.save(model)
     written = [model, _parquet(path_table(result), folder / "path.parquet")]
     written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
-    if importlib.util.find_spec("matplotlib") and importlib.util.find_spec("jinja2"):
+    if importlib.util.find_spec("matplotlib"):
         written.append(result.report(folder / "report.html"))
     elif NO_REPORT not in result.notes:
         result.notes.append(NO_REPORT)

@@ -8,6 +8,7 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
+from sparserank.penalties.parts import SeparablePart
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import Hessian, Steps
 from sparserank.solvers.problem import Penalised
@@ -76,8 +77,8 @@ class ProxNewton:
         self.n_iter += 1
         if violation > STALE_HESSIAN * self._last_violation:
             self._renew = True
-            if self._fresh and self._sampled:
-                self._work = min(MORE_WORK * self._work, MOST_WORK * self._first_work)
+            if self._fresh and self._sampled and self._work < MOST_WORK * self._first_work:
+                self._work *= MORE_WORK
         self._last_violation = violation
         self._correct(iterate)
         ws = self._working_set(iterate)
@@ -145,6 +146,7 @@ class ProxNewton:
         noise = NOISE * (abs(iterate.value) + abs(float(iterate.gradient @ iterate.w)) + iterate.loss)
         H = H + np.diag(np.full(len(ws), 1e-13 * max(float(np.trace(H)), 1e-300) / max(len(ws), 1)))
         largest = float(H.diagonal().max(initial=1e-300))
+        part = penalty.restrict(ws, len(iterate.w))
         length = 1.0
         target = None
         local = False
@@ -152,7 +154,7 @@ class ProxNewton:
             if target is None:
                 model = H + self._damping * np.eye(len(ws)) if self._damping else H
                 find = newton_on_support if local else partial(minimise_model, tol=tol)
-                u = find(model, iterate.gradient[ws], iterate.w[ws], penalty.restrict(ws, len(iterate.w)))
+                u = find(model, iterate.gradient[ws], iterate.w[ws], part)
                 delta = u - iterate.w[ws]
                 target = iterate.w.copy()
                 target[ws] = u
@@ -178,7 +180,7 @@ class ProxNewton:
                 length = min(max(best, 0.1 * length), 0.5 * length)
                 continue
             target = None
-            local = trial_number == 0
+            local = trial_number == 0 and isinstance(part, SeparablePart)
             if not local:
                 self._damping = max(4.0 * self._damping, 0.05 * largest)
         return None

@@ -9,13 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Table:
-    """screen: the columns that a terminal shows (default all); the other renderers show everything."""
+    """screen: the columns that a terminal shows (default all), the other renderers show everything; strong: rows that stand out;
+    folded: a page shows the title alone until it is opened."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
     note: str = ""
     screen: tuple[int, ...] = ()
+    strong: tuple[int, ...] = ()
+    folded: bool = False
 
     def on_screen(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows for a terminal."""
@@ -38,15 +41,15 @@ class Section:
     pictures: list[Picture] = field(default_factory=list)
 
 
-def figure(value: Any, digits: int = 4) -> str:
+def figure(value: Any, digits: int = 4, signed: bool = False) -> str:
     """A number for people; '-' for what does not exist."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, str):
         return value
-    return f"{value:.{digits}f}"
+    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
 
 
 def p_text(value: Any) -> str:
     """A p value for people."""
-    return "-" if value is None or math.isnan(value) else ("<0.001" if value < 0.001 else f"{value:.3f}")
+    return "<0.0001" if value is not None and value < 0.00005 else figure(value)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.errors import RunDirectoryError
-from sparserank.experiments.document import Section, Table
 from sparserank.files import atomic_write
+from sparserank.reports.document import Section, Table
+from sparserank.text import visible
 
 DRAWN_HERE = "<!-- drawn by sparserank -->\n"
 STYLE = """
@@ -26,41 +27,56 @@ th, td { padding: .25rem .8rem .25rem 0; text-align: right; white-space: nowrap;
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
 th { font-weight: 600; color: #5b6474; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1rem; }
-figure { margin: 0; } figure svg { width: 100%; height: auto; } figcaption { color: #5b6474; font-size: .9rem; }
+figure { margin: 0; } figure svg { width: 100%; height: auto; max-width: 48rem; } figcaption { color: #5b6474; font-size: .9rem; }
+.note { border-left: 4px solid #c2410c; padding: .25rem .75rem; background: #fff7ed; }
+summary { cursor: pointer; color: #1d4ed8; padding: .4rem 0; }
+tr.strong td { background: #fff7ed; font-weight: 600; }
 nav a { margin-right: 1rem; color: #1d4ed8; }
 """
 
 
-def to_html(title: str, intro: str, sections: Sequence[Section]) -> str:
-    """One document: no script, no network, pictures inline."""
+def to_html(
+    title: str, intro: str, sections: Sequence[Section], notes: Sequence[str] = (), closing: Sequence[str] = ()
+) -> str:
+    """One document: no script, no network, pictures inline; what names hold is shown, never obeyed."""
     parts = [
         "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">',
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>",
-        f"<p>{escape(intro)}</p><nav>",
-        *(f'<a href="#s{i}">{escape(s.title)}</a>' for i, s in enumerate(sections)), "</nav>",
+        f"<title>{_text(title)}</title><style>{STYLE}</style></head><body><h1>{_text(title)}</h1>",
+        f"<p>{_text(intro)}</p>", *(f'<p class="note">{_text(n)}</p>' for n in notes), "<nav>",
+        *(f'<a href="#s{i}">{_text(s.title)}</a>' for i, s in enumerate(sections)), "</nav>",
     ]  # fmt: skip
     for i, s in enumerate(sections):
-        parts.append(f'<h2 id="s{i}">{escape(s.title)}</h2>')
+        parts.append(f'<h2 id="s{i}">{_text(s.title)}</h2>')
         if s.text:
-            parts.append(f"<p>{escape(s.text)}</p>")
+            parts.append(f"<p>{_text(s.text)}</p>")
         parts += [_html_table(t) for t in s.tables]
         if s.pictures:
             parts.append('<div class="pictures">')
             for k, p in enumerate(s.pictures):
                 # Identifiers inside an SVG are global to a page: each picture gets its own.
                 svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>p{i}-{k}-", p.svg)
-                parts.append(f"<figure>{svg}<figcaption>{escape(p.caption)}</figcaption></figure>")
+                caption = f"<figcaption>{_text(p.caption)}</figcaption>" if p.caption else ""
+                parts.append(f"<figure>{svg}{caption}</figure>")
             parts.append("</div>")
+    parts += [f'<p class="soft">{_text(line)}</p>' for line in closing]
     return "\n".join([*parts, "</body></html>", ""])
 
 
+def _text(text: str) -> str:
+    return escape(visible(text))
+
+
 def _html_table(t: Table) -> str:
-    head = "".join(f"<th>{escape(c)}</th>" for c in t.columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(v)}</td>" for v in row) + "</tr>" for row in t.rows)
-    note = f'<p class="soft">{escape(t.note)}</p>' if t.note else ""
+    head = "".join(f"<th>{_text(c)}</th>" for c in t.columns)
+    opened = ['<tr class="strong">' if i in t.strong else "<tr>" for i in range(len(t.rows))]
+    cells = ["".join(f"<td>{_text(v)}</td>" for v in row) for row in t.rows]
+    body = "".join(f"{tag}{row}</tr>" for tag, row in zip(opened, cells, strict=True))
+    note = f'<p class="soft">{_text(t.note)}</p>' if t.note else ""
     table = f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>' if t.rows else ""
-    return f"<h3>{escape(t.title)}</h3>{note}{table}"
+    if t.folded:
+        return f"<details><summary>{_text(t.title)}</summary>{note}{table}</details>"
+    return f"<h3>{_text(t.title)}</h3>{note}{table}"
 
 
 def to_markdown(title: str, intro: str, sections: Sequence[Section], pictures: str, preface: str = "") -> str:
