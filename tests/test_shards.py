@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ from sparserank.data.scaling import SCALINGS, fit_scaling, fit_scalings, prepare
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, SquaredHinge
 from sparserank.metrics import parse_metric
-from sparserank.objective import PairwiseObjective, Weighting
+from sparserank.objective import Evaluation, PairwiseObjective, Weighting
 from sparserank.paths import PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, Log, Mcp, Penalty
 from sparserank.selection.candidates import FINAL, FoldedPaths
@@ -24,9 +28,11 @@ from sparserank.shards import LocalShards, as_rows, local, make_shards
 from sparserank.solvers import ProxNewton, Stop
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.loop import solving
+from sparserank.solvers.solution import Iterate
 
 DATA = sr.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, seed=3).data
 FOLD = np.arange(DATA.n_queries) % 4
+NOWHERE = Iterate(np.zeros(0), Evaluation(0.0, np.zeros(0), 0.0), 0.0)
 SETTINGS = PathSettings(n_alphas=8, alpha_min_ratio=0.02)
 KINDS = ["dense", "float32", "csr"]
 
@@ -221,8 +227,8 @@ def test_path_starts_are_the_path_between_its_points() -> None:
     alphas, coefs = np.array([4.0, 2.0, 1.0]), np.array([[0.0, 0.0], [1.0, 0.0], [2.0, -1.0]])
     starts = PathStarts(alphas, coefs)
     for alpha, expected in [(9, [0, 0]), (4, [0, 0]), (3, [0.5, 0]), (2, [1, 0]), (1.5, [1.5, -0.5]), (1, [2, -1])]:
-        np.testing.assert_array_equal(run(starts.at(alpha)), expected)
-    np.testing.assert_array_equal(run(starts.at(0.5)), [2, -1])
+        np.testing.assert_array_equal(run(starts.at(alpha, NOWHERE)), expected)
+    np.testing.assert_array_equal(run(starts.at(0.5, NOWHERE)), [2, -1])
 
 
 def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
@@ -275,3 +281,91 @@ def test_losses_of_shards_are_those_of_explicit_pairs() -> None:
     g = DATA.X.T @ pairs.score_gradient(DATA.X @ w, listed)
     np.testing.assert_allclose(objective.value_and_gradient(w)[1], g, rtol=1e-9, atol=1e-12)
     assert isinstance(objective.loss, SquaredHinge)
+
+
+# -- what a review found ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["within-query-std", "standard", "min-max"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_scalings_have_the_bits_of_each_set_alone(method: str, wide: bool) -> None:
+    """The wrong variants: a centre averaged over the sets, blocks whose size depends on their number."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((400, 3000 if wide else 8)) + 100.0 * rng.standard_normal(400)[:, None]
+    data = RankingDataset(X, rng.integers(0, 3, 400), np.repeat(np.arange(20), 20))
+    used = rng.random((6, 20)) < 0.7
+    centers, scales = fit_scalings(data, method, used)
+    for k in range(6):
+        center, scale = fit_scalings(data, method, used[k : k + 1])
+        np.testing.assert_array_equal(centers[k], center[0])
+        np.testing.assert_array_equal(scales[k], scale[0])
+
+
+def test_a_feature_that_is_flat_in_one_fold_and_tiny_in_others_stays_in_them() -> None:
+    X = np.array(DATA.X)
+    X[:, 0] = np.where(np.repeat(FOLD == 0, np.diff(DATA.query_ptr)), 1e-200 * X[:, 0], 1e-200)
+    used = np.array([FOLD != 0, FOLD != 1])
+    data = DATA.replace_features(X)
+    _, scales = fit_scalings(data, "within-query-std", used)
+    assert scales[0, 0] == 1.0
+    together = Weighting(shards_of(data), used.astype(float), scale=scales).objectives()
+    alone = Weighting(shards_of(data), used[1:].astype(float), scale=scales[1:]).objectives()
+    assert not together[0].varying[0]
+    assert together[1].varying[0]
+    np.testing.assert_array_equal(together[1].pair_norms, alone[0].pair_norms)
+
+
+def test_an_objective_travels_to_another_process(tmp_path: Path) -> None:
+    objective = PairwiseObjective(DATA)
+    w, weight = np.random.default_rng(8).standard_normal(9), np.linspace(0.1, 2.0, DATA.n_queries)
+    (tmp_path / "o.pickle").write_bytes(pickle.dumps((objective, w, weight)))
+    script = (
+        "import pickle, sys; o, w, q = pickle.load(open(sys.argv[1], 'rb')); "
+        "print(repr([o.value_and_gradient(w)[0], o.value_and_gradient(w, query_weight=q)[0], o.value_and_gradient(w)[0]]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "o.pickle")], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    plain, other = objective.value_and_gradient(w)[0], objective.value_and_gradient(w, query_weight=weight)[0]
+    assert done.stdout.strip().replace("np.float64(", "").replace(")", "") == repr([plain, other, plain])
+
+
+def test_a_nan_in_w_is_an_answer_and_no_endless_search() -> None:
+    w = np.full(9, np.nan)
+    assert PairwiseObjective(DATA).hessian(w, np.arange(3)).shape == (3, 3)
+
+
+@pytest.mark.parametrize("scale", [1e-50, 1e50])
+def test_float32_is_not_used_where_products_leave_it(scale: float) -> None:
+    data = of_kind("float32")
+    scales = np.full(9, scale)
+    found = PairwiseObjective(data, scale=scales).hessian(np.zeros(9), np.arange(9))
+    exact = PairwiseObjective(data.X.astype(np.float64), data.relevance, data.query_ptr, scale=scales)
+    np.testing.assert_allclose(found, exact.hessian(np.zeros(9), np.arange(9)), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("penalty", [Mcp(), Log()])
+def test_a_concave_path_with_starts_of_its_own_is_resumed_to_the_same_bits(penalty: Penalty) -> None:
+    points: list = []
+    options = {"n_alphas": 10, "alpha_min_ratio": 0.01}
+    whole = run(following(PairwiseObjective(DATA), penalty, keep=lambda p, n: points.append(p), **options))  # type: ignore[arg-type]
+    for n in range(1, 10):
+        again = run(following(PairwiseObjective(DATA), penalty, done=points[:n], **options))  # type: ignore[arg-type]
+        np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
+
+
+def test_empty_queries_count_for_nothing_wherever_they_stand() -> None:
+    w = np.random.default_rng(9).standard_normal(9)
+    plain = PairwiseObjective(DATA).value_and_gradient(w)
+    ptr = np.concatenate([[0, 0], DATA.query_ptr[1:5], DATA.query_ptr[4:], DATA.query_ptr[-1:]])
+    found = PairwiseObjective(DATA.X, DATA.relevance, ptr).value_and_gradient(w)
+    assert found[0] == pytest.approx(plain[0], rel=1e-14)
+    np.testing.assert_allclose(found[1], plain[1], rtol=1e-12)
+
+
+def test_a_part_of_sparse_rows_is_no_copy() -> None:
+    rows = as_rows(of_kind("csr").X)
+    part = rows.part(10, 200)
+    assert np.shares_memory(part.arrays[0], rows.arrays[0])
+    assert np.shares_memory(part.arrays[1], rows.arrays[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ from sparserank.shards import Shards, as_rows, make_shards
 from sparserank.weights import usable_weights
 
 PAIR_WEIGHTS = ("pair", "query")
-_keys = itertools.count()
 
 
 class Evaluation(NamedTuple):
@@ -64,7 +63,7 @@ class Weighting:
             weight = query_weight
             if pair_weights == "query":
                 weight = np.divide(weight, pairs, out=np.zeros_like(weight), where=pairs > 0)
-            totals = np.array([float(row @ pairs) for row in weight])
+            totals = (weight * pairs).sum(axis=1)  # not BLAS: its sums depend on its threads
         for total in totals:
             self._refuse(total, doc_weighted)
         self.query_scale = np.where(pairs > 0, weight / totals[:, None], 0.0)
@@ -76,11 +75,10 @@ class Weighting:
         self.n_pairs = [int(plain[c].sum()) for c in counted]
         sizes = np.concatenate([f.n_docs for f in facts])
         self.n_useful_docs = [int(sizes[row > 0].sum()) for row in self.query_scale]
-        self.key, self._scale = next(_keys), scale
+        self.key, self._scale = uuid.uuid4().hex, scale  # no other process may use the same
         inverse = None if scale is None else 1.0 / scale
         shards.call("set_weights", self.key, inverse, per_query=self.query_scale)
         weakref.finalize(self, shards.call, "forget", self.key).atexit = False
-        self.n_reads = 0
 
     def _refuse(self, total: float, doc_weighted: bool) -> None:
         if total <= 0:
@@ -105,7 +103,6 @@ class Weighting:
     def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[Evaluation]:
         """Row i of W (m, n_features) under weighting ks[i], all in one read of X; each what it would get alone."""
         parts = self.shards.call("value_and_gradient", W, self.key, ks)
-        self.n_reads += 1
         values, squares, gradients = (sum(p[1:], start=p[0]) for p in zip(*parts, strict=True))  # in shard order
         out = []
         for i, k in enumerate(ks):

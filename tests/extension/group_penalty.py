@@ -58,7 +58,7 @@ class PairLasso(Penalty):
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
         return Conjugate(limit=self.alpha / max(float(norms(gradient).max()), 1e-300))
 
-    def safely_zero(self, gradient: np.ndarray, slack: np.ndarray, varying: np.ndarray) -> np.ndarray:
+    def safely_zero(self, gradient: np.ndarray, slack: np.ndarray) -> np.ndarray:
         return norms(gradient) + norms(slack) < self.alpha
 
     def restrict(self, columns: np.ndarray, n_features: int) -> PairPart:

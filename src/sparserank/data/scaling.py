@@ -113,18 +113,17 @@ def _fit_spread(data: RankingDataset, method: str, used: np.ndarray) -> tuple[np
     two first, which changes no digit, so that their squares are numbers."""
     rows, ptr = as_rows(data.X), data.query_ptr
     found = feature_moments(rows, ptr, used)
-    size, unit = found.size, np.ones(data.n_features)
-    largest = size.max(axis=0, initial=0.0)
-    extreme = (largest > 0) & ~((largest > 1e-100) & (largest < 1e100))
+    size = found.size
+    extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))
+    unit = np.where(extreme, np.ldexp(1.0, -np.clip(np.frexp(size)[1], -1021, 1022)), 1.0)
     if extreme.any():
-        unit = np.where(extreme, np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -1021, 1022)), 1.0)
         found = feature_moments(rows, ptr, used, unit=unit)
     if method == "within-query-std":
         center, spread = np.zeros_like(size), np.sqrt(found.within / np.maximum(found.n_docs, 1)[:, None])
     elif method == "min-max":
         center, spread = found.low, found.high - found.low
     else:
-        found = feature_moments(rows, ptr, used, unit=unit, around=found.mean.mean(axis=0))
+        found = feature_moments(rows, ptr, used, unit=unit, around=found.mean)
         center, spread = found.mean, np.sqrt((found.within + found.between) / np.maximum(found.n_docs, 1)[:, None])
     with np.errstate(over="ignore"):
         return center / unit, spread / unit, size

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock, local
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from threadpoolctl import ThreadpoolController
 from sparserank.execution.cores import available_cores
 
 T = TypeVar("T")
+BLOCKS_AT_ONCE = 32
 
 
 @lru_cache(maxsize=8)
@@ -86,6 +87,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def _shifted(function: Callable[[int], T], first: int, b: int) -> T:
+    return function(first + b)
+
+
 class BlockExecutor:
     """Maps a function over blocks; results come in block order, so sums do not depend on the number of threads.
 
@@ -99,6 +104,11 @@ class BlockExecutor:
         if self.n_threads == 1 or n_blocks == 1:
             return [function(b) for b in range(n_blocks)]
         return list(_pool(self.n_threads).map(function, range(n_blocks)))
+
+    def few_at_once(self, function: Callable[[int], T], n_blocks: int) -> Iterator[T]:
+        """The results of `map` in block order, of which no more than a few are held at a time: for large ones."""
+        for first in range(0, n_blocks, BLOCKS_AT_ONCE):
+            yield from self.map(partial(_shifted, function, first), min(BLOCKS_AT_ONCE, n_blocks - first))
 
     def share(self, function: Callable[[int, int], object], n_blocks: int) -> None:
         """`function(start, step)` in every thread, for the blocks start, start + step, ...: one hand-over per thread, not per block."""

@@ -49,12 +49,14 @@ def relevance_levels(
     graded = relevance[by_grade]
     step = np.zeros(len(relevance), dtype=np.int64)
     step[1:] = graded[1:] > graded[:-1]
-    step[query_ptr[:-1]] = 0
+    filled = sizes > 0
+    step[query_ptr[:-1][filled]] = 0
     climbed = np.cumsum(step)
-    ranks = climbed - np.repeat(climbed[query_ptr[:-1]], sizes)
+    ranks = climbed - np.repeat(climbed[query_ptr[:-1][filled]], sizes[filled])
     levels = np.empty(len(relevance), dtype=np.int32)
     levels[by_grade] = ranks
-    n_levels = np.zeros(n_queries, dtype=np.int64) if len(levels) == 0 else ranks[query_ptr[1:] - 1] + 1
+    n_levels = np.zeros(n_queries, dtype=np.int64)
+    n_levels[filled] = ranks[query_ptr[1:][filled] - 1] + 1
     most = int(n_levels.max(initial=1))
     table = np.tril(np.ones((most, most)), -1) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
     return RelevanceLevels(levels, n_levels, table)

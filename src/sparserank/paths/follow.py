@@ -59,7 +59,9 @@ def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
 class Starts(Protocol):
     """Points near the l1 solutions: where a concave penalty's problems are started from, besides the last solution."""
 
-    def at(self, alpha: float) -> Steps[np.ndarray]: ...
+    def at(self, alpha: float, near: Iterate) -> Steps[np.ndarray]:
+        """A point for this strength; `near` is the solution found already, all that it may depend on besides."""
+        ...
 
 
 class PathStarts:
@@ -69,7 +71,7 @@ class PathStarts:
         """alphas (n,) falling, scaled_coefs (n, n_features)."""
         self.alphas, self.coefs = alphas, scaled_coefs
 
-    def at(self, alpha: float) -> Steps[np.ndarray]:
+    def at(self, alpha: float, near: Iterate) -> Steps[np.ndarray]:
         yield from ()
         if alpha >= self.alphas[0]:
             return self.coefs[0]
@@ -87,12 +89,10 @@ class SolvedStarts:
 
     def __init__(self, objective: PairwiseObjective, like: Penalty, rough: Callable[[float], Stop]) -> None:
         self._objective, self._l1, self._rough = objective, l1_like(like), rough
-        self._last: Iterate | None = None
 
-    def at(self, alpha: float) -> Steps[np.ndarray]:
+    def at(self, alpha: float, near: Iterate) -> Steps[np.ndarray]:
         l1 = self._l1.with_alpha(alpha)
-        solution = yield from solving(ProxNewton(), self._objective, l1, stop=self._rough(alpha), start=self._last)
-        self._last = solution.iterate
+        solution = yield from solving(ProxNewton(), self._objective, l1, stop=self._rough(alpha), start=near)
         return solution.w
 
 
@@ -155,7 +155,7 @@ def following(
         solver = ProxNewton()  # a new one: no Hessian crosses from strength to strength
         best = yield from solving(solver, objective, here, stop=stop, start=last)
         if starts is not None:
-            other = yield from starts.at(alpha)
+            other = yield from starts.at(alpha, best.iterate)
             best = yield from _better(solver, objective, here, best, other, stop, rough(alpha))
         last = best.iterate
         now = yield Seconds()

@@ -220,17 +220,16 @@ class Penalty:
         limited = finite & (alphas > 0) & (pull > 0)
         return Conjugate(float(np.min(alphas[limited] / pull[limited], initial=np.inf)), cost)
 
-    def safely_zero(self, gradient: np.ndarray, slack: np.ndarray, varying: np.ndarray) -> np.ndarray:
-        """(n_features,) bool: features that are 0 at a solution whose dual gradient is within slack_j of `gradient`_j.
-
-        Known for l1 (weights and signs included): with a quadratic part, or a concave penalty, nothing is.
-        """
-        alphas = self.feature_alphas(len(gradient))
+    def can_screen(self, varying: np.ndarray) -> bool:
+        """Whether `safely_zero` knows anything: for l1 (weights and signs included), not with a quadratic part, a concave penalty,
+        or a feature without a price among those that vary, with which the dual point is only feasible within a box."""
         if not self.is_convex or self.shape()[0] > 0:
-            return np.zeros(len(gradient), dtype=bool)
-        if (alphas[varying] == 0).any():  # the dual point is then only feasible within a box
-            return np.isinf(alphas)
-        return np.asarray(self._pull(gradient) + slack < alphas)
+            return False
+        return not (self.always_in(len(varying)) & varying).any()
+
+    def safely_zero(self, gradient: np.ndarray, slack: np.ndarray) -> np.ndarray:
+        """(n_features,) bool: features that are 0 at a solution whose dual gradient is within slack_j of `gradient`_j."""
+        return np.asarray(self._pull(gradient) + slack < self.feature_alphas(len(gradient)))
 
     def _pull(self, gradient: np.ndarray) -> np.ndarray:
         """What the penalty must hold back: |g_j|, or only the side that a sign constraint leaves open."""

@@ -26,6 +26,7 @@ from sparserank.shards import LocalShards, as_rows, make_shards
 from sparserank.shards.measuring import measure
 from sparserank.solvers.lockstep import run_all
 
+UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
 FINAL = -1  # the number of the path that is delivered: on all training queries
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
 ROUGH_TOL = 1e-3  # l1 paths that are only started from
@@ -94,7 +95,7 @@ class FoldedPaths:
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
             centers, scales = fit_scalings(d, settings.scaling, weight > 0)
             weighting = Weighting(
-                self._shards, weight, scale=None if (scales == 1.0).all() else scales,
+                self._shards, weight, scale=None if settings.scaling in UNSCALED else scales,
                 pair_weights=settings.pair_weights, feature_names=d.feature_names,
             )  # fmt: skip
             scalings = [FeatureScaling(settings.scaling, c, s) for c, s in zip(centers, scales, strict=True)]

@@ -13,7 +13,7 @@ def moments(X, at, query_ptr, used, unit, around, first, last, low, high, sums, 
     """Adds queries first .. last - 1 to the sums of every k with used[k, q]; the first row of X is document `at`.
 
     Of the features times unit (d,), all (K, d): low, high; sums of x - around; within: squares about the query's mean; between:
-    squares of the query's mean about `around` (d,), times its documents.
+    squares of the query's mean about `around` (K, d), times its documents.
     """
     d = X.shape[1]
     of_query = np.empty((4, d))
@@ -42,12 +42,13 @@ def moments(X, at, query_ptr, used, unit, around, first, last, low, high, sums, 
                 x = (unit[j] * np.float64(X[i, j]) - unit[j] * np.float64(X[lo, j])) - mean[j]
                 square[j] += x * x
         for j in range(d):
-            mean[j] += unit[j] * np.float64(X[lo, j]) - around[j]
+            mean[j] += unit[j] * np.float64(X[lo, j])
         for k in range(used.shape[0]):
             if used[k, q]:
                 for j in range(d):
                     low[k, j] = min(low[k, j], least[j])
                     high[k, j] = max(high[k, j], most[j])
-                    sums[k, j] += m * mean[j]
+                    x = mean[j] - around[k, j]
+                    sums[k, j] += m * x
                     within[k, j] += square[j]
-                    between[k, j] += m * mean[j] * mean[j]
+                    between[k, j] += m * x * x

@@ -8,10 +8,8 @@ loss's own sweep. Whatever the dtype of X, products are accumulated in float64.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -42,25 +40,15 @@ def bind(template: Callable, **functions: Any) -> Callable:
     """Compile `template` with the given compiled functions in place of its placeholders.
 
     They go in as globals: a closure over compiled functions is never found again in Numba's disk cache, because the
-    key of such a closure differs from process to process.
+    key of such a closure differs from process to process. What is compiled around functions of other packages is not kept on
+    disk: nothing there would tell two of them apart, or notice a change.
     """
+    module = "_".join(f.__module__.rpartition(".")[2] for f in functions.values())
     bound = FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
-    bound.__module__ = template.__module__
-    bound.__qualname__ = template.__name__ + "_".join(_identity(f) for f in functions.values())
-    return njit(cache=True, nogil=True)(bound)
-
-
-def _identity(function: Any) -> str:
-    """What Numba's disk cache must tell apart: of functions of other packages, also what stands in their files now."""
-    module = function.__module__
-    own = __name__.partition(".")[0]
-    if module.partition(".")[0] == own:
-        return module.rpartition(".")[2]
-    source = Path(
-        function.py_func.__code__.co_filename if hasattr(function, "py_func") else function.__code__.co_filename
-    )
-    content = source.read_bytes() if source.is_file() else repr(function).encode()
-    return f"{module}.{function.__name__}-{hashlib.sha256(content).hexdigest()[:12]}"
+    bound.__module__, bound.__qualname__ = template.__module__, f"{template.__name__}{module}"
+    package = __name__.partition(".")[0]
+    ours = all(f.__module__.partition(".")[0] == package for f in functions.values())
+    return njit(cache=ours, nogil=True)(bound)
 
 
 def make_pass(rows, sweep):

@@ -39,4 +39,12 @@ class CsrRows(Rows):
         return np.asarray(self.X[rows] @ models.T, dtype=np.float64)
 
     def part(self, lo: int, hi: int) -> CsrRows:
-        return CsrRows(self.X[lo:hi])
+        first, last = int(self.X.indptr[lo]), int(self.X.indptr[hi])
+        X = sp.csr_matrix((hi - lo, self.n_columns), dtype=self.X.dtype)
+        X.data, X.indices = (
+            self.X.data[first:last],
+            self.X.indices[first:last],
+        )  # its constructor would copy small views
+        X.indptr = self.X.indptr[lo : hi + 1] - first
+        X.has_canonical_format = True
+        return CsrRows(X)

@@ -11,6 +11,8 @@ from sparserank.execution.threads import one_blas_thread
 from sparserank.shards import _dense_kernels
 from sparserank.shards.rows import Rows, read_only
 
+SMALL = 1e-12  # products of numbers from here to its inverse, and their sums, are numbers in float32
+
 
 class DenseRows(Rows):
     """X (n_docs, n_features) float32 or float64."""
@@ -29,10 +31,15 @@ class DenseRows(Rows):
         self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
     ) -> np.ndarray:
         n = int((query_ptr[queries + 1] - query_ptr[queries]).sum())
-        dtype = np.float64 if inverse is None else self.X.dtype  # scaled, they are numbers near 1
-        out = np.empty((n, len(columns)), dtype=dtype)
-        inverse = np.ones(len(columns)) if inverse is None else inverse
-        _dense_kernels.differences(self.X, query_ptr, queries, columns, inverse, out)
+        factor = np.ones(len(columns)) if inverse is None else inverse
+        near_1 = inverse is not None and bool(((factor > SMALL) & (factor < 1.0 / SMALL)).all())
+        if near_1 and self.X.dtype == np.float32:
+            short = np.empty((n, len(columns)), dtype=np.float32)
+            _dense_kernels.differences(self.X, query_ptr, queries, columns, factor, short)
+            if float(np.abs(short).max(initial=0.0)) < 1.0 / SMALL:
+                return short
+        out = np.empty((n, len(columns)))
+        _dense_kernels.differences(self.X, query_ptr, queries, columns, factor, out)
         return out
 
     def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:

@@ -11,6 +11,18 @@ from sparserank.execution import BlockExecutor, split_queries
 from sparserank.shards._moment_kernels import moments as add_moments
 from sparserank.shards.rows import Rows
 
+LARGEST_EXPONENT = 256  # numbers between 2 to the minus and to the plus of this are left in their own units
+
+
+def coarse_unit(factor: np.ndarray) -> np.ndarray:
+    """A power of two near each factor, 1 for all but extreme ones: multiplying by it changes no digit, and squares stay numbers.
+
+    It depends on the factor coarsely, so that weightings of similar scale share one read.
+    """
+    exponent = np.frexp(factor)[1]
+    steps = np.where(np.abs(exponent) > LARGEST_EXPONENT, np.round(exponent / LARGEST_EXPONENT), 0.0)
+    return np.ldexp(1.0, np.clip(steps * LARGEST_EXPONENT, -1021, 1022).astype(int))
+
 
 class Moments(NamedTuple):
     """Of K sets of queries: n_docs (K,); low, high, mean, and the sums of squares within and between queries, (K, n_columns)."""
@@ -37,17 +49,32 @@ def feature_moments(
     around: np.ndarray | None = None,
     n_threads: int | None = None,
 ) -> Moments:
-    """Moments of the features times `unit` (n_columns,), over the queries with used[k, q], used (K, n_queries) bool; one read.
+    """Moments of K sets of queries, used (K, n_queries) bool, in one read; each what it would be alone.
 
-    `between` is about the mean over the set; an `around` (n_columns,) near the means keeps its digits.
+    unit     (K, n_columns) powers of two by which features are multiplied first; sets of other units are read apart
+    around   (K, n_columns) points near the means, about which `between` keeps its digits
     """
+    K, d = len(used), rows.n_columns
+    units = np.ones((K, d)) if unit is None else unit
+    around = np.zeros((K, d)) if around is None else around
+    distinct, of_unit = np.unique(units, axis=0, return_inverse=True)
+    out = Moments(used @ np.diff(query_ptr), *(np.zeros((K, d)) for _ in range(5)))
+    for u, common in enumerate(distinct):  # nearly always one: 1
+        ks = np.flatnonzero(of_unit.ravel() == u)
+        one = _moments(rows, query_ptr, used[ks], common, around[ks], BlockExecutor(n_threads))
+        for whole, part in zip(out[1:], one[1:], strict=True):
+            whole[ks] = part
+    return out
+
+
+def _moments(
+    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor
+) -> Moments:
     d, K = rows.n_columns, len(used)
-    unit = np.ones(d) if unit is None else unit
-    around = np.zeros(d) if around is None else around
     n_docs = used @ np.diff(query_ptr)
     if not rows.is_dense:
         return _sparse_moments(rows.X, query_ptr, used, unit, n_docs)  # type: ignore[attr-defined]
-    blocks = split_queries(query_ptr, rows.nbytes / max(rows.n_docs, 1), minimum_bytes=16.0 * 8 * d * K)
+    blocks = split_queries(query_ptr, rows.nbytes / max(rows.n_docs, 1), minimum_bytes=16.0 * 8 * d)
 
     def block(b: int) -> np.ndarray:
         part = np.zeros((5, K, d))
@@ -57,15 +84,16 @@ def feature_moments(
         add_moments(X, lo, query_ptr, used, unit, around, blocks[b], blocks[b + 1], *part)
         return part
 
+    low, high, sums = np.full((K, d), np.inf), np.full((K, d), -np.inf), np.zeros((3, K, d))
     with np.errstate(over="ignore", invalid="ignore"):  # extreme features come again in units of their own
-        parts = BlockExecutor(n_threads).map(block, len(blocks) - 1)
-        low, high = np.min([p[0] for p in parts], axis=0), np.max([p[1] for p in parts], axis=0)
-        sums, within, between = np.sum([p[2:] for p in parts], axis=0)
+        for part in executor.few_at_once(block, len(blocks) - 1):
+            low, high = np.minimum(low, part[0]), np.maximum(high, part[1])
+            sums += part[2:]
         n = np.maximum(n_docs, 1)[:, None]
-        mean = sums / n
-        between = np.maximum(between - n * mean * mean, 0.0)
+        mean = sums[0] / n
+        between = np.maximum(sums[2] - n * mean * mean, 0.0)
     seen = np.isfinite(low) | np.isfinite(high)
-    return Moments(n_docs, np.where(seen, low, 0.0), np.where(seen, high, 0.0), mean + around, within, between)
+    return Moments(n_docs, np.where(seen, low, 0.0), np.where(seen, high, 0.0), mean + around, sums[1], between)
 
 
 def _sparse_moments(

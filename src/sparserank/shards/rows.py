@@ -17,8 +17,8 @@ class Rows:
     nbytes       of `arrays`, by which data are cut into shards and blocks
     is_dense     whether `query_block` holds every column
 
-    Both kernels accumulate in float64, in an order that depends on lo and hi alone. `units` are the columns that belong
-    together (paid for once, in or out together), as groups; None: each column is one.
+    Both kernels accumulate in float64, in an order that depends on lo and hi alone. `units` names the columns that
+    belong together, for penalties that tie them; None: each column is one.
     """
 
     scores: ClassVar[Callable]

@@ -17,6 +17,7 @@ from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._norm_kernels import pair_norms
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.measuring import measure
+from sparserank.shards.moments import coarse_unit
 from sparserank.shards.rows import Rows, read_only
 
 HESSIAN_BLOCK_BYTES = (
@@ -93,16 +94,16 @@ class Shard:
         row_bytes = rows.nbytes / max(rows.n_docs, 1)
         self._blocks = split_queries(self.query_ptr, row_bytes, minimum_bytes=16.0 * 8 * rows.n_columns)
         self._executor = executor
-        self._weightings: dict[int, _Weighting] = {}
-        self._last: dict[tuple[int, int], _Scored] = {}
-        self._directions: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
+        self._weightings: dict[str, _Weighting] = {}
+        self._last: dict[tuple[str, int], _Scored] = {}
+        self._directions: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
         in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
         self._first_order = np.concatenate(in_rows or [np.empty(0, dtype=np.int32)])
 
     def facts(self) -> ShardFacts:
         return self._facts
 
-    def set_weights(self, key: int, inverse: np.ndarray | None, scale: np.ndarray) -> None:
+    def set_weights(self, key: str, inverse: np.ndarray | None, scale: np.ndarray) -> None:
         """inverse (K, n_columns) or None and scale (K, n_queries), under a key of the caller's."""
         counts = (self._facts.pair_weight > 0) & (self._lists.n_levels > 1)
         useful = tuple(np.flatnonzero((row > 0) & counts) for row in scale)
@@ -110,30 +111,32 @@ class Shard:
             read_only(np.where(counts, scale, 0.0)), None if inverse is None else read_only(inverse), useful
         )
 
-    def forget(self, key: int, k: int | None = None) -> None:
-        """Drop what is kept for k (None: the whole key): it will not be asked for again."""
+    def forget(self, key: str) -> None:
+        """Drop what is kept under a key: it will not be asked for again."""
         for kept in (self._last, self._directions):
-            for held in [held for held in list(kept) if held[0] == key and k in (None, held[1])]:
+            for held in [held for held in list(kept) if held[0] == key]:
                 kept.pop(held, None)
-        if k is None:
-            self._weightings.pop(key, None)
+        self._weightings.pop(key, None)
 
     # -- passes over all columns ----------------------------------------------------------------------------------
 
     def value_and_gradient(
-        self, W: np.ndarray, key: int, ks: Sequence[int]
+        self, W: np.ndarray, key: str, ks: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(values, sums of phi'^2 / 4), each (m,), and gradients (m, n_columns) at W (m, n_columns), row i under weighting ks[i];
         one read of X."""
         n_blocks, d = len(self._blocks) - 1, W.shape[1]
         at_once = max(int(GRADIENT_BYTES // (8 * max(n_blocks, 1) * max(d, 1))), 1)
-        if at_once < len(ks):
-            parts = [
-                self.value_and_gradient(W[i : i + at_once], key, ks[i : i + at_once])
-                for i in range(0, len(ks), at_once)
-            ]
-            return tuple(np.concatenate(p) for p in zip(*parts, strict=True))  # type: ignore[return-value]
-        weighting, m = self._weightings[key], len(ks)
+        parts = [self._pass(W[i : i + at_once], key, ks[i : i + at_once])[:3] for i in range(0, len(ks), at_once)]
+        values, squares, gradients = (np.concatenate(p) for p in zip(*parts, strict=True))
+        return values, squares, gradients
+
+    def _pass(
+        self, W: np.ndarray, key: str, ks: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[_Scored]]:
+        """The same, and what is kept of it."""
+        n_blocks, (m, d) = len(self._blocks) - 1, W.shape
+        weighting = self._weightings[key]
         inverse = None if weighting.inverse is None else weighting.inverse[list(ks)]
         raw = W if inverse is None else W * inverse
         orders = np.array([self._order(key, k) for k in ks])
@@ -150,47 +153,53 @@ class Shard:
         for b in range(n_blocks):  # in block order, whatever the number of threads
             totals += sums[b]
             gradient += gradients[b]
-        for i, k in enumerate(ks):
-            self._last[key, k] = _Scored(W[i].copy(), scores[i], orders[i])
+        # Copies, or one of them would keep the arrays of all alive.
+        scored = [_Scored(W[i].copy(), scores[i].copy(), orders[i].copy()) for i in range(m)]
+        for k, here in zip(ks, scored, strict=True):
+            self._last[key, k] = here
         if inverse is not None:
             gradient *= inverse
-        return totals[:, 0], totals[:, 1], gradient
+        return totals[:, 0], totals[:, 1], gradient, scored
 
-    def _order(self, key: int, k: int) -> np.ndarray:
+    def _order(self, key: str, k: int) -> np.ndarray:
         last = self._last.get((key, k))
         return self._first_order if last is None else last.order
 
-    def _scored_at(self, w: np.ndarray, key: int, k: int) -> _Scored:
+    def _scored_at(self, w: np.ndarray, key: str, k: int) -> _Scored:
         """Scores and order at w, taken from the last pass when it was there; nobody may change them."""
         last = self._last.get((key, k))
         if last is None or not np.array_equal(w, last.w):
-            self.value_and_gradient(w[None, :], key, [k])
-            last = self._last[key, k]
-            if not np.array_equal(w, last.w):  # another thread was there in between
-                return self._scored_at(w, key, k)
+            last = self._pass(w[None, :], key, [k])[3][0]
         return last
 
-    def pair_norms(self, key: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def pair_norms(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(sum over pairs of v_p (x_ij - x_jj)^2, largest |deviation| within a query, largest |value| around which), each
         (K, n_columns); one read of X."""
         weighting = self._weightings[key]
         K, d = len(weighting.scale), self.rows.n_columns
-        unit, rest = np.ones(d), np.ones((K, d))
-        if weighting.inverse is not None:
-            unit = np.ldexp(
-                1.0, np.frexp(weighting.inverse[0])[1]
-            )  # a power of two changes no digit, and squares stay numbers
-            rest = weighting.inverse / unit
+        inverse = np.ones((K, d)) if weighting.inverse is None else weighting.inverse
+        units, of_unit = np.unique(coarse_unit(inverse), axis=0, return_inverse=True)
+        out = np.zeros((3, K, d))
+        for u, unit in enumerate(units):  # nearly always one: 1
+            ks = np.flatnonzero(of_unit.ravel() == u)
+            out[:, ks] = self._norms_in(weighting.scale[ks], unit)
+            out[:, ks] *= inverse[ks] / unit
+            out[0, ks] *= inverse[ks] / unit
+        return out[0], out[1], out[2]
+
+    def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
+        """(3, K, n_columns) norms, largest deviations and offsets of the columns times unit."""
+        out = np.zeros((3, len(scale), len(unit)))
 
         def block(b: int) -> np.ndarray:
-            part = np.zeros((3, K, d))
-            self._add_norms(weighting.scale, unit, self._blocks[b], self._blocks[b + 1], part)
+            part = np.zeros(out.shape)
+            self._add_norms(scale, unit, self._blocks[b], self._blocks[b + 1], part)
             return part
 
-        parts = self._executor.map(block, len(self._blocks) - 1)
-        norms = sum((p[0] for p in parts), start=np.zeros((K, d)))
-        largest, offset = np.max([p[1:] for p in parts], axis=0, initial=0.0)
-        return norms * rest * rest, largest * rest, offset * rest
+        for part in self._executor.few_at_once(block, len(self._blocks) - 1):
+            out[0] += part[0]
+            out[1:] = np.maximum(out[1:], part[1:])
+        return out
 
     def _add_norms(self, scale: np.ndarray, unit: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
         ptr = self.query_ptr
@@ -208,13 +217,13 @@ class Shard:
     # -- curvature, lines, duals: from the scores of the last pass ---------------------------------------------------
 
     def hessians(
-        self, key: int, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]]
+        self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]]
     ) -> list[tuple[np.ndarray, float]]:
         """For each (w, columns (c,), k, step): (generalised Hessian at w on the columns (c, c), the weight of its pairs), of every
         step-th useful query."""
         return [self._hessian(w, columns, key, k, step) for w, columns, k, step in asks]
 
-    def _hessian(self, w: np.ndarray, columns: np.ndarray, key: int, k: int, step: int) -> tuple[np.ndarray, float]:
+    def _hessian(self, w: np.ndarray, columns: np.ndarray, key: str, k: int, step: int) -> tuple[np.ndarray, float]:
         here, weighting = self._scored_at(w, key, k), self._weightings[key]
         queries = weighting.useful[k][::step]
         c, scale = len(columns), weighting.scale[k]
@@ -237,7 +246,7 @@ class Shard:
 
         return sum(self._executor.map(block, len(starts) - 1), start=np.zeros((c, c))), share
 
-    def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: int, k: int) -> np.ndarray:
+    def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: str, k: int) -> np.ndarray:
         """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
         here, weighting = self._scored_at(w, key, k), self._weightings[key]
         z, ptr = self._times(v, key, k), self.query_ptr
@@ -255,7 +264,7 @@ class Shard:
         product = sum(parts, start=np.zeros(self.rows.n_columns))
         return product if weighting.inverse is None else product * weighting.inverse[k]
 
-    def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: int, k: int) -> np.ndarray:
+    def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: str, k: int) -> np.ndarray:
         """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
         here, weighting = self._scored_at(w, key, k), self._weightings[key]
         order, direction = here.order.copy(), self._times(v, key, k)
@@ -263,13 +272,13 @@ class Shard:
         scale, queries = weighting.scale[k], weighting.useful[k]
         return np.array([run(here.scores, direction, mu, self._lists, scale, queries, order) for mu in mus])
 
-    def dual_sums(self, w: np.ndarray, s: float, key: int, k: int) -> float:
+    def dual_sums(self, w: np.ndarray, s: float, key: str, k: int) -> float:
         """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss: one sweep of the scores."""
         here, weighting = self._scored_at(w, key, k), self._weightings[key]
         run = kernels.make_dual_pass(self.loss.dual_sweep)
         return float(run(s, here.scores, self._lists, weighting.scale[k], weighting.useful[k], here.order))
 
-    def pair_square(self, v: np.ndarray, key: int, k: int) -> float:
+    def pair_square(self, v: np.ndarray, key: str, k: int) -> float:
         """sum over pairs of v_p (v.(x_i - x_j))^2, whether active or not."""
         weighting = self._weightings[key]
         z = self._times(v, key, k)
@@ -277,7 +286,7 @@ class Shard:
         pair_norms(z, 0, self._lists, weighting.scale[k : k + 1], np.ones(1), 0, len(self._facts.n_docs), *out)
         return float(out[0, 0, 0])
 
-    def _times(self, v: np.ndarray, key: int, k: int) -> np.ndarray:
+    def _times(self, v: np.ndarray, key: str, k: int) -> np.ndarray:
         """X v (n_docs, 1) for kernels; kept, since a line search asks for the same v again."""
         known = self._directions.get((key, k))
         if known is not None and np.array_equal(v, known[0]):

@@ -50,11 +50,11 @@ def gap_safe_screen(objective: PairwiseObjective, penalty: Penalty, here: Iterat
     The dual point of the solution is within sqrt(2 L gap) of ours, L the smoothness of the loss: its conjugate, and so the
     dual, is strongly concave with 1 / (L v_p). Its gradient is then within that times ||K_j||_v of s g_j.
     """
-    if not penalty.is_convex:
+    if not penalty.can_screen(objective.varying):
         return np.zeros(len(here.w), dtype=bool)
     s, dual = dual_scale(objective, penalty, here)
     gap = max(here.loss + penalty.value(here.w) - dual, 0.0)
     # The rounding of gap itself must not shrink the ball: 1e-15 is a few ulps of the terms it is a difference of.
     radius = np.sqrt(2.0 * objective.loss.smoothness * (gap + 1e-15 * (1.0 + here.loss)))
     slack = radius * np.sqrt(objective.pair_norms)
-    return penalty.safely_zero(s * here.gradient, slack, objective.varying) & (here.w == 0)
+    return penalty.safely_zero(s * here.gradient, slack) & (here.w == 0)
