@@ -198,10 +198,12 @@ def _better(
     change = float(here.gradient[columns] @ moved) + bend + penalty.value(w) - penalty.value(here.w)
     if bend <= SAME_PLACE * here.loss or change >= MODEL_DOUBT * bend:
         return best
-    other = yield from solving(solver, objective, penalty, w, rough)
-    if other.value < best.value:
-        other = yield from solving(solver, objective, penalty, stop=stop, start=other.iterate)
-    return other if other.value < best.value else best
+    for begin in (w, start):  # two basins, as often as not
+        other = yield from solving(solver, objective, penalty, begin, rough)
+        if other.value < best.value:
+            other = yield from solving(solver, objective, penalty, stop=stop, start=other.iterate)
+            return other if other.value < best.value else best
+    return best
 
 
 def _enough(

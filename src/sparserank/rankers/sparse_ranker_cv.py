@@ -119,6 +119,8 @@ class SparseRankerCV(LinearRanker):
         data = self._fit_dataset(X, y, qid, group, doc_weight)
         weight = checked_query_weight(data, query_weight)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
+        if len(counted) == 0:
+            raise DataError(f"{type(self).__name__}: every query has weight 0; nothing is left to learn from.")
         unseen = None if eval_set is None else self._evaluation_data(eval_set, eval_qid, eval_group)
         if unseen is None and len(counted) == 1:
             if qid is not None or group is not None:
@@ -139,7 +141,7 @@ class SparseRankerCV(LinearRanker):
         )  # fmt: skip
         penalty = self._usable_penalty(work)
         fitted = FittedPaths(work, families({PATH: penalty}), [FINAL, *folds], 1).all(None, None)
-        path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()))
+        path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()), penalty)
         self.path_ = replace(path, scale=None if self.scaling == "none" else scaling.scale)
         warn_of_missed(self.path_, self.tol, stacklevel=2)
         self.values_ = self._unseen_values(fitted, of_query, folds)
@@ -161,7 +163,7 @@ class SparseRankerCV(LinearRanker):
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
         require_count(name, "cv", self.cv, least=2)
         require_count(name, "seed", self.seed, least=0)
-        require_count(name, "n_alphas", self.n_alphas, most=MOST_ALPHAS)
+        require_count(name, "n_alphas", self.n_alphas, least=2, most=MOST_ALPHAS)
         require_number(name, "alpha_min_ratio", self.alpha_min_ratio, above=0, below=1)
         require_choice(name, "scaling", self.scaling, LINEAR_SCALINGS)
         require_choice(name, "pair_weights", self.pair_weights, PAIR_WEIGHTS)

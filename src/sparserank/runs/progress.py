@@ -31,14 +31,13 @@ def work_through(
     processes: bool,
     progress: Progress | None = None,
     n_resumed: int = 0,
-    n_all: int | None = None,
 ) -> Generator[tuple[Piece, Outcome], None, None]:
     """Every piece with its outcome, as they finish; close it (contextlib.closing) to end what is still running.
 
-    n_resumed pieces are done already; n_all, where more will follow, counts all that progress is of.
+    n_resumed pieces are done already.
     """
     report = progress or (lambda done, total, what, left: None)
-    total = n_all or n_resumed + len(pieces)
+    total = n_resumed + len(pieces)
     report(n_resumed, total, "resumed" if n_resumed else "start", None)
     left = TimeLeft([p.kind for p in pieces], min(n_workers, max(len(pieces), 1)))
     with closing(run_pieces(task, [p.arguments for p in pieces], n_workers, processes=processes)) as outcomes:

@@ -20,7 +20,8 @@ from sparserank.losses import LOSSES
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective, Weighting
 from sparserank.paths import PathMaker, PathPlan, PathResult, PathStarts, Point
-from sparserank.penalties import parse_penalty
+from sparserank.penalties import Penalty
+from sparserank.penalties.base import parse_call
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, make_shards
 from sparserank.shards.measuring import measure
@@ -94,6 +95,7 @@ class FoldedPaths:
             used = np.array([(self.fold != f) if f != FINAL else np.ones(d.n_queries, dtype=bool) for f in folds])
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
             centers, scales = fit_scalings(d, settings.scaling, weight > 0)
+            self._refuse_empty(folds, weight)
             weighting = Weighting(
                 self._shards, weight, scale=None if settings.scaling in UNSCALED else scales,
                 pair_weights=settings.pair_weights, feature_names=d.feature_names,
@@ -101,6 +103,16 @@ class FoldedPaths:
             scalings = [FeatureScaling(settings.scaling, c, s) for c, s in zip(centers, scales, strict=True)]
             self._weighted = tuple(folds), weighting.objectives(), scalings
         return self._weighted[1], self._weighted[2]
+
+    def _refuse_empty(self, folds: Sequence[int], weight: np.ndarray) -> None:
+        """A fold that holds every pair is no fault of the data."""
+        pairs = np.concatenate([f.pair_weight for f in self._shards.call("facts")])
+        for f, row in zip(folds, weight, strict=True):
+            if f != FINAL and pairs.any() and not (row * pairs).any():
+                raise DataError(
+                    f"without the queries of fold {f + 1} no preferred pair is left to learn from; take another seed, other folds, "
+                    "or the holdout protocol."
+                )
 
     def __call__(
         self,
@@ -197,11 +209,11 @@ def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:
 
 
 def unpack(
-    arrays: dict[str, np.ndarray], settings: PathSettings, names: tuple[str, ...]
+    arrays: dict[str, np.ndarray], settings: PathSettings, names: tuple[str, ...], like: Penalty
 ) -> tuple[PathResult, FeatureScaling]:
-    """The path that `pack` stored."""
+    """The path that `pack` stored, of a penalty of the same class as `like`."""
     alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
-    penalty = parse_penalty(str(arrays["shape"][0]))
+    penalty = type(like)(**parse_call(str(arrays["shape"][0]))[1])
     path = PathResult(
         penalty, arrays["alphas"], arrays["coefs"], arrays["losses"], arrays["objectives"], arrays["kkt_violations"],
         arrays["gaps"], arrays["n_iters"], arrays["times_s"], tuple(arrays["statuses"].tolist()),

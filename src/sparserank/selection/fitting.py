@@ -11,7 +11,8 @@ import numpy as np
 
 from sparserank.paths import PathMaker, PenaltyPath, Point, l1_like
 from sparserank.penalties import Penalty
-from sparserank.runs.progress import Piece, Progress, TimeLeft, work_through
+from sparserank.runs.pool import run_pieces
+from sparserank.runs.progress import Progress, TimeLeft
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.store import SelectionStore
 
@@ -27,12 +28,14 @@ Starts = dict[int, dict[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class _OneFamily:
-    """What a worker process gets: (family, folds, starts) -> paths."""
+    """What a worker process gets: (family, folds, starts, known points) -> paths."""
 
     work: FoldedPaths
 
-    def __call__(self, family: Family, folds: Sequence[int], starts: Starts | None) -> dict[int, dict[str, np.ndarray]]:
-        return self.work(family.maker, folds, starts, rough=family.rough)
+    def __call__(
+        self, family: Family, folds: Sequence[int], starts: Starts | None, points: dict[int, list[Point]]
+    ) -> dict[int, dict[str, np.ndarray]]:
+        return self.work(family.maker, folds, starts, points, rough=family.rough)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,8 @@ class FittedPaths:
             if store is not None:
                 store.save(_name(label, fold), arrays)
                 store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
+                if all((label, f) in done for f in self.folds):
+                    store.drop(_unfinished(label))
         return done
 
     def _use_processes(self, n_paths: int) -> bool:
@@ -116,24 +121,25 @@ class FittedPaths:
         store: SelectionStore | None,
         progress: Progress | None,
     ) -> Iterator[tuple[str, int, dict[str, np.ndarray], float]]:
-        n_all, n_done = len(self.families) * len(self.folds), len(done)
+        n_all = len(self.families) * len(self.folds)
         report = progress or (lambda done, total, what, left: None)
+        report(len(done), n_all, "resumed" if done else "start", None)
+        left = TimeLeft([f.label for f, _ in waiting], min(self.n_workers, len(waiting)))
+        task, n_done = _OneFamily(self.work.with_threads(1)), len(done)
         for started in (False, True):  # what others start from comes first
             part = [(f, fold) for f, fold in waiting if (f.start is not None) == started]
-            pieces = [
-                Piece((f, [fold], self._starts(f, [fold], done)), _what(f.label, fold), f.label) for f, fold in part
+            arguments = [
+                (f, [fold], self._starts(f, [fold], done), _stored_points(store, f.label, [fold])) for f, fold in part
             ]
-            finished = work_through(
-                _OneFamily(self.work.with_threads(1)), pieces, n_workers=self.n_workers, processes=True, progress=report,
-                n_resumed=n_done, n_all=n_all,
-            )  # fmt: skip
-            with closing(finished):
-                for _, outcome in finished:
+            with closing(run_pieces(task, arguments, self.n_workers, processes=True)) as outcomes:
+                for outcome in outcomes:
                     if outcome.error is not None:
                         raise outcome.error
                     family, fold = part[outcome.index]
                     yield family.label, fold, outcome.result[fold], outcome.seconds
-            n_done += len(part)
+                    n_done += 1
+                    left.finished_one(family.label, outcome.seconds)
+                    report(n_done, n_all, _what(family.label, fold), left.seconds())
 
     def _in_lockstep(
         self,
@@ -177,26 +183,23 @@ class _Following:
     ) -> None:
         self._label, self._folds, self._store, self._report, self._left = family.label, folds, store, report, left
         self._n_done, self._n_all = n_done, n_all
-        self.points: dict[int, list[Point]] = {f: [] for f in folds}
-        stored = store.load(self._name) if store else None
-        if stored is not None:
-            self.points = {f: _read_points(stored, f) for f in folds}
-            for _ in range(sum(map(len, self.points.values()))):
-                left.skip(family.label)
-        self._last = self._saved = time.perf_counter()
-
-    @property
-    def _name(self) -> str:
-        return f"unfinished-{self._label}"
+        self.points = _stored_points(store, family.label, folds)
+        for _ in range(sum(map(len, self.points.values()))):
+            left.skip(family.label)
+        self._saved = time.perf_counter()
+        self._last: float | None = None  # the first point comes after scaling and compiling, and tells nothing
 
     def keep(self, fold: int, point: Point, n: int) -> None:
         self.points[fold].append(point)
         now = time.perf_counter()
-        self._left.finished_one(self._label, now - self._last)
+        if self._last is None:
+            self._left.skip(self._label)
+        else:
+            self._left.finished_one(self._label, now - self._last)
         self._last = now
         known, in_all = sum(map(len, self.points.values())), n * len(self._folds)
         if self._store is not None and now - self._saved >= CHECKPOINT_S and known < in_all:
-            self._store.save(self._name, _write_points(self.points))
+            self._store.save(_unfinished(self._label), _write_points(self.points))
             self._saved = time.perf_counter()
         if known < in_all:
             self._report(self._n_done, self._n_all, f"{self._label}: {known} of {in_all} points", self._left.seconds())
@@ -204,8 +207,6 @@ class _Following:
     def finished(self) -> None:
         self._left.drop(self._label)
         self._report(self._n_done + len(self._folds), self._n_all, self._label, self._left.seconds())
-        if self._store is not None:
-            self._store.drop(self._name)
 
 
 def _write_points(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
@@ -226,6 +227,16 @@ def _read_points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:
         Point(w, float(x[0]), float(x[1]), float(x[2]), float(x[3]), int(x[4]), float(x[5]), str(status))
         for w, x, status in each
     ]
+
+
+def _stored_points(store: SelectionStore | None, label: str, folds: Sequence[int]) -> dict[int, list[Point]]:
+    """What an earlier run knew of unfinished paths."""
+    stored = store.load(_unfinished(label)) if store else None
+    return {f: [] if stored is None else _read_points(stored, f) for f in folds}
+
+
+def _unfinished(label: str) -> str:
+    return f"unfinished-{label}"
 
 
 def _name(label: str, fold: int) -> str:

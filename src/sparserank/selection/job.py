@@ -98,8 +98,8 @@ class SelectionJob:
         )
         units = fitted.all(store, progress)
         paths, scalings = {}, {}
-        for label in (*plan.labelled, DENSE):
-            paths[label], scalings[label] = unpack(units[label, FINAL], self.plan.settings, self.names)
+        for label, penalty in {**plan.labelled, DENSE: Ridge()}.items():
+            paths[label], scalings[label] = unpack(units[label, FINAL], self.plan.settings, self.names, penalty)
         sparse = [c for label in plan.labelled for c in self._candidates(label, paths[label], units)]
         dense = best_candidate(self._candidates(DENSE, paths[DENSE], units))
         best = best_candidate([*sparse, dense])

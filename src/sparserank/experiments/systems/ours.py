@@ -54,7 +54,8 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     models: list[Candidate] = []
     quality: list[np.ndarray] = []  # (n_metrics, n_queries) of each model
     for label in penalties:
-        path, scaling = unpack(fitted[label, FINAL], settings, tuple(everything.feature_names or ()))
+        names = tuple(everything.feature_names or ())
+        path, scaling = unpack(fitted[label, FINAL], settings, names, penalties[label])
         values = np.empty((len(metrics), len(path.alphas), everything.n_queries))
         seconds = sum(float(fitted[label, f]["times_s"].sum()) for f in range(N_FOLDS)) / len(path.alphas)
         for f in range(N_FOLDS):
