@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -329,3 +330,85 @@ def test_loss_and_weights_leave_a_note(expected: sr.SelectionResult) -> None:
     result = sr.select(TRAIN, loss="modified_huber", query_weight=np.linspace(1, 2, 25), **QUICK)
     assert "the loss is modified_huber, its pairs weighted by queries." in result.notes
     assert result.to_json()["loss"] == "modified_huber"
+
+
+# -- what a hostile tester found --------------------------------------------------------------------------------------
+
+SMALL = sr.make_ranking(40, (5, 15), 12, n_informative=4, n_redundant=2, noise=0.5, seed=2).data
+
+
+@dataclass(frozen=True)
+class MyL1(sr.L1):
+    """A penalty class that the package does not know by name."""
+
+
+def test_a_penalty_of_ones_own_class_is_selected_with_the_paths_of_l1() -> None:
+    mine = sr.select(SMALL, penalties=[MyL1()], n_alphas=6, folds=3)
+    known = sr.select(SMALL, penalties=["l1"], n_alphas=6, folds=3)
+    np.testing.assert_array_equal(mine.model.coef, known.model.coef)
+    qid = SMALL.qid
+    cv = [sr.SparseRankerCV(penalty=p, n_alphas=6).fit(SMALL.X, SMALL.relevance, qid=qid) for p in (MyL1(), "l1")]
+    np.testing.assert_array_equal(cv[0].coef_, cv[1].coef_)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
+    processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sparserank.selection.fitting as fitting
+
+    monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0 if processes else np.inf)
+    seen: list[tuple[int, int, str, float | None]] = []
+    sr.select(
+        SMALL, penalties=["l1", "mcp"], n_alphas=6, folds=3, n_threads=2, out=tmp_path / "run",
+        progress=lambda *what: seen.append(what),
+    )  # fmt: skip
+    assert seen[0] == (0, 12, "start", None)
+    assert seen[-1][:2] == (12, 12)
+    assert [s[0] for s in seen] == sorted(s[0] for s in seen)
+    assert {s[1] for s in seen} == {12}
+    assert "resumed" not in {s[2] for s in seen}
+    assert all(s[3] is None or s[3] > 0 for s in seen[1:-1] if s[0] < 12)
+
+
+@pytest.mark.parametrize("after", [1, 20, 35])
+@pytest.mark.parametrize("ends_in_processes", [False, True])
+def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
+    after: int, ends_in_processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sparserank.selection.fitting as fitting
+
+    monkeypatch.setattr(fitting, "CHECKPOINT_S", 0.0)
+    monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", np.inf)
+    options: dict = {"penalties": ["l1", "mcp"], "n_alphas": 8, "folds": 3, "n_threads": 2}
+    undisturbed = sr.select(SMALL, out=tmp_path / "undisturbed", **options)
+    calls = 0
+
+    def stop(done: int, total: int, what: str, left: float | None) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sr.select(SMALL, out=tmp_path / "run", progress=stop, **options)
+    kept = list((tmp_path / "run/units").glob("*.npz"))
+    assert kept
+    if ends_in_processes:
+        monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
+    again = sr.select(SMALL, out=tmp_path / "run", **options)
+    assert again.model.to_json() == undisturbed.model.to_json()
+    assert not list((tmp_path / "run").rglob("unfinished-*"))
+
+
+def test_a_fold_that_leaves_nothing_to_learn_from_is_named() -> None:
+    y = np.where(SMALL.qid == SMALL.query_ids[0], SMALL.relevance, 0.0)
+    with pytest.raises(DataError, match=r"without the queries of fold \d no preferred pair is left to learn from"):
+        sr.select(sr.RankingDataset(SMALL.X, y, SMALL.qid), folds=3, n_alphas=4)
+
+
+def test_cv_without_any_weight_says_so() -> None:
+    with pytest.raises(DataError, match="SparseRankerCV: every query has weight 0"):
+        sr.SparseRankerCV().fit(SMALL.X, SMALL.relevance, qid=SMALL.qid, query_weight=np.zeros(40))
+    with pytest.raises(DataError, match="SparseRankerCV: n_alphas must be"):
+        sr.SparseRankerCV(n_alphas=1).fit(SMALL.X, SMALL.relevance, qid=SMALL.qid)
