@@ -12,7 +12,7 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses._importance_kernels import weighted_huber
-from sparserank.objective import Evaluation, PairwiseObjective
+from sparserank.objective import PairwiseObjective
 from sparserank.papers.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
 from sparserank.papers.truncated_gradient import TruncatedGradient
 from sparserank.penalties import L1, Lp, Mcp
@@ -22,6 +22,7 @@ from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.loop import minimising
 from sparserank.solvers.solution import Iterate
+from sparserank.weighting import Evaluation
 from tests.oracles import baselines as oracle
 from tests.oracles import pairs
 from tests.problems import small_problem, unit_problem

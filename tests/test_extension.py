@@ -14,7 +14,7 @@ import pytest
 import sparserank as sr
 from sparserank.errors import DataError
 from sparserank.metrics import Metric, parse_metric
-from sparserank.objective import PairwiseObjective, Weighting
+from sparserank.objective import PairwiseObjective
 from sparserank.paths import PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
 from sparserank.selection.candidates import FINAL, FoldedPaths
@@ -23,6 +23,7 @@ from sparserank.shards import make_shards
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import run_all
+from sparserank.weighting import Weighting
 from tests.extension.boxed_l1 import BOUND, BoxedL1
 from tests.extension.gradient_sizes import GradientSizes
 from tests.extension.group_penalty import PairLasso, norms

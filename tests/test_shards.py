@@ -19,7 +19,7 @@ from sparserank.data.scaling import SCALINGS, fit_scaling, fit_scalings, prepare
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, SquaredHinge
 from sparserank.metrics import parse_metric
-from sparserank.objective import Evaluation, PairwiseObjective, Weighting
+from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, Log, Mcp, Penalty
 from sparserank.selection.candidates import FINAL, FoldedPaths
@@ -29,6 +29,7 @@ from sparserank.solvers import ProxNewton, Stop
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
+from sparserank.weighting import Evaluation, Weighting
 
 DATA = sr.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, seed=3).data
 FOLD = np.arange(DATA.n_queries) % 4

@@ -15,11 +15,12 @@ import sparserank as sr
 from sparserank.execution import BlockExecutor
 from sparserank.losses import SquaredHinge
 from sparserank.losses._sorting_kernels import sort_descending
-from sparserank.objective import PairwiseObjective, Weighting
+from sparserank.objective import PairwiseObjective
 from sparserank.shards import LocalShards, Shard
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards.dense import DenseRows
 from sparserank.shards.shard import _Scored
+from sparserank.weighting import Weighting
 
 PROBLEM = sr.make_ranking(60, (20, 60), 12, n_informative=4, n_redundant=2, noise=0.5, seed=8).data
 

@@ -8,13 +8,14 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sparserank.errors import DataError
-from sparserank.objective import Evaluation, PairwiseObjective
+from sparserank.objective import PairwiseObjective
 from sparserank.papers.line_search import exact_minimum
 from sparserank.penalties import L1
 from sparserank.solvers.lockstep import Evaluate, Steps, run
 from sparserank.solvers.loop import minimising, solve
 from sparserank.solvers.prox_newton import ProxNewton
 from sparserank.solvers.solution import Iterate, Status, Stop
+from sparserank.weighting import Evaluation
 
 STEPS = ("exact", "closed_form")
 LOG_ALPHA_RANGE = 25.0  # the constraint counts as inactive when it still is not reached at exp(-25) alpha_max

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.objective import Evaluation, PairwiseObjective
+from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Evaluate, Steps, run
 from sparserank.solvers.loop import minimising
 from sparserank.solvers.solution import Iterate, Status, Stop
+from sparserank.weighting import Evaluation
 
 GROWTH = 2.0
 FIRST_L = 2.0**-10  # of L0

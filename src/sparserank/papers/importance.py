@@ -8,10 +8,10 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.losses._importance_kernels import weighted_huber
-from sparserank.objective import Evaluation
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
+from sparserank.weighting import Evaluation
 
 
 class ImportanceWeighted:

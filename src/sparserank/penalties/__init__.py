@@ -7,13 +7,14 @@ from dataclasses import fields
 from typing import Any
 
 from sparserank.errors import DataError
-from sparserank.penalties.base import Penalty, parse_call
+from sparserank.penalties.base import Penalty
 from sparserank.penalties.elastic_net import ElasticNet, Ridge
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.log import Log
 from sparserank.penalties.lp import Lp, SmoothedLp
 from sparserank.penalties.mcp import Mcp
 from sparserank.penalties.scad import Scad
+from sparserank.penalties.spec import parse_call
 from sparserank.quoting import brief
 
 PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, Log, Mcp, Scad, ElasticNet, Ridge)}

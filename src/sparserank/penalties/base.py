@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -343,41 +342,3 @@ class Penalty:
         own = [f for f in fields(self) if f.name not in Penalty.__dataclass_fields__ and f.default is not MISSING]
         shown = [f"{f.name}={getattr(self, f.name)!r}" for f in own if getattr(self, f.name) != f.default]
         return self.name + (f"({', '.join(shown)})" if shown else "")
-
-
-GAMMA_SCALES = ("curvature", "mean", "sum")
-
-
-def scale_factor(scale: str, curvature: np.ndarray, total_weight: float) -> float:
-    """Units of a concavity parameter on the mean-loss scale.
-
-    'mean': 1. 'sum' (Laporte et al.): the total pair weight (the number of pairs), because their penalty is added to a sum over pairs. 'curvature': 1 / h_ref,
-    h_ref the median over usable features of the largest curvature of the loss: the concavity then means the same for any data.
-    """
-    if scale == "mean":
-        return 1.0
-    if scale == "sum":
-        return float(total_weight)
-    usable = curvature[curvature > 0]
-    return 1.0 / float(np.median(usable)) if len(usable) else 1.0
-
-
-def parse_call(text: str) -> tuple[str, dict[str, Any]]:
-    """'mcp(gamma=2.0)' -> ('mcp', {'gamma': 2.0}); values are Python literals (and inf)."""
-    call = ast.parse(text.strip(), mode="eval").body
-    if isinstance(call, ast.Name):
-        return call.id, {}
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-        raise ValueError(text)
-    names = [k.arg or "**" for k in call.keywords]
-    if len(set(names)) < len(names):
-        raise ValueError("a parameter is given twice")
-    return call.func.id, {name: _literal(k.value) for name, k in zip(names, call.keywords, strict=True)}
-
-
-def _literal(node: ast.expr) -> Any:
-    if isinstance(node, ast.Name) and node.id == "inf":
-        return float("inf")
-    if isinstance(node, ast.Tuple):
-        return tuple(_literal(n) for n in node.elts)
-    return ast.literal_eval(node)

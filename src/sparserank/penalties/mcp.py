@@ -9,7 +9,8 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.penalties._dispatch import MCP
-from sparserank.penalties.base import GAMMA_SCALES, Penalty, scale_factor
+from sparserank.penalties.base import Penalty
+from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
 
 
 @dataclass(frozen=True, repr=False)

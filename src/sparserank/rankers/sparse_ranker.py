@@ -10,7 +10,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
-from sparserank.objective import PAIR_WEIGHTS, PairwiseObjective
+from sparserank.objective import PairwiseObjective
 from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, path_start
 from sparserank.penalties import L1, Penalty
 from sparserank.rankers.base import LinearRanker
@@ -23,6 +23,7 @@ from sparserank.rankers.checks import (
     usable_penalty,
 )
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
+from sparserank.weighting import PAIR_WEIGHTS
 
 MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12

@@ -13,7 +13,6 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning
-from sparserank.objective import PAIR_WEIGHTS
 from sparserank.paths import DEFAULT_SCALING, warn_of_missed
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker, _query_ids
@@ -33,6 +32,7 @@ from sparserank.selection.choice import Candidate, best_candidate, best_within, 
 from sparserank.selection.fitting import FittedPaths, Paths, families
 from sparserank.selection.plan import PathSettings
 from sparserank.statistics import mean_interval
+from sparserank.weighting import PAIR_WEIGHTS
 
 RULES = ("non_inferior", "best")
 PATH = "path"

@@ -18,14 +18,15 @@ from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.losses import LOSSES
 from sparserank.metrics import Metric
-from sparserank.objective import PairwiseObjective, Weighting
+from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathMaker, PathPlan, PathResult, PathStarts, Point
 from sparserank.penalties import Penalty
-from sparserank.penalties.base import parse_call
+from sparserank.penalties.spec import parse_call
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, make_shards
 from sparserank.shards.measuring import measure
 from sparserank.solvers.lockstep import run_all
+from sparserank.weighting import Weighting
 
 UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
 FINAL = -1  # the number of the path that is delivered: on all training queries

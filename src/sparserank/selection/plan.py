@@ -13,11 +13,11 @@ from sparserank.data.scaling import SCALINGS
 from sparserank.errors import DataError, ParameterError
 from sparserank.losses import LOSSES
 from sparserank.metrics import Metric, parse_convention, parse_metric
-from sparserank.objective import PAIR_WEIGHTS
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, data_hash
 from sparserank.selection import defaults
+from sparserank.weighting import PAIR_WEIGHTS
 
 PROTOCOLS = ("cv", "holdout")
 MOST_ALPHAS = 10_000

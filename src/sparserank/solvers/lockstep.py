@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sparserank.execution.threads import one_blas_thread
-from sparserank.objective import PairwiseObjective, Weighting
+from sparserank.objective import PairwiseObjective
+from sparserank.weighting import Weighting
 
 T = TypeVar("T")
 

@@ -7,11 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
-from sparserank.objective import Evaluation, PairwiseObjective
+from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
 from sparserank.solvers.certificates import duality_gap, kkt_violation
 from sparserank.solvers.lockstep import Evaluate, Steps
 from sparserank.solvers.solution import Iterate
+from sparserank.weighting import Evaluation
 
 
 class Problem(Protocol):

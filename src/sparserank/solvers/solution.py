@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-from sparserank.objective import Evaluation
+from sparserank.weighting import Evaluation
 
 
 class Status(Enum):

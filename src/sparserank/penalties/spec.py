@@ -1,0 +1,27 @@
+"""Penalties as text."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+
+def parse_call(text: str) -> tuple[str, dict[str, Any]]:
+    """'mcp(gamma=2.0)' -> ('mcp', {'gamma': 2.0}); values are Python literals (and inf)."""
+    call = ast.parse(text.strip(), mode="eval").body
+    if isinstance(call, ast.Name):
+        return call.id, {}
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        raise ValueError(text)
+    names = [k.arg or "**" for k in call.keywords]
+    if len(set(names)) < len(names):
+        raise ValueError("a parameter is given twice")
+    return call.func.id, {name: _literal(k.value) for name, k in zip(names, call.keywords, strict=True)}
+
+
+def _literal(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name) and node.id == "inf":
+        return float("inf")
+    if isinstance(node, ast.Tuple):
+        return tuple(_literal(n) for n in node.elts)
+    return ast.literal_eval(node)

@@ -1,0 +1,150 @@
+"""Weightings: folds, bootstraps and query weights as columns of weights over the same shards."""
+
+from __future__ import annotations
+
+import uuid
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sparserank.data.dataset import ROUNDING
+from sparserank.errors import DataError
+from sparserank.lazy import cached_property
+from sparserank.number_range import LARGEST, SMALLEST, refuse_extreme
+from sparserank.shards import Shards
+
+if TYPE_CHECKING:
+    from sparserank.objective import PairwiseObjective
+
+PAIR_WEIGHTS = ("pair", "query")
+
+
+class Evaluation(NamedTuple):
+    """f(w), its gradient (n_features,), and the weighted sum of phi'^2 / 4, which the dual needs."""
+
+    value: float
+    gradient: np.ndarray
+    square: float
+
+
+class Weighting:
+    """K ways to weigh the pairs of the same shards (folds, bootstraps, half-samples), with K scalings; the shards know them
+    under one key.
+
+    Parameters
+        query_weight  (K, n_queries) finite >= 0
+        scale         (K, n_features) > 0 that features are divided by, or None
+        pair_weights, feature_names   as in PairwiseObjective
+    Raises
+        DataError     as PairwiseObjective, for any of the K
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        query_weight: np.ndarray,
+        *,
+        scale: np.ndarray | None = None,
+        pair_weights: str = "pair",
+        feature_names: Sequence[str] | None = None,
+        doc_weighted: bool = False,
+    ) -> None:
+        if pair_weights not in PAIR_WEIGHTS:
+            raise DataError(f"pair_weights must be one of {PAIR_WEIGHTS}; got {pair_weights!r}.")
+        self.shards, self.names, self.pair_weights = shards, feature_names, pair_weights
+        facts = shards.call("facts")
+        pairs = np.concatenate([f.pair_weight for f in facts])
+        plain = np.concatenate([f.n_pairs for f in facts])
+        counted = query_weight > 0
+        with np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused
+            weight = query_weight
+            if pair_weights == "query":
+                weight = np.divide(weight, pairs, out=np.zeros_like(weight), where=pairs > 0)
+            totals = (weight * pairs).sum(axis=1)  # not BLAS: its sums depend on its threads
+        for total in totals:
+            self._refuse(total, doc_weighted)
+        self.query_scale = np.where(pairs > 0, weight / totals[:, None], 0.0)
+        self.query_scale.flags.writeable = False
+        plainly = pair_weights == "pair"
+        self.total_weight = [
+            float(t) if plainly else float(pairs[c].sum()) for t, c in zip(totals, counted, strict=True)
+        ]
+        self.n_pairs = [int(plain[c].sum()) for c in counted]
+        sizes = np.concatenate([f.n_docs for f in facts])
+        self.n_useful_docs = [int(sizes[row > 0].sum()) for row in self.query_scale]
+        self.key, self._scale = uuid.uuid4().hex, scale  # no other process may use the same
+        inverse = None if scale is None else 1.0 / scale
+        shards.call("set_weights", self.key, inverse, per_query=self.query_scale)
+        weakref.finalize(self, shards.call, "forget", self.key).atexit = False
+
+    def _refuse(self, total: float, doc_weighted: bool) -> None:
+        if total <= 0:
+            raise DataError(
+                f"no preferred pair (n_samples={self.shards.n_docs}): within every query all documents have the same relevance "
+                "(or the query, or every preferred document, has weight 0, or the query is in another fold); learning to rank needs at least one query with two different grades."
+            )
+        if not SMALLEST < total < LARGEST:
+            raise DataError(
+                f"query_weight{', doc_weight' if doc_weighted else ''}: the weights of all pairs sum to {total:.3g}, outside "
+                f"{SMALLEST:g} ... {LARGEST:g}; multiply the weights by a constant."
+            )
+
+    def scale_of(self, k: int) -> np.ndarray | None:
+        """(1, n_features) the scale of weighting k, or None."""
+        return None if self._scale is None else self._scale[k : k + 1]
+
+    def objectives(self) -> list[PairwiseObjective]:
+        """The K functions, which share every read of X that they can."""
+        from sparserank.objective import PairwiseObjective
+
+        return [PairwiseObjective._of(self, k) for k in range(len(self.query_scale))]
+
+    def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[Evaluation]:
+        """Row i of W (m, n_features) under weighting ks[i], all in one read of X; each what it would get alone."""
+        parts = self.shards.call("value_and_gradient", W, self.key, ks)
+        values, squares, gradients = (sum(p[1:], start=p[0]) for p in zip(*parts, strict=True))  # in shard order
+        out = []
+        for i, k in enumerate(ks):
+            gradients[i, ~self.varying[k]] = 0.0
+            out.append(Evaluation(float(values[i]), gradients[i], float(squares[i])))
+        return out
+
+    def hessians(self, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int | None]]) -> list[np.ndarray]:
+        """PairwiseObjective.hessian for several (w, columns, k, n_docs), each shard visited once."""
+        steps = [1 if n is None else max(1, self.n_useful_docs[k] // max(n, 1)) for _, _, k, n in asks]
+        small = [(w, columns, k, step) for (w, columns, k, _), step in zip(asks, steps, strict=True)]
+        out = []
+        for parts, step in zip(zip(*self.shards.call("hessians", self.key, small), strict=True), steps, strict=True):
+            H = sum((H for H, _ in parts[1:]), start=parts[0][0])
+            if step > 1:
+                H = H / max(sum(share for _, share in parts), 1e-300)
+            out.append(0.5 * (H + H.T))
+        return out
+
+    @cached_property
+    def _norms(self) -> tuple[np.ndarray, np.ndarray]:
+        """(pair norms, varying), each (K, n_features)."""
+        parts = self.shards.call("pair_norms", self.key)
+        norms = sum(p[0] for p in parts)
+        largest, offset = (np.max([p[i] for p in parts], axis=0) for i in (1, 2))
+        varies = largest > ROUNDING * offset
+        for k in range(len(norms)):
+            refuse_extreme(np.where(varies[k], largest[k], 0.0), offset[k], self.names)
+        norms = np.where(varies, np.maximum(norms, 0.0), 0.0)
+        return norms, norms > 0.0
+
+    @property
+    def pair_norms(self) -> np.ndarray:
+        return self._norms[0]
+
+    @property
+    def varying(self) -> np.ndarray:
+        return self._norms[1]
+
+    @cached_property
+    def at_zero(self) -> list[Evaluation]:
+        """The evaluations at w = 0."""
+        K = len(self.query_scale)
+        return self.evaluate(range(K), np.zeros((K, self.shards.n_columns)))
