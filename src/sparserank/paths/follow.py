@@ -16,6 +16,7 @@ from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
 from sparserank.solvers.lockstep import Evaluate, Hessian, Seconds, Steps, run
 from sparserank.solvers.loop import solving
+from sparserank.solvers.prox_newton import DOCUMENTS_PER_COLUMN
 from sparserank.solvers.quadratic import minimise_model
 from sparserank.solvers.solution import Iterate
 
@@ -187,7 +188,11 @@ def _better(
     columns = np.flatnonzero((here.w != 0) | (start != 0))
     if len(columns) == 0:
         return best
-    n_docs = max(int(MODEL_WORK / len(columns) ** 2), int(MODEL_SHARE * objective.n_useful_docs))
+    n_docs = max(
+        int(MODEL_WORK / len(columns) ** 2),
+        int(MODEL_SHARE * objective.n_useful_docs),
+        DOCUMENTS_PER_COLUMN * len(columns),
+    )
     H = yield Hessian(objective, here.w, columns, n_docs if n_docs < 0.5 * objective.n_useful_docs else None)
     away = start[columns] - here.w[columns]
     part, tol = penalty.restrict(columns, len(start)), 0.1 * rough.threshold

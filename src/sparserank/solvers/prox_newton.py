@@ -18,6 +18,7 @@ from sparserank.solvers.solution import Iterate, Status, Stop
 HESSIAN_WORK = (
     1e7  # documents * columns^2 of a first Hessian: about what a pass costs; a sample of queries where that is fewer
 )
+DOCUMENTS_PER_COLUMN = 40  # of a sample, at least: fewer would know less than there is to be known
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
 WORK_PER_DOCUMENT = 150.0  # and of that for large data, where passes cost more
 MORE_WORK, MOST_WORK = 3.0, 9.0  # a sample of so many times as many, when a fresh Hessian has hardly helped; and in all
@@ -127,7 +128,7 @@ class ProxNewton:
         assert objective is not None
         if self._renew or not np.isin(ws, self._columns).all():
             columns = ws
-            n_docs = self._work / len(columns) ** 2
+            n_docs = max(self._work / len(columns) ** 2, DOCUMENTS_PER_COLUMN * len(columns))
             self._sampled = n_docs < SAMPLED_SHARE * objective.n_useful_docs
             self._H = yield Hessian(objective, iterate.w, columns, int(n_docs) if self._sampled else None)
             self._columns = columns
