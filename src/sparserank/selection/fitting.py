@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -23,6 +23,7 @@ MOST_PROCESS_BYTES = (
 )  # of X: above, threads share each pass as well as processes share the paths, without copies
 
 Paths = dict[tuple[str, int], dict[str, np.ndarray]]
+Computed = Generator[tuple[str, int, dict[str, np.ndarray], float], None, None]  # label, fold, path, seconds
 Starts = dict[int, dict[str, np.ndarray]]
 
 
@@ -92,13 +93,16 @@ class FittedPaths:
                     done[family.label, fold] = stored
         waiting = [(f, fold) for f in self.families for fold in self.folds if (f.label, fold) not in done]
         compute = self._by_processes if self._use_processes(len(waiting)) else self._in_lockstep
-        for label, fold, arrays, seconds in compute(waiting, done, store, progress):
-            done[label, fold] = arrays
-            if store is not None:
-                store.save(_name(label, fold), arrays)
-                store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
-                if all((label, f) in done for f in self.folds):
-                    store.drop(_unfinished(label))
+        with closing(
+            compute(waiting, done, store, progress)
+        ) as computed:  # or an error here would leave workers behind
+            for label, fold, arrays, seconds in computed:
+                done[label, fold] = arrays
+                if store is not None:
+                    store.save(_name(label, fold), arrays)
+                    store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
+                    if all((label, f) in done for f in self.folds):
+                        store.drop(_unfinished(label))
         return done
 
     def _use_processes(self, n_paths: int) -> bool:
@@ -120,7 +124,7 @@ class FittedPaths:
         done: Paths,
         store: SelectionStore | None,
         progress: Progress | None,
-    ) -> Iterator[tuple[str, int, dict[str, np.ndarray], float]]:
+    ) -> Computed:
         n_all = len(self.families) * len(self.folds)
         report = progress or (lambda done, total, what, left: None)
         report(len(done), n_all, "resumed" if done else "start", None)
@@ -147,7 +151,7 @@ class FittedPaths:
         done: Paths,
         store: SelectionStore | None,
         progress: Progress | None,
-    ) -> Iterator[tuple[str, int, dict[str, np.ndarray], float]]:
+    ) -> Computed:
         n_all = len(self.families) * len(self.folds)
         report = progress or (lambda done, total, what, left: None)
         report(len(done), n_all, "resumed" if done else "start", None)
@@ -158,7 +162,7 @@ class FittedPaths:
             if not folds:
                 continue
             began = time.perf_counter()
-            follow = _Following(self, family, folds, store, report, left, len(done), n_all)
+            follow = _Following(family, folds, store, report, left, len(done), n_all)
             starts = self._starts(family, folds, done)
             pieces = self.work(family.maker, folds, starts, follow.points, follow.keep, rough=family.rough)
             seconds = (time.perf_counter() - began) / len(folds)
@@ -172,7 +176,6 @@ class _Following:
 
     def __init__(
         self,
-        fitted: FittedPaths,
         family: Family,
         folds: Sequence[int],
         store: SelectionStore | None,
