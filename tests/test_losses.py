@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
+from sparserank.losses.pairwise import WORK_ROWS
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import fit_path_on
 from sparserank.penalties import L1, ElasticNet, Mcp, Penalty
@@ -374,7 +375,7 @@ def test_python_bodies_equal_the_compiled_sweeps(levels_of: RankingDataset, weig
     for run, bend in ((sweep, hessian_sweep), (sweep.py_func, hessian_sweep.py_func)):
         gradient, out, order = np.zeros(hi), np.zeros((hi, 2)), np.arange(hi, dtype=np.int32)
         head = (scores, lv.levels[:hi], lv.n_levels[0], lv.table, docs, order)
-        sums = run(*head, gradient, np.empty((17, hi + 1)))
+        sums = run(*head, gradient, np.empty((WORK_ROWS, hi + 1)))
         bend(*head, np.column_stack([scores, scores**2]), out)
         results.append((*sums, gradient, out))
     for compiled, plain in zip(*results, strict=True):

@@ -15,6 +15,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, ElasticNet, Log, Lp, Mcp, Penalty, Ridge, Scad
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
+from sparserank.solvers.curvature import corrected
 from sparserank.solvers.fista import published_lipschitz, tight_lipschitz
 from tests.oracles import pairs as oracle
 from tests.problems import iterate_at
@@ -206,14 +207,33 @@ def test_running_out_of_iterations_is_never_silent(objective: PairwiseObjective,
 def test_sampled_hessian_reaches_the_same_optimum(
     objective: PairwiseObjective, scale: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sparserank.solvers.prox_newton as module
+    import sparserank.solvers.curvature as module
 
     exact = solve(ProxNewton(), objective, L1(0.02 * scale), stop=Stop(1e-9, 500, scale))
-    monkeypatch.setattr(module, "HESSIAN_WORK", 2000.0)
+    monkeypatch.setattr(module, "LEAST_WORK", 2000.0)
     monkeypatch.setattr(module, "WORK_PER_DOCUMENT", 0.0)
     sampled = solve(ProxNewton(), objective, L1(0.02 * scale), stop=Stop(1e-9, 500, scale))
     assert sampled.status is Status.OPTIMAL
     assert sampled.value == pytest.approx(exact.value, abs=1e-12)
+
+
+def test_a_hessian_is_made_to_agree_with_the_gradients_at_two_points() -> None:
+    rng = np.random.default_rng(0)
+    columns = np.array([1, 3, 4])
+    factor = rng.standard_normal((3, 3))
+    H, turned = factor @ factor.T, rng.standard_normal(6)
+    moved = np.zeros(6)
+    moved[columns] = rng.standard_normal(3)
+    turned *= np.sign(turned @ moved)
+    agreeing = corrected(H, moved, turned, columns)
+    np.testing.assert_allclose(agreeing @ moved[columns], turned[columns], rtol=1e-12)
+    np.testing.assert_allclose(agreeing, agreeing.T, rtol=1e-12)
+    assert np.linalg.eigvalsh(agreeing)[0] > 0
+    moved[0] = 1.0  # part of the move was elsewhere: what it did to the gradient is not known apart
+    assert corrected(H, moved, turned, columns) is H
+    assert (
+        corrected(H, np.where(moved == 1.0, 0.0, moved), -turned, columns) is H
+    )  # no convex loss turns against a move
 
 
 def test_float32_features_are_certified_too(data: RankingDataset, scale: float) -> None:

@@ -166,6 +166,7 @@ def test_constant_features_have_no_gradient_at_all() -> None:
 
 def test_python_body_equals_compiled_sweep() -> None:
     from sparserank.losses import _grade_sweeps, _tree_sweeps
+    from sparserank.losses.pairwise import WORK_ROWS
 
     data = small_problem(10)
     lo, hi = 0, int(data.query_ptr[1])
@@ -176,7 +177,7 @@ def test_python_body_equals_compiled_sweep() -> None:
         for sweep in (module.sweep, module.sweep.py_func):
             gradient = np.zeros(hi)
             order = np.arange(hi, dtype=np.int32)
-            work = np.empty((5, hi + 5))
+            work = np.empty((WORK_ROWS, hi + 5))
             value, square = sweep(scores, lv.levels[lo:hi], lv.n_levels[0], lv.table, None, order, gradient, work)
             assert square == value
             results.append((value, gradient))

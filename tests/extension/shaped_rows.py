@@ -12,28 +12,30 @@ from sparserank.shards.rows import Rows, documents_of, read_only
 
 
 @njit
-def shaped_scores(arrays, lo, hi, w, out):
+def shaped_scores(arrays, lo, hi, W, which, out):
     segment, fraction = arrays
     for i in range(lo, hi):
-        total = 0.0
-        for j in range(segment.shape[1]):
-            if segment[i, j] == 0:
-                total += fraction[i, j] * w[2 * j]
-            else:
-                total += w[2 * j] + fraction[i, j] * w[2 * j + 1]
-        out[i - lo] = total
+        for k in which:
+            total = 0.0
+            for j in range(segment.shape[1]):
+                if segment[i, j] == 0:
+                    total += fraction[i, j] * W[k, 2 * j]
+                else:
+                    total += W[k, 2 * j] + fraction[i, j] * W[k, 2 * j + 1]
+            out[k, i - lo] = total
 
 
 @njit
-def shaped_transposed(arrays, lo, hi, g, out):
+def shaped_transposed(arrays, lo, hi, G, which, out):
     segment, fraction = arrays
-    for i in range(lo, hi):
-        for j in range(segment.shape[1]):
-            if segment[i, j] == 0:
-                out[2 * j] += fraction[i, j] * g[i - lo]
-            else:
-                out[2 * j] += g[i - lo]
-                out[2 * j + 1] += fraction[i, j] * g[i - lo]
+    for k in which:
+        for i in range(lo, hi):
+            for j in range(segment.shape[1]):
+                if segment[i, j] == 0:
+                    out[k, 2 * j] += fraction[i, j] * G[k, i - lo]
+                else:
+                    out[k, 2 * j] += G[k, i - lo]
+                    out[k, 2 * j + 1] += fraction[i, j] * G[k, i - lo]
 
 
 class ShapedRows(Rows):

@@ -10,12 +10,13 @@ import numpy as np
 from sparserank.errors import DataError
 
 MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
+AT_ONCE = 4  # levels that a scan has in registers
 
 
 @dataclass(frozen=True)
 class RelevanceLevels:
-    """levels (n_docs,) int32, n_levels (n_queries,) int64; table (K, K): pair weights below the diagonal and 0 elsewhere,
-    or (0, 0) for the tree.
+    """levels (n_docs,) int32, n_levels (n_queries,) int64; table (K, K): pair weights below the diagonal and 0 elsewhere, or
+    (0, 0) for the tree. K - 1 is a multiple of AT_ONCE, whatever the number of levels.
     """
 
     levels: np.ndarray
@@ -41,7 +42,7 @@ def relevance_levels(
         levels = relevance.astype(np.int32)
         if (levels != relevance).any() or (len(levels) and (levels.min() < 0 or levels.max() >= len(table))):
             raise DataError(f"with grade_pair_weights, relevance must be integers in 0..{len(table) - 1}.")
-        return RelevanceLevels(levels, np.full(n_queries, len(table), dtype=np.int64), np.tril(table, -1))
+        return RelevanceLevels(levels, np.full(n_queries, len(table), dtype=np.int64), _padded(np.tril(table, -1)))
     # One pass over all queries: sort by (query, relevance), count the steps within each query.
     sizes = np.diff(query_ptr)
     query = np.repeat(np.arange(n_queries), sizes)
@@ -58,8 +59,13 @@ def relevance_levels(
     n_levels = np.zeros(n_queries, dtype=np.int64)
     n_levels[filled] = ranks[query_ptr[1:][filled] - 1] + 1
     most = int(n_levels.max(initial=1))
-    table = np.tril(np.ones((most, most)), -1) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
+    table = _padded(np.tril(np.ones((most, most)), -1)) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
     return RelevanceLevels(levels, n_levels, table)
+
+
+def _padded(table: np.ndarray) -> np.ndarray:
+    more = -(len(table) - 1) % AT_ONCE
+    return np.pad(table, (0, more))
 
 
 def pair_totals(lv: RelevanceLevels, query_ptr: np.ndarray, doc_weight: np.ndarray | None = None) -> np.ndarray:

@@ -4,10 +4,8 @@ from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_
 from sparserank.paths.follow import (
     ALPHA_MIN_RATIO,
     DEFAULT_TOL,
-    PathStarts,
     fit_path_on,
     following,
-    l1_like,
     path_alphas,
     path_start,
     refit_on_support,
@@ -15,6 +13,7 @@ from sparserank.paths.follow import (
 )
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
+from sparserank.paths.starts import PathStarts, l1_like
 
 __all__ = [
     "ALPHA_MIN_RATIO",

@@ -5,28 +5,27 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.result import PathResult, Point
+from sparserank.paths.starts import SolvedStarts, Starts, better
 from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
-from sparserank.solvers.lockstep import Evaluate, Hessian, Seconds, Steps, run
+from sparserank.solvers.curvature import Curvature
+from sparserank.solvers.lockstep import Evaluate, Seconds, Steps, run
 from sparserank.solvers.loop import solving
-from sparserank.solvers.prox_newton import DOCUMENTS_PER_COLUMN
-from sparserank.solvers.quadratic import minimise_model
+from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
 
 DEFAULT_TOL = 1e-6
 ALPHA_MIN_RATIO = 1e-3
 ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
-SAME_PLACE = 1e-6  # share of the loss below which the model's quadratic term tells no two places apart
-MODEL_DOUBT = 0.5  # share of its quadratic term by which a model of the loss may be wrong, far from where it was made
-MODEL_WORK, MODEL_SHARE = 1e7, 0.02  # documents * columns^2, or share of the documents, from which it is made
+SEEN = 2  # last points of a path that the next is found from
+SLACK = 1e-12  # by which a path starts higher that starts from a solution, known up to rounding, rather than from 0
 WINDOW = 10  # points over which an early stop looks back
 
 
@@ -48,58 +47,15 @@ def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
     gradient = objective.gradient_at_zero
     curvature = objective.curvature
     kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
+    slack = 1.0
     if kept.any() and not penalty.smooth_at_zero:
         only_kept = np.where(kept, 0.0, np.inf)
         stop = Stop(scale=max(float(np.abs(gradient).max()), 1e-300))
         gradient = solve(ProxNewton(), objective, L1(1.0, weights=tuple(only_kept)), stop=stop, warn=False).gradient
+        slack += SLACK
     if penalty.is_convex and not penalty.smooth_at_zero:
-        return penalty.alpha_max(gradient)
-    return penalty.path_alpha_max(gradient, curvature)
-
-
-class Starts(Protocol):
-    """Points near the l1 solutions: where a concave penalty's problems are started from, besides the last solution."""
-
-    def at(self, alpha: float, near: Iterate) -> Steps[np.ndarray]:
-        """A point for this strength; `near` is the solution found already, all that it may depend on besides."""
-        ...
-
-
-class PathStarts:
-    """Starts read off an l1 path between its strengths, along which the solution is nearly linear."""
-
-    def __init__(self, alphas: np.ndarray, scaled_coefs: np.ndarray) -> None:
-        """alphas (n,) falling, scaled_coefs (n, n_features)."""
-        self.alphas, self.coefs = alphas, scaled_coefs
-
-    def at(self, alpha: float, near: Iterate) -> Steps[np.ndarray]:
-        yield from ()
-        if alpha >= self.alphas[0]:
-            return self.coefs[0]
-        after = int(np.searchsorted(-self.alphas, -alpha))  # the first strength of at most alpha
-        if after == len(self.alphas):
-            return self.coefs[-1]
-        high, low = self.alphas[after - 1], self.alphas[after]
-        share = (high - alpha) / (high - low)
-        before, there = self.coefs[after - 1], self.coefs[after]
-        return np.where(there == before, there, (1.0 - share) * before + share * there)
-
-
-class SolvedStarts:
-    """Starts solved for, roughly, as the path goes on."""
-
-    def __init__(self, objective: PairwiseObjective, like: Penalty, rough: Callable[[float], Stop]) -> None:
-        self._objective, self._l1, self._rough = objective, l1_like(like), rough
-
-    def at(self, alpha: float, near: Iterate) -> Steps[np.ndarray]:
-        l1 = self._l1.with_alpha(alpha)
-        solution = yield from solving(ProxNewton(), self._objective, l1, stop=self._rough(alpha), start=near)
-        return solution.w
-
-
-def l1_like(penalty: Penalty) -> L1:
-    """l1 under the same rules: weights, signs, features that are always or never used."""
-    return L1(1.0, penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use)
+        return slack * penalty.alpha_max(gradient)
+    return slack * penalty.path_alpha_max(gradient, curvature)
 
 
 def following(
@@ -144,21 +100,23 @@ def following(
     if starts is None and not penalty.is_convex:
         starts = SolvedStarts(objective, penalty, rough)
     points = list(done)
-    last: Iterate | None = None
-    if points:
-        at = yield Evaluate(objective, points[-1].w)
-        last = Iterate(points[-1].w, at, points[-1].objective)
+    seen: list[Iterate] = []
+    for point in points[-SEEN:]:
+        at = yield Evaluate(objective, point.w)
+        seen.append(Iterate(point.w, at, point.objective))
     for alpha in alphas[len(points) :].tolist():
         if _enough(points, objective, max_features, early_stop):
             break
         began = yield Seconds()
-        here = penalty.with_alpha(alpha)
-        solver = ProxNewton()  # a new one: no Hessian crosses from strength to strength
-        best = yield from solving(solver, objective, here, stop=stop, start=last)
-        if starts is not None:
-            other = yield from starts.at(alpha, best.iterate)
-            best = yield from _better(solver, objective, here, best, other, stop, rough(alpha))
-        last = best.iterate
+        problem = Penalised(objective, penalty.with_alpha(alpha))
+        last = seen[-1] if seen else None
+        other = None if starts is None else (yield from starts.at(alpha, last))
+        later = None if other is None else np.flatnonzero(other)
+        solver = ProxNewton(Curvature(objective, seen, later))  # nothing but points crosses from strength to strength
+        best = yield from solving(solver, objective, problem.penalty, stop=stop, start=last)
+        if other is not None:
+            best = yield from better(solver, problem, best, other, stop, rough(alpha))
+        seen = [*seen, best.iterate][-SEEN:]
         now = yield Seconds()
         points.append(Point.of(best, now - began))
         if keep is not None:
@@ -167,48 +125,6 @@ def following(
         points, penalty, alphas[: len(points)], start, scale, objective.n_pairs, objective.total_weight,
         feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features)),
     )  # fmt: skip
-
-
-def _better(
-    solver: ProxNewton,
-    objective: PairwiseObjective,
-    penalty: Penalty,
-    best: Solution,
-    start: np.ndarray,
-    stop: Stop,
-    rough: Stop,
-) -> Steps[Solution]:
-    """The lower of `best` and what is found from `start`.
-
-    The quadratic model of the loss at `best` is minimised from there first, which reads nothing: where it leads back to `best`,
-    or to a place that is higher by more than the model can be wrong, nothing is solved; and only what is lower at the
-    rough tolerance is solved to the end.
-    """
-    here = best.iterate
-    columns = np.flatnonzero((here.w != 0) | (start != 0))
-    if len(columns) == 0:
-        return best
-    n_docs = max(
-        int(MODEL_WORK / len(columns) ** 2),
-        int(MODEL_SHARE * objective.n_useful_docs),
-        DOCUMENTS_PER_COLUMN * len(columns),
-    )
-    H = yield Hessian(objective, here.w, columns, n_docs if n_docs < 0.5 * objective.n_useful_docs else None)
-    away = start[columns] - here.w[columns]
-    part, tol = penalty.restrict(columns, len(start)), 0.1 * rough.threshold
-    w = start.copy()
-    w[columns] = minimise_model(H, here.gradient[columns] + H @ away, start[columns], part, tol)
-    moved = w[columns] - here.w[columns]
-    bend = 0.5 * float(moved @ H @ moved)
-    change = float(here.gradient[columns] @ moved) + bend + penalty.value(w) - penalty.value(here.w)
-    if bend <= SAME_PLACE * here.loss or change >= MODEL_DOUBT * bend:
-        return best
-    for begin in (w, start):  # two basins, as often as not
-        other = yield from solving(solver, objective, penalty, begin, rough)
-        if other.value < best.value:
-            other = yield from solving(solver, objective, penalty, stop=stop, start=other.iterate)
-            return other if other.value < best.value else best
-    return best
 
 
 def _enough(

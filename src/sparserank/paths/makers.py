@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, Starts, following
+from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, following
 from sparserank.paths.result import PathResult, Point
+from sparserank.paths.starts import Starts
 from sparserank.penalties import Penalty
 from sparserank.solvers.lockstep import Steps
 

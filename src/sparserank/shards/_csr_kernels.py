@@ -8,21 +8,26 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def scores(arrays, lo, hi, w, out):
-    """out = X[lo:hi] w."""
+def scores(arrays, lo, hi, W, which, out):
+    """out[k] = X[lo:hi] W[k] for k of `which`."""
     data, indices, indptr = arrays
     for i in range(lo, hi):
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * w[indices[k]]
-        out[i - lo] = total
+        for k in which:
+            w = W[k]
+            total = 0.0
+            for at in range(indptr[i], indptr[i + 1]):
+                total += data[at] * w[indices[at]]
+            out[k, i - lo] = total
 
 
 @njit(cache=True, nogil=True)
-def transposed(arrays, lo, hi, g, out):
-    """out += X[lo:hi]^T g."""
+def transposed(arrays, lo, hi, G, which, out):
+    """out[k] += X[lo:hi]^T G[k] for k of `which`."""
     data, indices, indptr = arrays
-    for i in range(lo, hi):
-        if g[i - lo] != 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
-                out[indices[k]] += g[i - lo] * data[k]
+    for k in which:
+        total = out[k]
+        for i in range(lo, hi):
+            g = G[k, i - lo]
+            if g != 0.0:
+                for at in range(indptr[i], indptr[i + 1]):
+                    total[indices[at]] += g * data[at]

@@ -89,27 +89,31 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, scores, gradients
     longest = 0
     for q in range(len(n_levels)):
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
-    buffer = np.empty(longest)
+    m = W.shape[0]
+    counted = np.empty(m, dtype=np.int64)
+    G = np.empty((m, longest))
     work = _scratch(longest, table)
     for b in range(start, len(blocks) - 1, step):
         for q in range(blocks[b], blocks[b + 1]):
             if n_levels[q] < 2:
                 continue
+            n = 0
+            for k in range(m):
+                if scales[k, q] != 0.0:
+                    counted[n] = k
+                    n += 1
+            which = counted[:n]
             lo, hi = query_ptr[q], query_ptr[q + 1]
             dw = rows_of(doc_weight, lo, hi)
-            g = buffer[: hi - lo]
-            for k in range(W.shape[0]):
-                scale = scales[k, q]
-                if scale == 0.0:
-                    continue
-                s = scores[k, lo:hi]
-                row_scores(rows, lo, hi, W[k], s)
+            row_scores(rows, lo, hi, W, which, scores[:, lo:hi])
+            for k in which:
+                s, g, scale = scores[k, lo:hi], G[k, : hi - lo], scales[k, q]
                 loss, squares = sweep(s, levels[lo:hi], n_levels[q], table, dw, orders[k, lo:hi], g, work)
                 sums[b, k, 0] += scale * loss
                 sums[b, k, 1] += scale * squares
                 for i in range(hi - lo):
                     g[i] *= scale
-                row_transposed(rows, lo, hi, g, gradients[b, k])
+            row_transposed(rows, lo, hi, G, which, gradients[b])
 
 
 def _line_pass(scores, direction, mu, lists, scale, queries, order):

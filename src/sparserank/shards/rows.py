@@ -12,12 +12,13 @@ class Rows:
     """The features of n_docs documents, grouped by query; one file per kind.
 
     arrays       what the two kernels get, arrays of a fixed number and type
-    scores       compiled: scores(arrays, lo, hi, w, out): out (hi - lo,) = X[lo:hi] w
-    transposed   compiled: transposed(arrays, lo, hi, g, out): out (n_columns,) += X[lo:hi]^T g; a g of 0 costs nothing
+    scores       compiled: scores(arrays, lo, hi, W, which, out): out[k, : hi - lo] = X[lo:hi] W[k] for k of `which`
+    transposed   compiled: transposed(arrays, lo, hi, G, which, out): out[k] += X[lo:hi]^T G[k, : hi - lo] for k of `which`;
+                 W and out (m, n_columns), G (m, at least hi - lo); a g of 0 costs nothing
     nbytes       of `arrays`, by which data are cut into shards and blocks
     is_dense     whether `query_block` holds every column
 
-    Both kernels accumulate in float64, in an order that depends on lo and hi alone. `units` names the columns that
+    Both kernels accumulate in float64, each k in an order that depends on lo, hi and its own row of G alone. `units` names the columns that
     belong together, for penalties that tie them; None: each column is one.
     """
 

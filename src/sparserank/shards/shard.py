@@ -23,6 +23,7 @@ from sparserank.shards.rows import Rows, read_only
 HESSIAN_BLOCK_BYTES = (
     2 << 20
 )  # and at most a sixteenth of X: two blocks of gathered columns (X_A, W X_A) stay in a second-level cache
+ALONE = read_only(np.zeros(1, dtype=np.int64))  # the first of one
 GRADIENT_BYTES = 32 << 20  # of the partial sums of one pass; more rows of W than fit go in several passes
 
 
@@ -255,10 +256,10 @@ class Shard:
         def block(b: int) -> np.ndarray:
             queries = np.arange(self._blocks[b], self._blocks[b + 1])
             lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
-            out, part = np.empty((hi - lo, 1)), np.zeros(self.rows.n_columns)
+            out, part = np.empty((hi - lo, 1)), np.zeros((1, self.rows.n_columns))
             run(z[lo:hi], self._lists, weighting.scale[k], queries, here.scores, here.order, out)
-            self.rows.transposed(self.rows.arrays, lo, hi, out[:, 0], part)
-            return part
+            self.rows.transposed(self.rows.arrays, lo, hi, out.T, ALONE, part)
+            return part[0]
 
         parts = self._executor.map(block, len(self._blocks) - 1)
         product = sum(parts, start=np.zeros(self.rows.n_columns))
@@ -292,12 +293,12 @@ class Shard:
         if known is not None and np.array_equal(v, known[0]):
             return known[1]
         inverse, ptr = self._weightings[key].inverse, self.query_ptr
-        raw = np.ascontiguousarray(v if inverse is None else v * inverse[k], dtype=np.float64)
-        out = np.empty(self.rows.n_docs)
+        raw = np.ascontiguousarray(v if inverse is None else v * inverse[k], dtype=np.float64)[None, :]
+        out = np.empty((1, self.rows.n_docs))
 
         def block(b: int) -> None:
             lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
-            self.rows.scores(self.rows.arrays, lo, hi, raw, out[lo:hi])
+            self.rows.scores(self.rows.arrays, lo, hi, raw, ALONE, out[:, lo:hi])
 
         self._executor.map(block, len(self._blocks) - 1)
         z = read_only(out.reshape(-1, 1))

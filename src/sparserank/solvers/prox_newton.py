@@ -1,4 +1,4 @@
-"""Proximal Newton on a working set with the exact pair-free Hessian: the default solver."""
+"""Proximal Newton on a working set with the pair-free Hessian: the default solver."""
 
 from __future__ import annotations
 
@@ -7,66 +7,50 @@ from functools import partial
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.objective import PairwiseObjective
 from sparserank.penalties.parts import SeparablePart
 from sparserank.solvers.certificates import gap_safe_screen
-from sparserank.solvers.lockstep import Hessian, Steps
+from sparserank.solvers.curvature import Curvature
+from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.quadratic import minimise_model, newton_on_support
 from sparserank.solvers.solution import Iterate, Status, Stop
 
-HESSIAN_WORK = (
-    1e7  # documents * columns^2 of a first Hessian: about what a pass costs; a sample of queries where that is fewer
-)
-DOCUMENTS_PER_COLUMN = 40  # of a sample, at least: fewer would know less than there is to be known
-SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
-WORK_PER_DOCUMENT = 150.0  # and of that for large data, where passes cost more
-MORE_WORK, MOST_WORK = 3.0, 9.0  # a sample of so many times as many, when a fresh Hessian has hardly helped; and in all
 NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
-SOON_ACTIVE = 0.6  # the Hessian is computed for coordinates this close too: they join at one of the next strengths
 MOST_NEW = 200  # coordinates that may join the working set at once
 SUFFICIENT = 0.01  # share of the predicted decrease that a step must achieve
 NOISE = 4e-15  # relative rounding of an objective value (float64 sums)
 MAX_TRIALS = 30
 INNER_ACCURACY = 0.02  # model problem solved to this share of the present violation
-LEAST_CURVED = 1e-3  # a step along which the loss bends less than this share of what the model expects teaches nothing
-STALE_HESSIAN = 0.6  # a Hessian is renewed when a step keeps more than this share of the violation
+STALE = 0.6  # the Hessian is renewed when a step keeps more than this share of the violation
 
 
 class ProxNewton:
     """Each step: working set, quadratic model there, coordinate descent on the model, line search on the objective.
 
-    The Hessian is exact while documents * columns^2 is moderate; beyond, it comes from a sample of whole queries and is
-    reused while it serves (certificates always come from all the data). Convex problems shorten a step that
-    falls short. Concave penalties are not convex along a segment; there a coordinate may also jump to 0 where the model,
-    good nearby only, underrates the loss. A Newton step on the present support is tried next, then extra curvature.
+    Convex problems shorten a step that falls short. Concave penalties are not convex along a segment; there a coordinate may
+    also jump to 0 where the model, good nearby only, underrates the loss. A Newton step on the present support is tried next,
+    then extra curvature.
 
-    One instance may solve several problems on the same objective; it then carries its Hessian along.
+    One instance may solve several problems on the same objective; it then carries what it knows of the Hessian along.
     """
 
     gives_up = Status.STALLED
 
-    def __init__(self) -> None:
+    def __init__(self, curvature: Curvature | None = None) -> None:
+        """curvature: what is known of the objective's Hessian already, default nothing."""
         self.n_iter = 0
-        self._columns = np.empty(0, dtype=np.int64)
-        self._H = np.zeros((0, 0))
-        self._renew = True
-        self._sampled = self._fresh = False
-        self._work = self._first_work = HESSIAN_WORK
+        self.curvature = curvature
         self._damping = 0.0
-        self._objective: PairwiseObjective | None = None
 
     def begin(self, problem: Penalised, stop: Stop) -> None:
         objective, penalty = problem.objective, problem.penalty
-        if objective is not self._objective:
-            self._columns, self._renew, self._sampled = np.empty(0, dtype=np.int64), True, False
-            self._work = self._first_work = max(HESSIAN_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
-        self._fresh = False
-        self._problem, self._objective, self._penalty, self._stop = problem, objective, penalty, stop
         if not (penalty.is_convex or penalty.separable):
             raise DataError(
                 f"ProxNewton solves penalties that are convex or a sum over features; {penalty.name} is neither. Use Fista."
             )
+        if self.curvature is None or self.curvature.objective is not objective:
+            self.curvature = Curvature(objective)
+        self._problem, self._objective, self._penalty, self._stop = problem, objective, penalty, stop
         self._usable = objective.varying & penalty.usable(objective.n_features)
         self._last_violation = np.inf
         self._before: Iterate | None = None
@@ -74,43 +58,29 @@ class ProxNewton:
         self.n_iter = 0
 
     def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
-        assert self._objective is not None
+        assert self.curvature is not None
         self.n_iter += 1
-        if violation > STALE_HESSIAN * self._last_violation:
-            self._renew = True
-            if self._fresh and self._sampled and self._work < MOST_WORK * self._first_work:
-                self._work *= MORE_WORK
-        self._last_violation = violation
-        self._correct(iterate)
+        if violation > STALE * self._last_violation:
+            self.curvature.doubt()
+        if self._before is not None:
+            self.curvature.learn(self._before, iterate)
+        self._last_violation, self._before = violation, iterate
         ws = self._working_set(iterate)
-        H = yield from self._hessian(iterate, ws)
+        H = yield from self.curvature.near(iterate, ws)
         tol = max(INNER_ACCURACY * violation, 0.1 * self._stop.threshold)
         if violation < 1e3 * self._stop.threshold:
             tol = 0.1 * self._stop.threshold
         following = yield from self._descend(iterate, ws, H, violation, tol)
-        if following is None and self._sampled:
-            self._renew, self._work = True, np.inf
-            H = yield from self._hessian(iterate, ws)
+        if following is None and self.curvature.is_sampled:
+            self.curvature.make_exact()
+            H = yield from self.curvature.near(iterate, ws)
             following = yield from self._descend(iterate, ws, H, violation, tol)
         if following is None and not self._penalty.is_convex:
             following = yield from self._majorised_coordinate_step(iterate)
         return following
 
-    def _correct(self, iterate: Iterate) -> None:
-        """Teach the Hessian what the last step showed of the curvature (the BFGS formula): a sample cannot know it better."""
-        before, self._before = self._before, iterate
-        if before is None or self._renew:
-            return
-        moved = (iterate.w - before.w)[self._columns]
-        turned = (iterate.gradient - before.gradient)[self._columns]
-        expected = self._H @ moved
-        seen, known = float(turned @ moved), float(expected @ moved)
-        if seen > LEAST_CURVED * known > 0:
-            self._H = self._H + np.outer(turned, turned / seen) - np.outer(expected, expected / known)
-
     def _working_set(self, iterate: Iterate) -> np.ndarray:
         """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound."""
-        assert self._objective is not None
         penalty, w = self._penalty, iterate.w
         curvature = np.where(self._usable, self._objective.curvature, 1.0)
         pressure = penalty.pressure(w, iterate.gradient, NEARLY_ACTIVE, curvature)
@@ -123,27 +93,12 @@ class ProxNewton:
         needed[joining] = True
         return np.flatnonzero(penalty.working_units(needed) & self._usable)
 
-    def _hessian(self, iterate: Iterate, ws: np.ndarray) -> Steps[np.ndarray]:
-        objective = self._objective
-        assert objective is not None
-        if self._renew or not np.isin(ws, self._columns).all():
-            columns = ws
-            n_docs = max(self._work / len(columns) ** 2, DOCUMENTS_PER_COLUMN * len(columns))
-            self._sampled = n_docs < SAMPLED_SHARE * objective.n_useful_docs
-            self._H = yield Hessian(objective, iterate.w, columns, int(n_docs) if self._sampled else None)
-            self._columns = columns
-            self._renew, self._fresh = False, True
-        else:
-            self._fresh = False
-        at = np.searchsorted(self._columns, ws)
-        return self._H[np.ix_(at, at)]
-
     def _descend(
         self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, violation: float, tol: float
     ) -> Steps[Iterate | None]:
         """The step on the working set that passes the decrease test, or None at the noise floor."""
-        penalty, objective = self._penalty, self._objective
-        assert objective is not None
+        penalty, curvature = self._penalty, self.curvature
+        assert curvature is not None
         noise = NOISE * (abs(iterate.value) + abs(float(iterate.gradient @ iterate.w)) + iterate.loss)
         H = H + np.diag(np.full(len(ws), 1e-13 * max(float(np.trace(H)), 1e-300) / max(len(ws), 1)))
         largest = float(H.diagonal().max(initial=1e-300))
@@ -172,12 +127,12 @@ class ProxNewton:
                 return trial
             if change <= noise and self._problem.violation(trial) < violation:
                 return trial  # below the rounding of the value the certificate itself is the better judge
-            self._renew = True
+            curvature.renew()
             if abs(length * predicted) <= noise and not local:
                 return None
             if penalty.is_convex:
-                curvature = change - length * predicted
-                best = -0.5 * length * length * predicted / curvature if curvature > 0 else 0.5 * length
+                bend = change - length * predicted
+                best = -0.5 * length * length * predicted / bend if bend > 0 else 0.5 * length
                 length = min(max(best, 0.1 * length), 0.5 * length)
                 continue
             target = None
@@ -191,9 +146,7 @@ class ProxNewton:
 
         The quadratic then lies above the loss, so the objective falls however little the other models could be trusted.
         """
-        objective = self._objective
-        assert objective is not None
-        h = np.where(self._usable, objective.curvature, 1.0)
+        h = np.where(self._usable, self._objective.curvature, 1.0)
         target = self._penalty.prox(iterate.w - iterate.gradient / h, 1.0 / h)
         residual = np.where(self._usable, h * np.abs(target - iterate.w), 0.0)
         j = int(np.argmax(residual))

@@ -1,0 +1,114 @@
+"""Second starts of concave penalties: an l1 solution nearby, tried where the model of the loss says that it may lead lower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties import L1, Penalty
+from sparserank.solvers import ProxNewton, Solution, Stop
+from sparserank.solvers.curvature import corrected, secant
+from sparserank.solvers.lockstep import Steps
+from sparserank.solvers.loop import solving
+from sparserank.solvers.problem import Penalised
+from sparserank.solvers.quadratic import minimise_model
+from sparserank.solvers.solution import Iterate
+
+SAME_PLACE = 1e-5  # share of the loss below which the model's quadratic term tells no two places apart
+MODEL_DOUBT = 0.5  # share of its quadratic term by which a model of the loss may be wrong, far from where it was made
+MODEL_TRUST = 0.1  # share by which one that is right about a known place may be wrong there
+
+
+class Starts(Protocol):
+    """Points near the l1 solutions: where a concave penalty's problems are started from, besides the last solution."""
+
+    def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
+        """A point for this strength; the solution for the last strength is all that it may depend on besides."""
+        ...
+
+
+class PathStarts:
+    """Starts read off an l1 path between its strengths, along which the solution is nearly linear."""
+
+    def __init__(self, alphas: np.ndarray, scaled_coefs: np.ndarray) -> None:
+        """alphas (n,) falling, scaled_coefs (n, n_features)."""
+        self.alphas, self.coefs = alphas, scaled_coefs
+
+    def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
+        yield from ()
+        if alpha >= self.alphas[0]:
+            return self.coefs[0]
+        after = int(np.searchsorted(-self.alphas, -alpha))  # the first strength of at most alpha
+        if after == len(self.alphas):
+            return self.coefs[-1]
+        high, low = self.alphas[after - 1], self.alphas[after]
+        share = (high - alpha) / (high - low)
+        before, there = self.coefs[after - 1], self.coefs[after]
+        return np.where(there == before, there, (1.0 - share) * before + share * there)
+
+
+class SolvedStarts:
+    """Starts solved for, roughly, as the path goes on."""
+
+    def __init__(self, objective: PairwiseObjective, like: Penalty, rough: Callable[[float], Stop]) -> None:
+        self._objective, self._l1, self._rough = objective, l1_like(like), rough
+
+    def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
+        l1 = self._l1.with_alpha(alpha)
+        solution = yield from solving(ProxNewton(), self._objective, l1, stop=self._rough(alpha), start=last)
+        return solution.w
+
+
+def l1_like(penalty: Penalty) -> L1:
+    """l1 under the same rules: weights, signs, features that are always or never used."""
+    return L1(1.0, penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use)
+
+
+def better(
+    solver: ProxNewton, problem: Penalised, best: Solution, start: np.ndarray, stop: Stop, rough: Stop
+) -> Steps[Solution]:
+    """The lower of `best`, which the solver has just found, and what is found from `start`.
+
+    The quadratic model of the loss at `best` is minimised from `start` first: where that leads back, or to a place that is higher
+    by more than the model can be wrong, nothing is read. Otherwise that place is tried, then `start` itself: two basins, as
+    often as not. Each is evaluated, the model made to agree with what is seen there and asked again; where it still
+    leads to something new and lower a solve begins, first to the rough tolerance, and to the end if it is lower there.
+    """
+    here, curvature = best.iterate, solver.curvature
+    assert curvature is not None
+    columns = np.flatnonzero((here.w != 0) | (start != 0))
+    if len(columns) == 0:
+        return best
+    H = yield from curvature.near(here, columns)
+
+    def minimum(near: Iterate, begin: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """(where the model at an iterate leads to from `begin`, how much lower than `best` that is, the quadratic term)."""
+        part = problem.penalty.restrict(columns, len(start))
+        slope = near.gradient[columns] + H @ (begin - near.w)[columns]
+        w = begin.copy()
+        w[columns] = minimise_model(H, slope, begin[columns], part, 0.1 * rough.threshold)
+        moved = (w - near.w)[columns]
+        bend = 0.5 * float(moved @ H @ moved)
+        value = near.loss + float(near.gradient[columns] @ moved) + bend + problem.penalty.value(w)
+        return w, best.value - value, bend
+
+    led, lower, bend = minimum(here, start)
+    if bend <= SAME_PLACE * here.loss or lower <= -MODEL_DOUBT * bend:
+        return best
+    known = [here.w]
+    for begin in (led, start):
+        trial = yield from problem.evaluate(problem.start(begin))
+        H = corrected(H, *secant(here, trial), columns)
+        end, lower, bend = minimum(trial, trial.w)
+        leads_back = any(np.array_equal(np.sign(end), np.sign(w)) for w in known) and abs(lower) <= MODEL_TRUST * bend
+        known.append(end)
+        if trial.value >= best.value and (leads_back or lower <= -MODEL_DOUBT * bend):
+            continue
+        other = yield from solving(solver, problem.objective, problem.penalty, stop=rough, start=trial)
+        if other.value < best.value:
+            other = yield from solving(solver, problem.objective, problem.penalty, stop=stop, start=other.iterate)
+            return other if other.value < best.value else best
+    return best

@@ -1,0 +1,105 @@
+"""What a solver knows of the loss's Hessian: exact, or of a sample of whole queries and corrected by what steps have shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from sparserank.objective import PairwiseObjective
+from sparserank.solvers.lockstep import Hessian, Steps
+from sparserank.solvers.solution import Iterate
+
+# A first Hessian may cost documents * columns^2 = LEAST_WORK, and WORK_PER_DOCUMENT for each document where those are more:
+# about what a pass over all columns costs. Where all documents cost more than that, it is of a sample.
+LEAST_WORK = 1e7
+WORK_PER_DOCUMENT = 150.0
+DOCUMENTS_PER_COLUMN = 40  # of a sample, at least: fewer would know less than there is to be known
+SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
+MORE_WORK, MOST_WORK = (
+    3.0,
+    9.0,
+)  # what a Hessian may cost in place of one that hardly helped, and at most, times the first
+MORE_COLUMNS = 1.5  # columns that will be asked for later are taken along while they make no more of them than this
+MEMORY = 5  # steps that a fresh sample is corrected by
+LEAST_CURVED = 1e-3  # a step along which the loss bends less than this share of what the model expects teaches nothing
+
+
+class Curvature:
+    """The generalised Hessian of one objective on some columns, reused from iterate to iterate until it is renewed.
+
+    A sample errs by some percent in every direction. The difference of the gradients at two iterates says what the loss bends
+    like between them without a further look at the data, so the sample is made to agree with it (BFGS formula). Certificates
+    never come from here.
+    """
+
+    def __init__(
+        self, objective: PairwiseObjective, seen: Sequence[Iterate] = (), later: np.ndarray | None = None
+    ) -> None:
+        """seen: iterates of the objective that are known already, in the order of the path that led here;
+        later: columns in rising order that will be asked for besides those of the iterates."""
+        self.objective = objective
+        self.is_sampled = self._is_fresh = False
+        self._is_stale = True
+        self._columns = np.empty(0, dtype=np.int64)
+        self._later = self._columns if later is None else later
+        self._H = np.zeros((0, 0))
+        self._first_work = self._work = max(LEAST_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
+        self._secants = [secant(a, b) for a, b in pairwise(seen)][-MEMORY:]
+
+    def near(self, iterate: Iterate, columns: np.ndarray) -> Steps[np.ndarray]:
+        """(c, c) Hessian on columns (c,) in rising order, at an iterate, or at an earlier one when it still serves."""
+        self._is_fresh = self._is_stale or not np.isin(columns, self._columns).all()
+        if self._is_fresh:
+            yield from self._ask(iterate, columns)
+        at = np.searchsorted(self._columns, columns)
+        return self._H[np.ix_(at, at)]
+
+    def _ask(self, iterate: Iterate, columns: np.ndarray) -> Steps[None]:
+        both = np.union1d(columns, self._later)
+        self._columns = both if len(both) <= MORE_COLUMNS * len(columns) else columns
+        self._is_stale = False
+        n = len(self._columns)
+        n_docs = max(self._work / max(n, 1) ** 2, DOCUMENTS_PER_COLUMN * n)
+        self.is_sampled = n_docs < SAMPLED_SHARE * self.objective.n_useful_docs
+        self._H = yield Hessian(self.objective, iterate.w, self._columns, int(n_docs) if self.is_sampled else None)
+        if self.is_sampled:
+            for moved, turned in self._secants:
+                self._H = corrected(self._H, moved, turned, self._columns)
+
+    def learn(self, before: Iterate, after: Iterate) -> None:
+        """A step was taken."""
+        self._secants = [*self._secants, secant(before, after)][-MEMORY:]
+        if not self._is_stale:
+            self._H = corrected(self._H, *self._secants[-1], self._columns)
+
+    def renew(self) -> None:
+        """It serves no longer."""
+        self._is_stale = True
+
+    def doubt(self) -> None:
+        """The last step hardly helped: renew, from more documents if a fresh sample was to blame."""
+        self.renew()
+        if self._is_fresh and self.is_sampled and self._work < MOST_WORK * self._first_work:
+            self._work *= MORE_WORK
+
+    def make_exact(self) -> None:
+        """No sample will do from here on."""
+        self.renew()
+        self._work = np.inf
+
+
+def secant(before: Iterate, after: Iterate) -> tuple[np.ndarray, np.ndarray]:
+    """(how far w moved, how far the gradient turned), each (n_features,)."""
+    return after.w - before.w, after.gradient - before.gradient
+
+
+def corrected(H: np.ndarray, moved: np.ndarray, turned: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """H, made to turn the gradient by `turned` along `moved`, unless that is not to be had on its columns."""
+    s, y = moved[columns], turned[columns]
+    expected = H @ s
+    seen, known = float(y @ s), float(expected @ s)
+    if np.count_nonzero(s) < np.count_nonzero(moved) or not seen > LEAST_CURVED * known > 0:
+        return H
+    return H + np.outer(y, y / seen) - np.outer(expected, expected / known)
