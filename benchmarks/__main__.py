@@ -20,7 +20,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="case", help=f"any of {', '.join(CASES)}; default all")
     parser.add_argument(
-        "--before", metavar="DIR", help="a checkout of an earlier commit, to run `path` and `select` with too"
+        "--before",
+        metavar="DIR",
+        help="a checkout of an earlier commit, to run `path`, `fused_pass` and `select` with too",
     )
     given = parser.parse_args()
     if given.before:

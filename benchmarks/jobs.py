@@ -22,6 +22,7 @@ from benchmarks.datasets import Ranking, mslr_shaped
 BEFORE = "SPARSERANK_BEFORE"  # a checkout of an earlier commit, see `python -m benchmarks --before`
 POLL_S = 0.2
 N_THREADS = 2
+N_PASSES = 60
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,18 @@ def path(data: Ranking) -> str:
     return f"kkt {worst:.0e}, sum of objectives {found.objectives.sum():.6f}"
 
 
+def fused_pass(data: Ranking) -> str:
+    """N_PASSES passes at points that move by 1%, as on a path."""
+    from sparserank.objective import PairwiseObjective
+
+    objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=N_THREADS)
+    w = np.random.default_rng(0).standard_normal(data.X.shape[1]) / data.X.shape[1]
+    values = [objective.value_and_gradient((1.0 + 0.01 * (i % 2)) * w)[0] for i in range(N_PASSES)]
+    return f"{values[-1]:.12f}"
+
+
 def main() -> None:
-    job = {"select": select, "path": path}[sys.argv[1]]
+    job = {"select": select, "path": path, "fused_pass": fused_pass}[sys.argv[1]]
     n_queries, dtype = int(sys.argv[2]), np.dtype(sys.argv[3]).type
     job(mslr_shaped(40, 20, dtype)[0])  # compilation, outside the clock
     data, _ = mslr_shaped(n_queries, dtype=dtype)

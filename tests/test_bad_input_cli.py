@@ -306,6 +306,7 @@ MISUSE: dict[str, tuple[str, ...]] = {
     "penalty strength that is no number": ("--penalty", "l1(alpha='x')"),
     "ridge selects nothing": ("--penalty", "ridge"),
     "the same penalty twice": ("--penalty", "l1", "--penalty", "l1"),
+    "the same penalty at two strengths": ("--penalty", "l1", "--penalty", "l1(alpha=2.0)"),
     "unknown metric": ("--metric", "ndgc@10"),
     "metric without a meaning": ("--metric", "ndcg@0"),
     "metric where lower is better": ("--metric", "pairwise_error"),

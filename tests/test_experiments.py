@@ -14,12 +14,13 @@ import pytest
 import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataWarning
+from sparserank.experiments.frontier_tables import frontier_sections
 from sparserank.experiments.job import Experiment
 from sparserank.experiments.layouts import find_folds, find_published, read_fold
 from sparserank.experiments.plan import DatasetPlan, ExperimentPlan, read_plan
 from sparserank.experiments.results import Results
 from sparserank.experiments.summary import frontier, system_table
-from sparserank.experiments.summary_tables import frontier_sections, summary_sections
+from sparserank.experiments.summary_tables import summary_sections
 from sparserank.experiments.systems import SYSTEMS
 from sparserank.reports.render import to_html
 

@@ -17,7 +17,7 @@ from sparserank.metrics import Metric, parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
-from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import make_shards
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
@@ -158,7 +158,8 @@ def test_a_loss_of_ones_own_goes_through_the_path() -> None:
 def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
     metrics: list[Metric] = [BestReciprocalRank(), parse_metric("ndcg@10")]
     fold = np.arange(DATA.n_queries) % 2
-    pieces = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)(PenaltyPath(L1()), [FINAL, 0, 1])
+    work = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)
+    pieces = work([Wanted(PenaltyPath(L1()), f) for f in (0, 1)])
     unseen = DATA.take_queries(fold == 1)
     scores = unseen.X @ (pieces[1]["coefs"][3] / pieces[1]["scale"])
     for q, (lo, hi) in enumerate(zip(unseen.query_ptr[:-1], unseen.query_ptr[1:], strict=True)):
@@ -192,10 +193,10 @@ def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
     fold = np.arange(DATA.n_queries) % 3
     work = FoldedPaths(DATA, fold, PathSettings(), [parse_metric("ndcg@10")])
     points: dict[int, list] = {f: [] for f in (FINAL, 0, 1, 2)}
-    pieces = work(GradientSizes(), list(points), keep=lambda f, p, n: points[f].append(p))
-    for f, piece in pieces.items():
+    pieces = work([Wanted(GradientSizes(), f, keep=lambda p, n, f=f: points[f].append(p)) for f in points])
+    for f, piece in zip(points, pieces, strict=True):
         assert np.count_nonzero(piece["coefs"], axis=1).tolist() == [1, 2, 3]
-        again = work(GradientSizes(), [f], done={f: points[f][:2]})[f]
+        (again,) = work([Wanted(GradientSizes(), f, done=points[f][:2])])
         np.testing.assert_array_equal(again["coefs"], piece["coefs"])
 
 

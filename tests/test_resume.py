@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,10 @@ from sparserank.runs.pieces import PieceStore
 PLAN = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log", "--folds", "3", "--n-alphas", "20", "--seed", "4")
 N_PIECES = 4 * (3 + 1)  # three penalties and the dense reference; three folds and the final path
 PATIENCE_S = 120.0
+CHECKPOINTS_ALWAYS = (
+    "-c",
+    "from sparserank.selection import fitting; fitting.CHECKPOINT_S = 0.0; from sparserank.__main__ import main; main()",
+)
 
 Select = Callable[..., tuple[int, str]]
 
@@ -39,8 +43,8 @@ def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def command(train: Path, out: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "sparserank", "select", str(train), "--out", str(out), *PLAN, *options]
+def command(train: Path, out: Path, *options: str, python: Sequence[str] = ("-m", "sparserank")) -> list[str]:
+    return [sys.executable, *python, "select", str(train), "--out", str(out), *PLAN, *options]
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +84,35 @@ def pieces(run: Path) -> list[Path]:
     return [run / inside for record in records for inside in json.loads(record.read_text())]
 
 
-def start_and_wait(args: list[str], run: Path, n_pieces: int) -> subprocess.Popen[str]:
-    """A running `select` that has at least `n_pieces` pieces on disk, or has ended."""
+def finished(run: Path) -> list[Path]:
+    """The pieces that are whole paths."""
+    return [p for p in pieces(run) if not p.name.startswith("unfinished")]
+
+
+def n_points(run: Path) -> int:
+    """Points of paths on disk, of finished and of unfinished ones."""
+    known: dict[tuple[str, str], int] = {}
+    for piece in pieces(run):
+        head, label, _ = piece.name.split("-", 2)
+        try:
+            with np.load(piece) as content:
+                if head == "unfinished":
+                    own = {k.split()[1]: len(content[k]) for k in content.files if k.startswith("statuses")}
+                else:
+                    own = {head.removeprefix("fold").replace("final", "-1"): len(content["losses"])}
+        except OSError:  # being replaced
+            continue
+        known.update({(label, fold): max(n, known.get((label, fold), 0)) for fold, n in own.items()})
+    return sum(known.values())
+
+
+def start_and_wait(
+    args: list[str], run: Path, at_least: int, count: Callable[[Path], int] = lambda run: len(pieces(run))
+) -> subprocess.Popen[str]:
+    """A running `select` that has so many pieces on disk, or has ended."""
     process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     give_up = time.monotonic() + PATIENCE_S
-    while process.poll() is None and not ((run / "plan.json").exists() and len(pieces(run)) >= n_pieces):
+    while process.poll() is None and not ((run / "plan.json").exists() and count(run) >= at_least):
         if time.monotonic() > give_up:
             process.kill()
             pytest.fail(f"select made no progress: {process.communicate()[1]}")
@@ -116,16 +144,18 @@ def differences(a: Path, b: Path) -> list[str]:
 @pytest.mark.slow
 def test_ten_kills_change_nothing(train: Path, undisturbed: Path, tmp_path: Path) -> None:
     run, rng = tmp_path / "run", np.random.default_rng(10)
-    seen = []
-    for at_least in (0, 1, 2, 4, 5, 7, 9, 11, 13, 15):
-        process = start_and_wait(command(train, run), run, at_least)
-        time.sleep(rng.uniform(0.0, 0.15))
+    seen, points = [], []
+    for at_least in (0, 20, 60, 100, 130, 161, 190, 220, 250, 290):
+        process = start_and_wait(command(train, run, python=CHECKPOINTS_ALWAYS), run, at_least, n_points)
+        time.sleep(rng.uniform(0.0, 0.02))
         process.kill()
         process.communicate()
-        seen.append(len(pieces(run)))
+        seen.append(len(finished(run)))
+        points.append(n_points(run))
         assert_whole_or_absent(run)
     assert seen == sorted(seen)  # finished work is kept
-    assert len({n for n in seen if 0 < n < N_PIECES}) >= 3, f"the kills came at {seen} pieces: not in the middle"
+    assert points == sorted(points)  # and unfinished paths go on
+    assert len(set(points)) >= 7, f"the kills came at {points} points: not in the middle of paths"
     done = subprocess.run(command(train, run), capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert f"{seen[-1]} of {N_PIECES} pieces found from an earlier run" in done.stderr

@@ -337,7 +337,7 @@ def test_time_left_is_right_within_a_fifth_for_kinds_a_hundredfold_apart() -> No
     assert left.seconds() is None
     naive = []
     for n, index in enumerate(order[:-1], start=1):
-        left.finished(int(index), seconds_of[kinds[index]])
+        left.finished(kinds[index], seconds_of[kinds[index]])
         truth = sum(seconds_of[kinds[i]] for i in order[n:])
         if {kinds[i] for i in order[:n]} == set(seconds_of):
             assert left.seconds() == pytest.approx(truth, rel=0.2)
@@ -347,5 +347,5 @@ def test_time_left_is_right_within_a_fifth_for_kinds_a_hundredfold_apart() -> No
 
 def test_the_last_piece_is_not_divided_among_idle_workers() -> None:
     left = TimeLeft(["a", "a", "a"], n_workers=3)
-    left.finished(0, 8.0)
+    left.finished("a", 8.0)
     assert left.seconds() == 8.0

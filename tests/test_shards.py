@@ -22,7 +22,7 @@ from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, Log, Mcp, Penalty
-from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, local, make_shards
 from sparserank.solvers import ProxNewton, Stop
@@ -234,7 +234,8 @@ def test_path_starts_are_the_path_between_its_points() -> None:
 
 def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
     metrics = [parse_metric("ndcg@10"), parse_metric("map")]
-    pieces = FoldedPaths(DATA, FOLD, SETTINGS, metrics, n_threads=2)(PenaltyPath(L1()), [FINAL, 0, 1, 2, 3])
+    work, folds = FoldedPaths(DATA, FOLD, SETTINGS, metrics, n_threads=2), [FINAL, 0, 1, 2, 3]
+    pieces = dict(zip(folds, work([Wanted(PenaltyPath(L1()), f) for f in folds]), strict=True))
     assert "values" not in pieces[FINAL]
     for f in range(4):
         unseen = DATA.take_queries(f == FOLD)
@@ -265,9 +266,10 @@ def test_no_copy_of_the_features_is_made() -> None:
     )
     fold = np.arange(800) % 4
     settings = PathSettings(n_alphas=3, alpha_min_ratio=0.3)
-    FoldedPaths(DATA, FOLD, settings, [])(PenaltyPath(L1()), [0])  # compiles
+    FoldedPaths(DATA, FOLD, settings, [])([Wanted(PenaltyPath(L1()), 0)])  # compiles
     tracemalloc.start()
-    FoldedPaths(data, fold, settings, [parse_metric("ndcg@10")], n_threads=1)(PenaltyPath(L1()), [FINAL, 0, 1, 2, 3])
+    work = FoldedPaths(data, fold, settings, [parse_metric("ndcg@10")], n_threads=1)
+    work([Wanted(PenaltyPath(L1()), f) for f in (FINAL, 0, 1, 2, 3)])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.5 * data.X.nbytes + 20e6 - data.X.nbytes

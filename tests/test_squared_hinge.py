@@ -206,3 +206,5 @@ def test_an_objective_takes_a_data_set_and_checks_what_it_is_given() -> None:
             PairwiseObjective(*wrong)
     with pytest.raises(DataError, match="one coefficient per feature"):
         whole.value_and_gradient(w[1:])
+    with pytest.raises(DataError, match="w must be finite"):
+        whole.value_and_gradient(np.r_[np.nan, w[1:]])

@@ -51,7 +51,7 @@ def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> Non
     assert len({(c.penalty, c.index) for c in result.candidates}) == len(result.candidates)
 
 
-@pytest.mark.parametrize("penalties", [(L1(), Ridge()), (), (L1(), L1())])
+@pytest.mark.parametrize("penalties", [(L1(), Ridge()), (), (L1(), L1()), (L1(), L1(2.0))])
 def test_a_selection_refuses_ridge_nothing_and_repeats(penalties: tuple[Penalty, ...]) -> None:
     with pytest.raises(DataError, match=r"it is always fitted|same penalty twice"):
         SelectionPlan(penalties, parse_metric("ndcg@10"))

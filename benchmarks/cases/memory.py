@@ -18,7 +18,8 @@ DATA = {
     "MSLR-shaped, float64": lambda: mslr_shaped()[0],
     "MSLR-shaped, float32": lambda: mslr_shaped(dtype=np.float32)[0],
 }
-TARGET = 0.5
+TARGET = 0.1
+LARGE = 100e6  # bytes of X from which the target holds
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def run() -> list[Verdict]:
     return [
         Verdict("memory", f"{n}, {t} thread{'s' * (t > 1)}: peak / X", o.peak_bytes / o.bytes_X, TARGET, False)
         for (n, t), o in outcomes.items()
+        if o.bytes_X > LARGE
     ]
 
 

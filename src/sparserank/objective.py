@@ -114,6 +114,8 @@ class PairwiseObjective:
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """f(w), its gradient, and what the dual needs, in one pass over X."""
         w = self.checked(w)
+        if not np.isfinite(w).all():
+            raise DataError("w must be finite; it holds NaN or infinity.")
         (result,) = self.weighting.evaluate([self.k], w[None, :])
         return self.remember(w, result)
 

@@ -9,7 +9,7 @@ from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import fit_path_on
-from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
 from sparserank.selection.plan import PathSettings
 from sparserank.solvers import solve
 
@@ -34,8 +34,8 @@ def main() -> None:
     print("proximal gradient:", solve(ProxGradient(), plain, sr.L1(0.1)).status.value)
     fold = query_folds(data.n_queries, 3, 0)
     work = FoldedPaths(data, fold, PathSettings(), [BestReciprocalRank(), parse_metric("ndcg@10")])
-    pieces = work(GradientSizes(), [FINAL, 0, 1, 2])
-    print("sizes:", [int(n) for n in np.count_nonzero(pieces[FINAL]["coefs"], axis=1)], pieces[0]["values"].shape)
+    pieces = work([Wanted(GradientSizes(), f) for f in (FINAL, 0, 1, 2)])
+    print("sizes:", [int(n) for n in np.count_nonzero(pieces[0]["coefs"], axis=1)], pieces[1]["values"].shape)
 
 
 if __name__ == "__main__":

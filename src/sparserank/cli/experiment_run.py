@@ -115,9 +115,10 @@ def _present(
     """Tables on the screen and in files; returns the files."""
     import importlib.util
 
+    from sparserank.experiments.frontier_tables import frontier_rows, frontier_sections
     from sparserank.experiments.results import Results
     from sparserank.experiments.summary import fold_rows
-    from sparserank.experiments.summary_tables import frontier_rows, frontier_sections, summary_rows, summary_sections
+    from sparserank.experiments.summary_tables import summary_rows, summary_sections
     from sparserank.reports.render import to_html, to_markdown, write_csv, write_picture, write_text
 
     plan, results = experiment.plan, Results(experiment)

@@ -1,4 +1,4 @@
-"""Summary and frontier of an experiment as sections, and as rows for CSV."""
+"""Summary of an experiment as sections, and as rows for CSV."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from sparserank.experiments.results import Results, Row
-from sparserank.experiments.summary import frontier, system_table
+from sparserank.experiments.summary import system_table
 from sparserank.experiments.systems import SYSTEMS
-from sparserank.reports.document import Picture, Section, Table, figure, p_text
+from sparserank.reports.document import Section, Table, figure, p_text
 
 SHOWN = ("map", "ndcg@10", "p@10")
-SCREEN_SIZES = (1, 2, 3, 4, 5, 8, 10, 15)
 
 
 def summary_sections(results: Results) -> list[Section]:
-    """Per data set: systems compared for each metric of choice, FenchelRank's gaps, the frontier."""
+    """Per data set: systems compared for each metric of choice, FenchelRank's gaps."""
     out = []
     for dataset in results.datasets:
         tables = []
@@ -208,56 +207,7 @@ def _with_value(results: Results, dataset: str, system: str, fold: int, paramete
     return results.best_of(dataset, system, fold, results.plan.choose_by[0], lambda r: r["params"][parameter] == value)
 
 
-def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
-    """Test quality with at most k features, every system."""
-    out = []
-    for dataset in results.datasets:
-        tables, drawn = [], []
-        for metric in results.plan.choose_by:
-            rows = frontier(results, dataset, metric)
-            if not rows:
-                continue
-            sizes = sorted({r["k"] for r in rows})
-            at = {(r["system"], r["k"]): r for r in rows}
-            lines = []
-            for s in dict.fromkeys(r["system"] for r in rows):
-                line = [SYSTEMS[s].title]
-                for k in sizes:
-                    r = at.get((s, k))
-                    line.append(
-                        "-" if r is None else figure(r["mean"]) + ("*" if r["best"] == s else "-" if r["below"] else "")
-                    )
-                lines.append(line)
-            best = [next(r for r in rows if r["k"] == k and r["best"] == r["system"]) for k in sizes]
-            lines.append(["interval of the best", *(f"{r['low']:.3f}-{r['high']:.3f}" for r in best)])
-            tables.append(
-                Table(
-                    f"{dataset}: test {metric} ({results.plan.convention}) with at most k features",
-                    ["system", *map(str, sizes)],
-                    lines,
-                    "The model of each k is chosen on validation. * largest mean at this k; a trailing - : significantly below it "
-                    "(one-sided paired t test over queries, Holm's correction over the systems at this k, 5%). No mark is no "
-                    "proof of equality, and the largest mean was picked on the test queries themselves. sparserank select trains on the "
-                    "validation queries too and is no reference.",
-                    screen=(0, *(1 + i for i, k in enumerate(sizes) if k in SCREEN_SIZES)),
-                )
-            )
-            if pictures:
-                from sparserank.experiments.figures import frontier_figure
-
-                svg = frontier_figure(results, dataset, metric)
-                drawn.append(
-                    Picture(f"frontier-{dataset}-{metric.replace('@', '')}", f"{dataset}, {metric} against size", svg)
-                )
-        out.append(Section(f"Sparsity-quality frontier: {dataset}", tables=tables, pictures=drawn))
-    return out
-
-
 def summary_rows(results: Results) -> list[dict[str, Any]]:
     """One row per data set, metric of choice and system for CSV."""
     rows = [r for d in results.datasets for by in results.plan.choose_by for r in system_table(results, d, by)]
     return [{k: json.dumps(v) if isinstance(v, list) else v for k, v in r.items()} for r in rows]
-
-
-def frontier_rows(results: Results) -> list[dict[str, Any]]:
-    return [r for d in results.datasets for m in results.plan.choose_by for r in frontier(results, d, m)]

@@ -1,30 +1,26 @@
-"""What every penalty shares: strength, per-feature weights, signs, always-keep and never-use."""
+"""What every penalty gives and what solvers ask of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._checks import feature_numbers, plain_numbers, real_number
 from sparserank.penalties._dispatch import prox_all, prox_one
 from sparserank.penalties.parts import Conjugate, Part, SeparablePart
+from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
 
-FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
 KEEP_BOX = 10.0  # always-keep coefficients are certified within KEEP_BOX * max(1, |w_j|): the dual needs a bound
 
 
 @dataclass(frozen=True)
-class Penalty:
+class Penalty(FeatureRules):
     """A separable penalty sum_j p(|w_j|; alpha * weights_j), alpha included.
 
     Conventions
-        `alpha` is on the mean-loss scale. Feature costs `weights` multiply alpha; 0 means always keep, inf never use;
-        `always_keep` and `never_use` name features (0-based) and set those. `signs` holds 1 (w_j >= 0), -1 (w_j <= 0)
-        or 0 (free) per feature. Instances are immutable values: `parse_penalty(repr(p)) == p`.
+        Strength and rules per feature as in FeatureRules. Instances are immutable values: `parse_penalty(repr(p)) == p`.
         Subclasses give `_value`, `_slope`, `_bend` and a scalar prox (`_scalar_prox.py`); nothing else. A penalty that ties
         columns together overrides what is under "what solvers ask", and says separable = False.
 
@@ -32,44 +28,12 @@ class Penalty:
         DataError   a parameter outside its range
     """
 
-    alpha: float = 1.0
-    weights: tuple[float, ...] | None = None
-    signs: tuple[int, ...] | None = None
-    always_keep: tuple[int, ...] = ()
-    never_use: tuple[int, ...] = ()
-
     name: ClassVar[str]
     kind: ClassVar[int]
     is_convex: ClassVar[bool] = False
     separable: ClassVar[bool] = True  # a sum over coordinates: what solvers that change one coordinate at a time need
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        name = type(self).__name__
-        put = object.__setattr__
-        for f in fields(self):
-            if f.type == "float":
-                put(self, f.name, real_number(name, f.name, getattr(self, f.name)))
-                if not np.isfinite(getattr(self, f.name)):
-                    raise DataError(f"{name}: {f.name} must be finite; got {getattr(self, f.name)}.")
-        if not self.alpha >= 0:
-            raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
-        for given in ("weights", "signs"):
-            if getattr(self, given) is not None:
-                put(self, given, plain_numbers(name, given, getattr(self, given)))
-        if self.weights is not None and not all(b >= 0 for b in self.weights):
-            raise DataError(f"{name}: weights must be >= 0 (0 always keep, inf never use).")
-        if self.signs is not None:
-            if not set(self.signs) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
-                raise DataError(f"{name}: signs must be -1, 0 or 1.")
-            put(self, "signs", tuple(map(int, self.signs)))
-        for given in ("always_keep", "never_use"):
-            put(self, given, feature_numbers(name, given, getattr(self, given)))
-        self._check()
-
-    def _check(self) -> None:
-        """Raise DataError for parameters of the subclass outside their range."""
 
     # -- what a subclass gives ----------------------------------------------------------------------------------
 
@@ -88,59 +52,6 @@ class Penalty:
     def shape(self) -> tuple[float, float]:
         """The two shape parameters that the compiled scalar prox of this kind takes."""
         return 0.0, 0.0
-
-    # -- per-feature rules --------------------------------------------------------------------------------------
-
-    def feature_weights(self, n_features: int) -> np.ndarray:
-        """(n_features,) weights with always-keep as 0 and never-use as inf."""
-        return self._remembered("weights", n_features, self._make_weights)
-
-    def _remembered(self, what: str, n_features: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Per-feature arrays are asked for several times per iteration; they are made once per instance."""
-        cache: dict[tuple[str, int], np.ndarray] = self.__dict__.setdefault("_arrays", {})
-        if (what, n_features) not in cache:
-            array = make(n_features)
-            array.flags.writeable = False
-            cache[what, n_features] = array
-        return cache[what, n_features]
-
-    def _make_weights(self, n_features: int) -> np.ndarray:
-        for name, values in (("weights", self.weights), ("signs", self.signs)):
-            if values is not None and len(values) != n_features:
-                raise DataError(f"{type(self).__name__}: {name} must hold {n_features} values; got {len(values)}.")
-        beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
-        for name, features, value in (("always_keep", self.always_keep, 0.0), ("never_use", self.never_use, np.inf)):
-            for j in features:
-                if not 0 <= j < n_features:
-                    raise DataError(
-                        f"{type(self).__name__}: {name} names feature {j}; indices run 0..{n_features - 1}."
-                    )
-                beta[j] = value
-        return beta
-
-    def feature_alphas(self, n_features: int) -> np.ndarray:
-        """(n_features,) alpha * weights; inf for never-use at any alpha."""
-        return self._remembered("alphas", n_features, self._make_alphas)
-
-    def _make_alphas(self, n_features: int) -> np.ndarray:
-        beta = self.feature_weights(n_features)
-        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-            alphas = np.where(np.isinf(beta), np.inf, self.alpha * beta)
-        lost = np.isfinite(beta) & (np.isinf(alphas) | ((alphas == 0) & (beta > 0) & (self.alpha > 0)))
-        if lost.any():  # inf would mean never use, 0 always keep
-            j = int(np.argmax(lost))
-            raise DataError(
-                f"{type(self).__name__}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature {j + 1} leaves the range "
-                "of numbers; take weights of moderate size."
-            )
-        return alphas
-
-    def feature_signs(self, n_features: int) -> np.ndarray:
-        """(n_features,) int64: 1, -1 or 0."""
-        return self._remembered("signs", n_features, self._make_signs)
-
-    def _make_signs(self, n_features: int) -> np.ndarray:
-        return np.zeros(n_features, dtype=np.int64) if self.signs is None else np.array(self.signs, dtype=np.int64)
 
     # -- the contract -------------------------------------------------------------------------------------------
 
@@ -178,14 +89,6 @@ class Penalty:
         return np.where(np.isinf(slope) & (w == 0), 0.0, distance)
 
     # -- what solvers ask ---------------------------------------------------------------------------------------
-
-    def usable(self, n_features: int) -> np.ndarray:
-        """(n_features,) bool: features that may be used at all."""
-        return np.isfinite(self.feature_weights(n_features))
-
-    def always_in(self, n_features: int) -> np.ndarray:
-        """(n_features,) bool: features without a price."""
-        return self.feature_alphas(n_features) == 0
 
     def working_units(self, columns: np.ndarray) -> np.ndarray:
         """(n_features,) bool: the columns, and those that are in or out together with one of them."""
@@ -230,15 +133,6 @@ class Penalty:
         """(n_features,) bool: features that are 0 at a solution whose dual gradient is within slack_j of `gradient`_j."""
         return np.asarray(self._pull(gradient) + slack < self.feature_alphas(len(gradient)))
 
-    def _pull(self, gradient: np.ndarray) -> np.ndarray:
-        """What the penalty must hold back: |g_j|, or only the side that a sign constraint leaves open."""
-        signs = self.feature_signs(len(gradient))
-        return np.where(
-            signs == NONNEGATIVE,
-            np.maximum(-gradient, 0.0),
-            np.where(signs == NONPOSITIVE, np.maximum(gradient, 0.0), np.abs(gradient)),
-        )
-
     def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | Part:
         """The penalty on some of n_features columns."""
         first, second = self.shape()
@@ -279,17 +173,12 @@ class Penalty:
 
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
         """Smallest strength from which w = 0 is stationary (always-keep features apart)."""
-        unit = self.with_alpha(1.0)
-        beta = unit.feature_weights(len(grad_at_zero))
-        signs = unit.feature_signs(len(grad_at_zero))
-        pull = np.where(
-            signs == NONNEGATIVE, -grad_at_zero, np.where(signs == NONPOSITIVE, grad_at_zero, np.abs(grad_at_zero))
-        )
+        beta, pull = self.feature_weights(len(grad_at_zero)), self._pull(grad_at_zero)
         limited = (beta > 0) & np.isfinite(beta)
         slope = self._unit_slope_at_zero()
         if slope == 0 or not limited.any():
             return float("inf") if slope == 0 else 0.0
-        return float(max(np.max(pull[limited] / beta[limited]), 0.0) / slope)
+        return float(np.max(pull[limited] / beta[limited]) / slope)
 
     def _unit_slope_at_zero(self) -> float:
         return float(self._slope(np.zeros(1), np.ones(1))[0])

@@ -20,8 +20,7 @@ from sparserank.evaluation import evaluate
 from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
 from sparserank.objective import PairwiseObjective
-from sparserank.rankers.checks import checked_metric, checked_query_weight, require_count
-from sparserank.rls.centring import nothing_varies
+from sparserank.rankers.checks import checked_metric, checked_query_weight, require_count, require_variation
 
 MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
 
@@ -130,8 +129,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             data, loss=LOSSES[loss](), query_weight=query_weight, pair_weights=pair_weights,
             scale=scale, n_threads=getattr(self, "n_threads", None),
         )  # fmt: skip
-        if not objective.varying.any():
-            raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")
+        require_variation(type(self).__name__, objective)
         return objective
 
     def _keep_weights(self, coef: np.ndarray, dtype: np.dtype) -> None:

@@ -15,6 +15,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief
+from sparserank.rls.centring import nothing_varies
 from sparserank.weights import usable_weights
 
 LARGEST_COUNT = 10**9
@@ -31,6 +32,12 @@ def require_count(
         too_large = isinstance(value, int | np.integer) and value > most
         kind = f"an integer >= {least}" + (f" and <= {most}" if too_large else "")
         raise DataError(f"{owner}: {name} must be {kind}{' or None' if optional else ''}; got {brief(value)}.")
+
+
+def require_variation(owner: str, objective: PairwiseObjective) -> None:
+    """Raise DataError when every feature is constant within every query."""
+    if not objective.varying.any():
+        raise DataError(f"{owner}: {nothing_varies(objective.n_docs)}")
 
 
 def require_number(

@@ -24,9 +24,9 @@ from sparserank.rankers.checks import (
     require_choice,
     require_count,
     require_number,
+    require_variation,
     usable_penalty,
 )
-from sparserank.rls.centring import nothing_varies
 from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
 from sparserank.selection.choice import Candidate, best_candidate, best_within, smallest_non_inferior
 from sparserank.selection.fitting import FittedPaths, Paths, families
@@ -139,8 +139,11 @@ class SparseRankerCV(LinearRanker):
             data, of_query, settings, [metric], valid=unseen, query_weight=weight, max_iter=self.max_iter,
             n_threads=self.n_threads,
         )  # fmt: skip
-        penalty = self._usable_penalty(work)
-        fitted = FittedPaths(work, families({PATH: penalty}), [FINAL, *folds], 1).all(None, None)
+        paths = [FINAL, *folds]
+        objectives, _ = work.objectives(paths)
+        require_variation(type(self).__name__, objectives[0])
+        penalty = usable_penalty(type(self).__name__, self.penalty, objectives[0])
+        fitted = FittedPaths(work, families({PATH: penalty}), paths, 1).all(None, None)
         path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()), penalty)
         self.path_ = replace(path, scale=None if self.scaling == "none" else scaling.scale)
         warn_of_missed(self.path_, self.tol, stacklevel=2)
@@ -173,13 +176,6 @@ class SparseRankerCV(LinearRanker):
             raise DataError(
                 f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
             )
-
-    def _usable_penalty(self, work: FoldedPaths) -> Penalty:
-        """The penalty, which some feature must be usable under."""
-        (objective,), _ = work.objectives([FINAL])
-        if not objective.varying.any():
-            raise DataError(f"{type(self).__name__}: {nothing_varies(objective.n_docs)}")
-        return usable_penalty(type(self).__name__, self.penalty, objective)
 
     def _unseen_values(self, fitted: Paths, of_query: np.ndarray, folds: Sequence[int]) -> np.ndarray:
         """(n_alphas, n_queries) of queries that the model has not seen; points of folds are matched by their fraction of the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,9 +10,7 @@ from typing import Any
 
 from sparserank.runs.pool import Outcome, run_pieces
 
-Progress = Callable[
-    [int, int, str, float | None], None
-]  # pieces done, in all, the last one, seconds left (None: unknown)
+Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all, the last one, seconds left or None
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,9 @@ def work_through(
     with closing(run_pieces(task, [p.arguments for p in pieces], n_workers, processes=processes)) as outcomes:
         for done, outcome in enumerate(outcomes, start=n_resumed + 1):
             yield pieces[outcome.index], outcome
-            left.finished(outcome.index, outcome.seconds)
-            report(done, total, pieces[outcome.index].label, left.seconds())
+            piece = pieces[outcome.index]
+            left.finished(piece.kind, outcome.seconds)
+            report(done, total, piece.label, left.seconds())
 
 
 class TimeLeft:
@@ -55,31 +55,27 @@ class TimeLeft:
     """
 
     def __init__(self, kinds: Sequence[str], n_workers: int) -> None:
-        self._unfinished = dict(enumerate(kinds))
+        self._unfinished = Counter(kinds)
         self._n_workers = n_workers
         self._durations: dict[str, list[float]] = {}
 
-    def finished(self, index: int, seconds: float) -> None:
-        self._durations.setdefault(self._unfinished.pop(index), []).append(seconds)
-
-    def finished_one(self, kind: str, seconds: float) -> None:
-        """Some unfinished piece of this kind took so long."""
+    def finished(self, kind: str, seconds: float) -> None:
+        """A piece of this kind took so long."""
         self._durations.setdefault(kind, []).append(seconds)
         self.skip(kind)
 
-    def skip(self, kind: str) -> None:
-        """Some piece of this kind needs no time."""
-        index = next((i for i, k in self._unfinished.items() if k == kind), None)
-        self._unfinished.pop(index, None)  # type: ignore[arg-type]
+    def skip(self, kind: str, n: int = 1) -> None:
+        """So many pieces of this kind need no time."""
+        self._unfinished[kind] = max(self._unfinished[kind] - n, 0)
 
     def drop(self, kind: str) -> None:
         """No piece of this kind is left."""
-        self._unfinished = {i: k for i, k in self._unfinished.items() if k != kind}
+        self._unfinished[kind] = 0
 
     def seconds(self) -> float | None:
         if not self._durations:
             return None
         means = {kind: sum(d) / len(d) for kind, d in self._durations.items()}
         overall = sum(means.values()) / len(means)
-        expected = [means.get(kind, overall) for kind in self._unfinished.values()]
+        expected = [means.get(kind, overall) for kind in self._unfinished.elements()]
         return max(sum(expected) / self._n_workers, max(expected, default=0.0))

@@ -3,16 +3,15 @@ on queries that they have not seen."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
-from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.errors import DataError
 from sparserank.execution import BlockExecutor
 from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
@@ -33,13 +32,29 @@ FINAL = -1  # the number of the path that is delivered: on all training queries
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
 ROUGH_TOL = 1e-3  # l1 paths that are only started from
 
-Keep = Callable[[int, Point, int], None]  # fold, the new point of its path, points in all
+
+@dataclass(frozen=True)
+class Wanted:
+    """One path: of a maker, without the queries of a fold.
+
+    start   an l1 path as arrays: where a concave penalty is started from besides its own last solution
+    done    points known from an earlier run, as `keep` gave them
+    keep    called with each new point of the path and the number of points in all
+    rough   the path is only started from: neither certified to the tolerance nor scored
+    """
+
+    maker: PathMaker
+    fold: int
+    start: Mapping[str, np.ndarray] | None = None
+    done: Sequence[Point] = ()
+    keep: Callable[[Point, int], None] | None = None
+    rough: bool = False
 
 
 class FoldedPaths:
-    """Computes the paths of a maker for some folds at once: each path leaves out the queries of its fold, by weights of 0.
+    """Computes paths of makers for folds, any number at once: each leaves out the queries of its fold, by weights of 0.
 
-    All folds read the same X; nothing is copied or scaled but what a scaling cannot do by a factor per feature (a logarithm,
+    All paths read the same X; nothing is copied or scaled but what a scaling cannot do by a factor per feature (a logarithm,
     min-max within queries), once. Picklable, so that workers can have one each.
 
     Parameters
@@ -49,7 +64,7 @@ class FoldedPaths:
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
         max_iter      of the solver, per strength
-        n_threads     threads of a pass; results do not depend on it, nor on which folds are computed together
+        n_threads     threads of a pass; results do not depend on it, nor on which paths are computed together
     """
 
     def __init__(
@@ -90,18 +105,20 @@ class FoldedPaths:
         return make_shards(as_rows(d.X), d.relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, d.docid)
 
     def objectives(self, folds: Sequence[int]) -> tuple[list[PairwiseObjective], list[FeatureScaling]]:
-        """The loss without each of these folds, and its scaling, learned without it too."""
+        """The loss without each of these folds, and its scaling, learned without it too; a fold may come several times."""
         if self._weighted is None or self._weighted[0] != tuple(folds):
             d, settings = self.prepared, self.settings
-            used = np.array([(self.fold != f) if f != FINAL else np.ones(d.n_queries, dtype=bool) for f in folds])
+            own = list(dict.fromkeys(folds))
+            used = np.array([(self.fold != f) if f != FINAL else np.ones(d.n_queries, dtype=bool) for f in own])
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
             centers, scales = fit_scalings(d, settings.scaling, weight > 0)
-            self._refuse_empty(folds, weight)
+            self._refuse_empty(own, weight)
+            at = [own.index(f) for f in folds]
             weighting = Weighting(
-                self._shards, weight, scale=None if settings.scaling in UNSCALED else scales,
+                self._shards, weight[at], scale=None if settings.scaling in UNSCALED else scales[at],
                 pair_weights=settings.pair_weights, feature_names=d.feature_names,
             )  # fmt: skip
-            scalings = [FeatureScaling(settings.scaling, c, s) for c, s in zip(centers, scales, strict=True)]
+            scalings = [FeatureScaling(settings.scaling, centers[i], scales[i]) for i in at]
             self._weighted = tuple(folds), weighting.objectives(), scalings
         return self._weighted[1], self._weighted[2]
 
@@ -115,44 +132,33 @@ class FoldedPaths:
                     "or the holdout protocol."
                 )
 
-    def __call__(
-        self,
-        maker: PathMaker,
-        folds: Sequence[int],
-        starts: Mapping[int, dict[str, np.ndarray]] | None = None,
-        done: Mapping[int, Sequence[Point]] | None = None,
-        keep: Keep | None = None,
-        *,
-        rough: bool = False,
-    ) -> dict[int, dict[str, np.ndarray]]:
-        """{fold: its path as arrays, `unpack` reads them}, the folds in lockstep: one read of X serves all.
-
-        Parameters
-            starts   {fold: an l1 path as arrays}: where a concave penalty is started from besides its own last solution
-            done     {fold: points known from an earlier run}, as `keep` gave them
-            rough    the paths are only started from: neither certified to the tolerance nor scored
-        """
-        with one_blas_thread(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # statuses travel with the path and are printed
-            objectives, scalings = self.objectives(folds)
-            steps = []
-            for f, objective in zip(folds, objectives, strict=True):
-                start = None if starts is None else starts[f]
-                plan = replace(
-                    self.path_plan,
-                    tol=self._tol(f, rough),
-                    starts=None if start is None else PathStarts(start["alphas"], start["coefs"]),
-                    done=() if done is None else done[f],
-                    keep=None if keep is None else _keeper(keep, f),
-                )
-                steps.append(maker.path(objective, plan))
-            paths = run_all(steps)
-            pieces = {f: pack(p, s) for f, p, s in zip(folds, paths, scalings, strict=True)}
-            if not rough:
-                models = {f: p.scaled_coefs / s.scale for f, p, s in zip(folds, paths, scalings, strict=True)}
-                for f, values in self.measure(models).items():
-                    pieces[f]["values"] = values
+    def __call__(self, wanted: Sequence[Wanted]) -> list[dict[str, np.ndarray]]:
+        """Each path as arrays, `unpack` reads them; all in lockstep: one read of X serves all."""
+        with one_blas_thread():
+            objectives, scalings = self.objectives([want.fold for want in wanted])
+            paths = run_all([w.maker.path(o, self._plan(w)) for w, o in zip(wanted, objectives, strict=True)])
+            pieces = [pack(p, s) for p, s in zip(paths, scalings, strict=True)]
+            of_fold: dict[int, list[int]] = {}
+            for i, want in enumerate(wanted):
+                if not want.rough:
+                    of_fold.setdefault(want.fold, []).append(i)
+            coefs = [p.scaled_coefs / s.scale for p, s in zip(paths, scalings, strict=True)]
+            models = {f: np.concatenate([coefs[i] for i in members]) for f, members in of_fold.items()}
+            for f, values in self.measure(models).items():
+                cuts = np.cumsum([len(coefs[i]) for i in of_fold[f]])[:-1]
+                for i, own in zip(of_fold[f], np.split(values, cuts, axis=1), strict=True):
+                    pieces[i]["values"] = own
             return pieces
+
+    def _plan(self, wanted: Wanted) -> PathPlan:
+        start = wanted.start
+        return replace(
+            self.path_plan,
+            tol=self._tol(wanted.fold, wanted.rough),
+            starts=None if start is None else PathStarts(start["alphas"], start["coefs"]),
+            done=wanted.done,
+            keep=wanted.keep,
+        )
 
     @property
     def path_plan(self) -> PathPlan:
@@ -184,10 +190,6 @@ class FoldedPaths:
             parts = self._shards.call("measure", [models[f] for f in folds], self.metrics, per_query=judge)
             out |= {f: np.concatenate([p[g] for p in parts], axis=2) for g, f in enumerate(folds)}
         return out
-
-
-def _keeper(keep: Keep, fold: int) -> Callable[[Point, int], None]:
-    return lambda point, n: keep(fold, point, n)
 
 
 def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:

@@ -75,8 +75,8 @@ class SelectionPlan:
     def __post_init__(self) -> None:
         if not self.penalties or any(p.smooth_at_zero for p in self.penalties):
             raise ParameterError("penalty", "ridge selects no features; it is always fitted as the dense reference.")
-        if len(set(self.penalties)) < len(self.penalties):
-            raise ParameterError("penalty", "names the same penalty twice.")
+        if len({p.with_alpha(1.0) for p in self.penalties}) < len(self.penalties):
+            raise ParameterError("penalty", "names the same penalty twice; a path goes through all strengths.")
         if not self.metric.higher_is_better:
             raise ParameterError("metric", "must be one where higher is better; report others with `also`.")
         _choice("protocol", self.protocol, PROTOCOLS)

@@ -59,8 +59,8 @@ def make_line_pass(sweep, hessian_sweep):
     return bind(_line_pass, sweep=sweep, hessian_sweep=hessian_sweep)
 
 
-def make_weighted_columns(hessian_sweep):
-    return bind(_weighted_columns, hessian_sweep=hessian_sweep)
+def make_weighted_columns(rows, hessian_sweep):
+    return bind(_weighted_columns, row_scores=rows.scores, hessian_sweep=hessian_sweep)
 
 
 def make_dual_pass(dual_sweep):
@@ -79,11 +79,12 @@ def _scratch(longest, table):
     return np.empty((WORK_ROWS, max(longest, table.shape[0]) + 1))
 
 
-def _pass(rows, W, lists, scales, blocks, start, step, orders, scores, gradients, sums):
+def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, sums):
     """One thread's share of a pass at the m rows of W: the blocks start, start + step, ...
 
     scales (m, n_queries): 0 leaves a query out. Per block b and row k: sums[b, k] = (scaled loss, scaled sum of phi'^2 / 4),
-    gradients[b, k] += X^T g; scores (m, n_docs) are written where the scale is not 0, orders (m, n_docs) corrected there.
+    gradients[b, k] += X^T g; orders (m, n_docs) are corrected where the scale is not 0, and scores kept there if kept is
+    (m, n_docs) and not (0, 0).
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
     longest = 0
@@ -91,7 +92,7 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, scores, gradients
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
     m = W.shape[0]
     counted = np.empty(m, dtype=np.int64)
-    G = np.empty((m, longest))
+    S, G = np.empty((m, longest)), np.empty((m, longest))
     work = _scratch(longest, table)
     for b in range(start, len(blocks) - 1, step):
         for q in range(blocks[b], blocks[b + 1]):
@@ -105,14 +106,17 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, scores, gradients
             which = counted[:n]
             lo, hi = query_ptr[q], query_ptr[q + 1]
             dw = rows_of(doc_weight, lo, hi)
-            row_scores(rows, lo, hi, W, which, scores[:, lo:hi])
+            row_scores(rows, lo, hi, W, which, S)
             for k in which:
-                s, g, scale = scores[k, lo:hi], G[k, : hi - lo], scales[k, q]
+                s, g, scale = S[k, : hi - lo], G[k, : hi - lo], scales[k, q]
                 loss, squares = sweep(s, levels[lo:hi], n_levels[q], table, dw, orders[k, lo:hi], g, work)
                 sums[b, k, 0] += scale * loss
                 sums[b, k, 1] += scale * squares
                 for i in range(hi - lo):
                     g[i] *= scale
+                if len(kept) > 0:
+                    for i in range(hi - lo):
+                        kept[k, lo + i] = s[i]
             row_transposed(rows, lo, hi, G, which, gradients[b])
 
 
@@ -155,22 +159,29 @@ def _dual_pass(s, scores, lists, scale, queries, order):
     return total
 
 
-def _weighted_columns(Z, lists, scale, queries, scores, order, out):
-    """out = W Z for the given queries whose documents fill the rows of Z in order; W includes the query scale."""
+def _weighted_columns(rows, W, Z, lists, scale, queries, order, out):
+    """out = H Z for the given queries, whose documents fill the rows of Z in order: H is the Hessian by scores, with the query
+    scale, at the scores X W[0]."""
     query_ptr, levels, n_levels, table, doc_weight = lists
+    alone = np.zeros(1, dtype=np.int64)
+    longest = 0
+    for q in queries:
+        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
+    S = np.empty((1, longest))
     at = 0
     for q in queries:
         lo, hi = query_ptr[q], query_ptr[q + 1]
-        rows = out[at : at + hi - lo]
+        own = out[at : at + hi - lo]
         if scale[q] == 0.0 or n_levels[q] < 2:
             for i in range(hi - lo):
-                for f in range(rows.shape[1]):
-                    rows[i, f] = 0.0
+                for f in range(own.shape[1]):
+                    own[i, f] = 0.0
         else:
             dw = rows_of(doc_weight, lo, hi)
             Zq = Z[at : at + hi - lo]
-            hessian_sweep(scores[lo:hi], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], Zq, rows)
+            row_scores(rows, lo, hi, W, alone, S)
+            hessian_sweep(S[0, : hi - lo], levels[lo:hi], n_levels[q], table, dw, order[lo:hi], Zq, own)
             for i in range(hi - lo):
-                for f in range(rows.shape[1]):
-                    rows[i, f] *= scale[q]
+                for f in range(own.shape[1]):
+                    own[i, f] *= scale[q]
         at += hi - lo

@@ -41,10 +41,8 @@ class CsrRows(Rows):
     def part(self, lo: int, hi: int) -> CsrRows:
         first, last = int(self.X.indptr[lo]), int(self.X.indptr[hi])
         X = sp.csr_matrix((hi - lo, self.n_columns), dtype=self.X.dtype)
-        X.data, X.indices = (
-            self.X.data[first:last],
-            self.X.indices[first:last],
-        )  # its constructor would copy small views
+        X.data = self.X.data[first:last]  # the constructor would copy small views
+        X.indices = self.X.indices[first:last]
         X.indptr = self.X.indptr[lo : hi + 1] - first
         X.has_canonical_format = True
         return CsrRows(X)

@@ -20,7 +20,8 @@ SHARD_BYTES = 1 << 30  # of features; a shard is what is placed, in memory or el
 
 
 class Shards(Protocol):
-    """Whole queries, wherever they are. What a call returns is small: nothing per document, nothing per query."""
+    """Whole queries, wherever they are. What a call returns is small: nothing per document; per query only the facts, asked
+    for once, and what models are worth."""
 
     n_docs: int
     n_queries: int

@@ -20,9 +20,8 @@ from sparserank.shards.measuring import measure
 from sparserank.shards.moments import coarse_unit
 from sparserank.shards.rows import Rows, read_only
 
-HESSIAN_BLOCK_BYTES = (
-    2 << 20
-)  # and at most a sixteenth of X: two blocks of gathered columns (X_A, W X_A) stay in a second-level cache
+# Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
+HESSIAN_BLOCK_BYTES = 2 << 20
 ALONE = read_only(np.zeros(1, dtype=np.int64))  # the first of one
 GRADIENT_BYTES = 32 << 20  # of the partial sums of one pass; more rows of W than fit go in several passes
 
@@ -51,10 +50,13 @@ class _Weighting:
 
 @dataclass(frozen=True)
 class _Scored:
-    """Scores (n_docs,) at w, of the queries that count, and the order (n_docs,) of each query's documents by them."""
+    """Scores (n_docs,) at w, of the queries that count, and the order (n_docs,) of each query's documents by them.
+
+    Several points at once are steps of solvers in lockstep, which ask for no more than a few scores: none are kept.
+    """
 
     w: np.ndarray
-    scores: np.ndarray
+    scores: np.ndarray | None
     order: np.ndarray
 
 
@@ -141,7 +143,7 @@ class Shard:
         inverse = None if weighting.inverse is None else weighting.inverse[list(ks)]
         raw = W if inverse is None else W * inverse
         orders = np.array([self._order(key, k) for k in ks])
-        scores = np.empty((m, self.rows.n_docs))
+        scores = np.empty((1, self.rows.n_docs) if m == 1 else (0, 0))
         gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
         scales = weighting.scale[list(ks)]
         run = kernels.make_pass(self.rows, self._sweep)
@@ -155,7 +157,7 @@ class Shard:
             totals += sums[b]
             gradient += gradients[b]
         # Copies, or one of them would keep the arrays of all alive.
-        scored = [_Scored(W[i].copy(), scores[i].copy(), orders[i].copy()) for i in range(m)]
+        scored = [_Scored(W[i].copy(), scores[0] if m == 1 else None, orders[i].copy()) for i in range(m)]
         for k, here in zip(ks, scored, strict=True):
             self._last[key, k] = here
         if inverse is not None:
@@ -166,10 +168,16 @@ class Shard:
         last = self._last.get((key, k))
         return self._first_order if last is None else last.order
 
+    def _guess(self, w: np.ndarray, key: str, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """(w for the raw columns (1, n_columns), an order that kernels may correct)."""
+        inverse = self._weightings[key].inverse
+        raw = np.array(w if inverse is None else w * inverse[k], dtype=np.float64)
+        return raw[None, :], self._order(key, k).copy()
+
     def _scored_at(self, w: np.ndarray, key: str, k: int) -> _Scored:
         """Scores and order at w, taken from the last pass when it was there; nobody may change them."""
         last = self._last.get((key, k))
-        if last is None or not np.array_equal(w, last.w):
+        if last is None or last.scores is None or not np.array_equal(w, last.w):
             last = self._pass(w[None, :], key, [k])[3][0]
         return last
 
@@ -225,7 +233,7 @@ class Shard:
         return [self._hessian(w, columns, key, k, step) for w, columns, k, step in asks]
 
     def _hessian(self, w: np.ndarray, columns: np.ndarray, key: str, k: int, step: int) -> tuple[np.ndarray, float]:
-        here, weighting = self._scored_at(w, key, k), self._weightings[key]
+        weighting = self._weightings[key]
         queries = weighting.useful[k][::step]
         c, scale = len(columns), weighting.scale[k]
         share = float((scale * self._facts.pair_weight)[queries].sum())
@@ -235,13 +243,13 @@ class Shard:
         per_block = max(int(min(HESSIAN_BLOCK_BYTES, self.rows.nbytes / 16) // (8 * c)), 1)
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
-        product = kernels.make_weighted_columns(self._hessian_sweep)
+        product, (point, order) = kernels.make_weighted_columns(self.rows, self._hessian_sweep), self._guess(w, key, k)
 
         def block(b: int) -> np.ndarray:
             members = queries[starts[b] : starts[b + 1]]
             Z = read_only(self.rows.differences(self.query_ptr, members, columns, inverse))
             out = np.empty(Z.shape)
-            product(Z, self._lists, scale, members, here.scores, here.order, out)
+            product(self.rows.arrays, point, Z, self._lists, scale, members, order, out)
             with one_blas_thread():
                 return np.asarray(Z.T @ out, dtype=np.float64)
 
@@ -249,15 +257,15 @@ class Shard:
 
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: str, k: int) -> np.ndarray:
         """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
-        here, weighting = self._scored_at(w, key, k), self._weightings[key]
+        weighting, (point, order) = self._weightings[key], self._guess(w, key, k)
         z, ptr = self._times(v, key, k), self.query_ptr
-        run = kernels.make_weighted_columns(self._hessian_sweep)
+        run = kernels.make_weighted_columns(self.rows, self._hessian_sweep)
 
         def block(b: int) -> np.ndarray:
             queries = np.arange(self._blocks[b], self._blocks[b + 1])
             lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
             out, part = np.empty((hi - lo, 1)), np.zeros((1, self.rows.n_columns))
-            run(z[lo:hi], self._lists, weighting.scale[k], queries, here.scores, here.order, out)
+            run(self.rows.arrays, point, z[lo:hi], self._lists, weighting.scale[k], queries, order, out)
             self.rows.transposed(self.rows.arrays, lo, hi, out.T, ALONE, part)
             return part[0]
 

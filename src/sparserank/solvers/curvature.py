@@ -14,7 +14,7 @@ from sparserank.solvers.solution import Iterate
 # A first Hessian may cost documents * columns^2 = LEAST_WORK, and WORK_PER_DOCUMENT for each document where those are more:
 # about what a pass over all columns costs. Where all documents cost more than that, it is of a sample.
 LEAST_WORK = 1e7
-WORK_PER_DOCUMENT = 150.0
+WORK_PER_DOCUMENT = 60.0
 DOCUMENTS_PER_COLUMN = 40  # of a sample, at least: fewer would know less than there is to be known
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
 MORE_WORK, MOST_WORK = (

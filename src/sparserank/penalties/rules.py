@@ -1,0 +1,124 @@
+"""What may be said of each feature under any penalty: its price, its sign, always or never to be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties._checks import feature_numbers, plain_numbers, real_number
+
+FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
+
+
+@dataclass(frozen=True)
+class FeatureRules:
+    """The strength of a penalty and its rules per feature, checked: what is the same whatever its formula.
+
+    Conventions
+        `alpha` is on the mean-loss scale. Feature costs `weights` multiply alpha; 0 means always keep, inf never use;
+        `always_keep` and `never_use` name features (0-based) and set those. `signs` holds 1 (w_j >= 0), -1 (w_j <= 0)
+        or 0 (free) per feature.
+    """
+
+    alpha: float = 1.0
+    weights: tuple[float, ...] | None = None
+    signs: tuple[int, ...] | None = None
+    always_keep: tuple[int, ...] = ()
+    never_use: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        put = object.__setattr__
+        for f in fields(self):
+            if f.type == "float":
+                put(self, f.name, real_number(name, f.name, getattr(self, f.name)))
+                if not np.isfinite(getattr(self, f.name)):
+                    raise DataError(f"{name}: {f.name} must be finite; got {getattr(self, f.name)}.")
+        if not self.alpha >= 0:
+            raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
+        for given in ("weights", "signs"):
+            if getattr(self, given) is not None:
+                put(self, given, plain_numbers(name, given, getattr(self, given)))
+        if self.weights is not None and not all(b >= 0 for b in self.weights):
+            raise DataError(f"{name}: weights must be >= 0 (0 always keep, inf never use).")
+        if self.signs is not None:
+            if not set(self.signs) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
+                raise DataError(f"{name}: signs must be -1, 0 or 1.")
+            put(self, "signs", tuple(map(int, self.signs)))
+        for given in ("always_keep", "never_use"):
+            put(self, given, feature_numbers(name, given, getattr(self, given)))
+        self._check()
+
+    def _check(self) -> None:
+        """Raise DataError for parameters of the subclass outside their range."""
+
+    def feature_weights(self, n_features: int) -> np.ndarray:
+        """(n_features,) weights with always-keep as 0 and never-use as inf."""
+        return self._remembered("weights", n_features, self._make_weights)
+
+    def _remembered(self, what: str, n_features: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
+        """Per-feature arrays are asked for several times per iteration; they are made once per instance."""
+        cache: dict[tuple[str, int], np.ndarray] = self.__dict__.setdefault("_arrays", {})
+        if (what, n_features) not in cache:
+            array = make(n_features)
+            array.flags.writeable = False
+            cache[what, n_features] = array
+        return cache[what, n_features]
+
+    def _make_weights(self, n_features: int) -> np.ndarray:
+        for name, values in (("weights", self.weights), ("signs", self.signs)):
+            if values is not None and len(values) != n_features:
+                raise DataError(f"{type(self).__name__}: {name} must hold {n_features} values; got {len(values)}.")
+        beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
+        for name, features, value in (("always_keep", self.always_keep, 0.0), ("never_use", self.never_use, np.inf)):
+            for j in features:
+                if not 0 <= j < n_features:
+                    raise DataError(
+                        f"{type(self).__name__}: {name} names feature {j}; indices run 0..{n_features - 1}."
+                    )
+                beta[j] = value
+        return beta
+
+    def feature_alphas(self, n_features: int) -> np.ndarray:
+        """(n_features,) alpha * weights; inf for never-use at any alpha."""
+        return self._remembered("alphas", n_features, self._make_alphas)
+
+    def _make_alphas(self, n_features: int) -> np.ndarray:
+        beta = self.feature_weights(n_features)
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+            alphas = np.where(np.isinf(beta), np.inf, self.alpha * beta)
+        lost = np.isfinite(beta) & (np.isinf(alphas) | ((alphas == 0) & (beta > 0) & (self.alpha > 0)))
+        if lost.any():  # inf would mean never use, 0 always keep
+            j = int(np.argmax(lost))
+            raise DataError(
+                f"{type(self).__name__}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature {j + 1} leaves the range "
+                "of numbers; take weights of moderate size."
+            )
+        return alphas
+
+    def feature_signs(self, n_features: int) -> np.ndarray:
+        """(n_features,) int64: 1, -1 or 0."""
+        return self._remembered("signs", n_features, self._make_signs)
+
+    def _make_signs(self, n_features: int) -> np.ndarray:
+        return np.zeros(n_features, dtype=np.int64) if self.signs is None else np.array(self.signs, dtype=np.int64)
+
+    def usable(self, n_features: int) -> np.ndarray:
+        """(n_features,) bool: features that may be used at all."""
+        return np.isfinite(self.feature_weights(n_features))
+
+    def always_in(self, n_features: int) -> np.ndarray:
+        """(n_features,) bool: features without a price."""
+        return self.feature_alphas(n_features) == 0
+
+    def _pull(self, gradient: np.ndarray) -> np.ndarray:
+        """What the penalty must hold back: |g_j|, or only the side that a sign constraint leaves open."""
+        signs = self.feature_signs(len(gradient))
+        return np.where(
+            signs == NONNEGATIVE,
+            np.maximum(-gradient, 0.0),
+            np.where(signs == NONPOSITIVE, np.maximum(gradient, 0.0), np.abs(gradient)),
+        )
