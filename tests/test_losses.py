@@ -382,6 +382,19 @@ def test_python_bodies_equal_the_compiled_sweeps(levels_of: RankingDataset, weig
         np.testing.assert_allclose(compiled, plain, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_an_empty_query_is_no_list_with_a_grade_table_either(name: str) -> None:
+    table = np.tril(np.ones((3, 3)), -1)
+    scores, relevance = np.array([1.0, 0.5, 0.0]), np.array([0.0, 1.0, 2.0])
+    results = []
+    for loss in (LOSSES[name](table), LOSSES[name]()):
+        for ptr in (np.array([0, 0, 3, 3]), np.array([0, 3])):
+            value, gradient = loss.value_and_gradient(scores, relevance, ptr)
+            results.append((value, *gradient, *loss.hessian_matmul(scores, relevance, ptr, None, np.eye(3)).ravel()))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_allclose(results[0], results[2], rtol=1e-14)
+
+
 def test_the_modified_huber_is_compiled_only_where_it_is_used() -> None:
     code = (
         "from sparserank import warmup; warmup.load_kernels()\n"

@@ -22,8 +22,11 @@ import pytest
 
 from sparserank import make_ranking, write_letor
 from sparserank.cli.app import main
-from sparserank.errors import DataWarning
+from sparserank.errors import DataWarning, RunDirectoryError
+from sparserank.paths import Point
 from sparserank.runs.pieces import PieceStore
+from sparserank.selection.store import SelectionStore
+from sparserank.selection.unfinished import drop_points, save_points, stored_points
 
 PLAN = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log", "--folds", "3", "--n-alphas", "20", "--seed", "4")
 N_PIECES = 4 * (3 + 1)  # three penalties and the dense reference; three folds and the final path
@@ -93,7 +96,7 @@ def n_points(run: Path) -> int:
     """Points of paths on disk, of finished and of unfinished ones."""
     known: dict[tuple[str, str], int] = {}
     for piece in pieces(run):
-        head, label, _ = piece.name.split("-", 2)
+        head, label, *_ = piece.name.split("-")
         try:
             with np.load(piece) as content:
                 if head == "unfinished":
@@ -124,7 +127,7 @@ def assert_whole_or_absent(run: Path) -> None:
     """Nothing under a final name is half-written."""
     for piece in pieces(run):
         with np.load(piece) as content:
-            assert all(content[key].size for key in content.files)
+            assert all(content[key].size or piece.name.startswith("unfinished") for key in content.files)
     for name in ("plan.json", "model.json"):
         assert not (run / name).exists() or json.loads((run / name).read_text())
     for name in ("path.parquet", "per_query.parquet"):
@@ -163,6 +166,42 @@ def test_ten_kills_change_nothing(train: Path, undisturbed: Path, tmp_path: Path
     assert list(run.rglob("*.part")) == []
     events = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     assert max(Counter(e["what"] for e in events if e["event"] == "unit").values()) == 1  # nothing was done twice
+
+
+def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def points(n: int) -> dict[int, list[Point]]:
+        return {0: [Point(np.full(3, float(i)), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal") for i in range(n)]}
+
+    write = PieceStore._write
+
+    def killed(self: PieceStore, path: Path, content: bytes) -> None:
+        if path.suffix == ".json":
+            raise KeyboardInterrupt
+        write(self, path, content)
+
+    with SelectionStore(tmp_path / "run", {"a": 1}) as store:
+        for turn in range(5):
+            with monkeypatch.context() as patched:
+                patched.setattr(PieceStore, "_write", killed)
+                with pytest.raises(KeyboardInterrupt):
+                    save_points(store, "l1", points(10 * (turn + 1)), turn)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # nothing is damaged
+                known = stored_points(store, "l1", [0, 1])
+            assert [len(known[0]), len(known[1])] == [10 * turn, 0]
+            save_points(store, "l1", points(10 * (turn + 1)), turn)
+        drop_points(store, "l1")
+        assert stored_points(store, "l1", [0]) == {0: []}
+
+
+def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
+    SelectionStore(tmp_path / "run", {"a": 1}).close()
+    with SelectionStore(tmp_path / "run", {"a": 2}) as store:
+        store.save("fold0-l1", {"coefs": np.ones(3)})
+    with pytest.raises(RunDirectoryError, match="other data or options"):
+        SelectionStore(tmp_path / "run", {"a": 1})
 
 
 def test_ctrl_c_says_so_and_keeps_finished_work(train: Path, undisturbed: Path, tmp_path: Path, select: Select) -> None:

@@ -208,3 +208,15 @@ def test_an_objective_takes_a_data_set_and_checks_what_it_is_given() -> None:
         whole.value_and_gradient(w[1:])
     with pytest.raises(DataError, match="w must be finite"):
         whole.value_and_gradient(np.r_[np.nan, w[1:]])
+    with pytest.raises(DataError, match="the loss at w is"):
+        whole.value_and_gradient(1e200 + w)
+    for wrong in (["a"] * len(w), w + 1j):
+        with pytest.raises(DataError, match="w must hold real numbers"):
+            whole.value_and_gradient(wrong)
+    for columns in ([len(w)], [-1], [[0]], [0.5], ["a"]):
+        with pytest.raises(DataError, match="columns must be whole numbers"):
+            whole.hessian(w, columns)
+    with pytest.raises(DataError, match="n_docs must be"):
+        whole.hessian(w, [0], 0)
+    with pytest.raises(DataError, match="relevance must be finite"):
+        PairwiseObjective(data.X, np.where(data.relevance > 0, np.nan, 0.0), data.query_ptr)

@@ -114,17 +114,24 @@ class PairwiseObjective:
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """f(w), its gradient, and what the dual needs, in one pass over X."""
         w = self.checked(w)
-        if not np.isfinite(w).all():
-            raise DataError("w must be finite; it holds NaN or infinity.")
         (result,) = self.weighting.evaluate([self.k], w[None, :])
+        if not np.isfinite(result.value):
+            raise DataError(
+                f"the loss at w is {result.value}: X holds NaN or infinity, or w and X are too large for their squares."
+            )
         return self.remember(w, result)
 
     def checked(self, w: Any) -> np.ndarray:
-        """w as a float64 array of its own."""
-        w = np.array(w, dtype=np.float64)
-        if w.shape != (self.n_features,):
-            raise DataError(f"w must hold one coefficient per feature ({self.n_features}); got shape {w.shape}.")
-        return w
+        """w as a float64 array of its own, finite."""
+        try:
+            own = np.array(w).astype(np.float64, casting="same_kind")
+        except (TypeError, ValueError):
+            raise DataError(f"w must hold real numbers, one coefficient per feature ({self.n_features}).") from None
+        if own.shape != (self.n_features,):
+            raise DataError(f"w must hold one coefficient per feature ({self.n_features}); got shape {own.shape}.")
+        if not np.isfinite(own).all():
+            raise DataError("w must be finite; it holds NaN or infinity.")
+        return own
 
     def remember(self, w: np.ndarray, result: Evaluation) -> Evaluation:
         """Keep the evaluation at w, whoever made it."""
@@ -141,7 +148,15 @@ class PairwiseObjective:
 
         The sample is spread evenly, the same every time, and scaled up by its share of the total pair weight.
         """
-        return self.weighting.hessians([(self.checked(w), np.asarray(columns, dtype=np.int64), self.k, n_docs)])[0]
+        columns = np.asarray(columns)
+        wrong = columns.ndim != 1 or (columns.size > 0 and columns.dtype.kind not in "iu")
+        if wrong or ((columns < 0) | (columns >= self.n_features)).any():
+            raise DataError(
+                f"columns must be whole numbers from 0 to {self.n_features - 1}; got {brief(columns.tolist())}."
+            )
+        if n_docs is not None and n_docs < 1:
+            raise DataError(f"n_docs must be >= 1 or None; got {n_docs}.")
+        return self.weighting.hessians([(self.checked(w), columns.astype(np.int64), self.k, n_docs)])[0]
 
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Generalised Hessian at w times v (n_features,), without forming the Hessian."""
@@ -229,6 +244,8 @@ def _checked_lists(X: Any, relevance: Any, query_ptr: Any) -> tuple[np.ndarray, 
     relevance, query_ptr = np.asarray(relevance), np.asarray(query_ptr)
     if relevance.shape != (n_docs,) or relevance.dtype.kind not in "biuf":
         raise DataError(f"relevance must hold one number per row of X ({n_docs}).")
+    if not np.isfinite(relevance).all():
+        raise DataError("relevance must be finite; it holds NaN or infinity.")
     if query_ptr.ndim != 1 or query_ptr.dtype.kind not in "iu" or len(query_ptr) == 0:
         raise DataError("query_ptr must hold the offsets of the queries, whole numbers from 0 to the number of rows.")
     if query_ptr[0] != 0 or query_ptr[-1] != n_docs or (np.diff(query_ptr.astype(np.int64)) < 0).any():

@@ -110,8 +110,8 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
 
     def report(done: int, total: int, what: str, left: float | None) -> None:
         nonlocal last
-        if left is None and done:
-            note(f"{title}: {done} of {total} pieces found from an earlier run")
+        if what.startswith("resumed"):
+            note(f"{title}: {done} of {total} pieces found from an earlier run{what.removeprefix('resumed')}")
         now = time.monotonic()
         if left is None or now - last < QUIET_INTERVAL_S:
             return

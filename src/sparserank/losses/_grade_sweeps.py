@@ -27,7 +27,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
     One merge finds where the active partners of each document begin and end; behind it nothing depends on the data any more
     but addresses. A document is added to the sums of every level that it makes pairs with, four levels at a time.
-    work (WORK_ROWS, more than m) is scratch: an allocation per query would cost a quarter of the sweep.
+    work (WORK_ROWS, more than m) float64, C-ordered, is scratch: an allocation per query would cost a quarter of the sweep.
     """
     m = len(scores)
     sort_descending(scores, order)

@@ -11,11 +11,12 @@ from sparserank.errors import DataError
 
 MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
 AT_ONCE = 4  # levels that a scan has in registers
+CHUNK = 1 << 16  # documents, about, that are ranked together: sorting needs ten times their relevance
 
 
 @dataclass(frozen=True)
 class RelevanceLevels:
-    """levels (n_docs,) int32, n_levels (n_queries,) int64; table (K, K): pair weights below the diagonal and 0 elsewhere, or
+    """levels (n_docs,) int32, n_levels (n_queries,) int64, 0 for an empty query; table (K, K): pair weights below the diagonal and 0 elsewhere, or
     (0, 0) for the tree. K - 1 is a multiple of AT_ONCE, whatever the number of levels.
     """
 
@@ -42,10 +43,24 @@ def relevance_levels(
         levels = relevance.astype(np.int32)
         if (levels != relevance).any() or (len(levels) and (levels.min() < 0 or levels.max() >= len(table))):
             raise DataError(f"with grade_pair_weights, relevance must be integers in 0..{len(table) - 1}.")
-        return RelevanceLevels(levels, np.full(n_queries, len(table), dtype=np.int64), _padded(np.tril(table, -1)))
+        n_levels = np.where(np.diff(query_ptr) > 0, len(table), 0).astype(np.int64)
+        return RelevanceLevels(levels, n_levels, _padded(np.tril(table, -1)))
+    levels, n_levels = np.empty(len(relevance), dtype=np.int32), np.zeros(n_queries, dtype=np.int64)
+    chunk_of = query_ptr[:-1] // CHUNK
+    cuts = [0, *(np.flatnonzero(np.diff(chunk_of)) + 1).tolist(), n_queries]
+    for first, last in itertools.pairwise(cuts):
+        lo, hi = query_ptr[first], query_ptr[last]
+        levels[lo:hi], n_levels[first:last] = _ranks(relevance[lo:hi], query_ptr[first : last + 1] - lo)
+    most = int(n_levels.max(initial=1))
+    table = _padded(np.tril(np.ones((most, most)), -1)) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
+    return RelevanceLevels(levels, n_levels, table)
+
+
+def _ranks(relevance: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n_docs,) ranks of the grades within each query, and (n_queries,) how many there are."""
     # One pass over all queries: sort by (query, relevance), count the steps within each query.
     sizes = np.diff(query_ptr)
-    query = np.repeat(np.arange(n_queries), sizes)
+    query = np.repeat(np.arange(len(sizes)), sizes)
     by_grade = np.lexsort((relevance, query))
     graded = relevance[by_grade]
     step = np.zeros(len(relevance), dtype=np.int64)
@@ -56,11 +71,9 @@ def relevance_levels(
     ranks = climbed - np.repeat(climbed[query_ptr[:-1][filled]], sizes[filled])
     levels = np.empty(len(relevance), dtype=np.int32)
     levels[by_grade] = ranks
-    n_levels = np.zeros(n_queries, dtype=np.int64)
+    n_levels = np.zeros(len(sizes), dtype=np.int64)
     n_levels[filled] = ranks[query_ptr[1:][filled] - 1] + 1
-    most = int(n_levels.max(initial=1))
-    table = _padded(np.tril(np.ones((most, most)), -1)) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
-    return RelevanceLevels(levels, n_levels, table)
+    return levels, n_levels
 
 
 def _padded(table: np.ndarray) -> np.ndarray:

@@ -25,15 +25,17 @@ ALPHA_MIN_RATIO = 1e-3
 ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
 SEEN = 2  # last points of a path that the next is found from
-SLACK = 1e-12  # by which a path starts higher that starts from a solution, known up to rounding, rather than from 0
 WINDOW = 10  # points over which an early stop looks back
 
 
 def path_alphas(objective: PairwiseObjective, penalty: Penalty, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
     """(n_alphas,) log-spaced strengths, from where the penalty's path starts."""
+    return _falling(path_start(objective, penalty), n_alphas, alpha_min_ratio)
+
+
+def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
     if not isinstance(n_alphas, int | np.integer) or n_alphas < 1 or not 0 < alpha_min_ratio < 1:
         raise DataError(f"n_alphas must be >= 1 and alpha_min_ratio in (0, 1); got {n_alphas} and {alpha_min_ratio}.")
-    start = path_start(objective, penalty)
     if start <= 0:
         raise DataError(
             "no penalised feature can leave 0: all are constant within queries, unpenalised, never to be used or held by "
@@ -44,18 +46,24 @@ def path_alphas(objective: PairwiseObjective, penalty: Penalty, n_alphas: int, a
 
 def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
     """Strength at which the path of this (resolved) penalty starts, computed once always-keep features are fitted."""
-    gradient = objective.gradient_at_zero
-    curvature = objective.curvature
-    kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
-    slack = 1.0
-    if kept.any() and not penalty.smooth_at_zero:
-        only_kept = np.where(kept, 0.0, np.inf)
-        stop = Stop(scale=max(float(np.abs(gradient).max()), 1e-300))
-        gradient = solve(ProxNewton(), objective, L1(1.0, weights=tuple(only_kept)), stop=stop, warn=False).gradient
-        slack += SLACK
+    return _start(objective, penalty, _kept_alone(objective, penalty))
+
+
+def _start(objective: PairwiseObjective, penalty: Penalty, kept: Iterate | None) -> float:
+    gradient = objective.gradient_at_zero if kept is None else kept.gradient
     if penalty.is_convex and not penalty.smooth_at_zero:
-        return slack * penalty.alpha_max(gradient)
-    return slack * penalty.path_alpha_max(gradient, curvature)
+        return penalty.alpha_max(gradient)
+    return penalty.path_alpha_max(gradient, objective.curvature)
+
+
+def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEFAULT_TOL) -> Iterate | None:
+    """The solution of always-keep features alone, where a path starts; None: from 0."""
+    kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
+    if not kept.any() or penalty.smooth_at_zero:
+        return None
+    only_kept = L1(1.0, weights=tuple(np.where(kept, 0.0, np.inf)), signs=penalty.signs)
+    stop = Stop(tol=tol, scale=max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
+    return solve(ProxNewton(), objective, only_kept, stop=stop, warn=False).iterate
 
 
 def following(
@@ -84,9 +92,10 @@ def following(
     if not (tol > 0 and max_iter >= 1):
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {max_iter}.")
     penalty = penalty.resolve(objective.curvature, objective.total_weight)
-    start = path_start(objective, penalty)
+    kept = _kept_alone(objective, penalty, tol)
+    start = _start(objective, penalty, kept)
     if alphas is None:
-        alphas = path_alphas(objective, penalty, n_alphas, alpha_min_ratio)
+        alphas = _falling(start, n_alphas, alpha_min_ratio)
     else:
         alphas = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
         if len(alphas) == 0 or not np.isfinite(alphas).all() or alphas[-1] <= 0:
@@ -101,7 +110,7 @@ def following(
         starts = SolvedStarts(objective, penalty, rough)
     points = list(done)
     seen: list[Iterate] = []
-    for point in points[-SEEN:]:
+    for point in points[-SEEN:] if len(points) < len(alphas) else []:
         at = yield Evaluate(objective, point.w)
         seen.append(Iterate(point.w, at, point.objective))
     for alpha in alphas[len(points) :].tolist():
@@ -109,7 +118,7 @@ def following(
             break
         began = yield Seconds()
         problem = Penalised(objective, penalty.with_alpha(alpha))
-        last = seen[-1] if seen else None
+        last = seen[-1] if seen else kept
         other = None if starts is None else (yield from starts.at(alpha, last))
         later = None if other is None else np.flatnonzero(other)
         solver = ProxNewton(Curvature(objective, seen, later))  # nothing but points crosses from strength to strength

@@ -72,7 +72,7 @@ def better(
 ) -> Steps[Solution]:
     """The lower of `best`, which the solver has just found, and what is found from `start`.
 
-    The quadratic model of the loss at `best` is minimised from `start` first: where that leads back, or to a place that is higher
+    The solver's quadratic model of the loss near `best` is minimised from `start` first: where that leads back, or to a place that is higher
     by more than the model can be wrong, nothing is read. Otherwise that place is tried, then `start` itself: two basins, as
     often as not. Each is evaluated, the model made to agree with what is seen there and asked again; where it still
     leads to something new and lower a solve begins, first to the rough tolerance, and to the end if it is lower there.

@@ -30,7 +30,6 @@ from sparserank.weighting import Weighting
 UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
 FINAL = -1  # the number of the path that is delivered: on all training queries
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
-ROUGH_TOL = 1e-3  # l1 paths that are only started from
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Wanted:
     start   an l1 path as arrays: where a concave penalty is started from besides its own last solution
     done    points known from an earlier run, as `keep` gave them
     keep    called with each new point of the path and the number of points in all
-    rough   the path is only started from: neither certified to the tolerance nor scored
+    scored  False: the path is only started from
     """
 
     maker: PathMaker
@@ -48,7 +47,7 @@ class Wanted:
     start: Mapping[str, np.ndarray] | None = None
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
-    rough: bool = False
+    scored: bool = True
 
 
 class FoldedPaths:
@@ -140,7 +139,7 @@ class FoldedPaths:
             pieces = [pack(p, s) for p, s in zip(paths, scalings, strict=True)]
             of_fold: dict[int, list[int]] = {}
             for i, want in enumerate(wanted):
-                if not want.rough:
+                if want.scored:
                     of_fold.setdefault(want.fold, []).append(i)
             coefs = [p.scaled_coefs / s.scale for p, s in zip(paths, scalings, strict=True)]
             models = {f: np.concatenate([coefs[i] for i in members]) for f, members in of_fold.items()}
@@ -154,7 +153,7 @@ class FoldedPaths:
         start = wanted.start
         return replace(
             self.path_plan,
-            tol=self._tol(wanted.fold, wanted.rough),
+            tol=self._tol(wanted.fold),
             starts=None if start is None else PathStarts(start["alphas"], start["coefs"]),
             done=wanted.done,
             keep=wanted.keep,
@@ -165,9 +164,7 @@ class FoldedPaths:
         settings, names = self.settings, tuple(self.data.feature_names or ())
         return PathPlan(settings.n_alphas, settings.alpha_min_ratio, settings.tol, self.max_iter, feature_names=names)
 
-    def _tol(self, fold: int, rough: bool) -> float:
-        if rough:
-            return max(self.settings.tol, ROUGH_TOL)
+    def _tol(self, fold: int) -> float:
         return self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
 
     def measure(self, models: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:

@@ -16,9 +16,11 @@ from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
 from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
 from sparserank.selection.store import SelectionStore
-from sparserank.selection.unfinished import points_as_arrays, stored_points, unfinished
+from sparserank.selection.unfinished import drop_points, save_points, stored_points
 
-CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths
+CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, a family each
+CHECKPOINT_SHARE = 0.05  # and no more of the time than this
+MOST_TOGETHER = 12  # paths in lockstep, or one family: more hold more orders of documents than they save reads of X
 LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
 MOST_PROCESS_BYTES = (
     48 << 20
@@ -43,19 +45,19 @@ class _OnePath:
 class Family:
     """The paths of one maker, without each fold and on all queries.
 
-    start   label of the l1 family that they are started from
-    rough   they are only started from
+    start    label of the l1 family that they are started from
+    scored   False: they are only started from
     """
 
     label: str
     maker: PathMaker
     start: str | None = None
-    rough: bool = False
+    scored: bool = True
 
 
 def families(penalties: Mapping[str, Penalty]) -> list[Family]:
-    """What has to be fitted for these penalties, in an order in which it can be: concave ones start from an l1 path under the
-    same rules, which is one of them or an extra, rough one."""
+    """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path under the
+    same rules, which is one of them or comes along, so that no path depends on what else is asked for."""
     first: list[Family] = []
     second: list[Family] = []
     starts: dict[Penalty, str] = {}
@@ -67,8 +69,8 @@ def families(penalties: Mapping[str, Penalty]) -> list[Family]:
         if not penalty.is_convex:
             l1 = l1_like(penalty)
             if l1 not in starts:
-                starts[l1] = f"start {len(starts) + 1} (l1)"
-                first.append(Family(starts[l1], PenaltyPath(l1), rough=True))
+                starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1)"
+                first.append(Family(starts[l1], PenaltyPath(l1), scored=False))
             second.append(Family(label, PenaltyPath(penalty), starts[l1]))
     return first + second
 
@@ -98,7 +100,9 @@ class FittedPaths:
             if progress is not None:
                 progress(len(done), n_all, what, left)
 
-        report("resumed" if done else "start", None)
+        points = sum(len(p) for f in self.families for p in stored_points(store, f.label, waiting[f.label]).values())
+        of_unfinished = f", and {points} points of unfinished paths" if points else ""
+        report(f"resumed{of_unfinished}" if done or points else "start", None)
         compute = self._by_processes if self._use_processes(n_waiting) else self._in_lockstep
         with closing(compute(waiting, done, store, report)) as computed:  # or an error here would leave workers behind
             for label, fold, arrays, seconds in computed:
@@ -107,7 +111,7 @@ class FittedPaths:
                     store.save(_name(label, fold), arrays)
                     store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
                     if all((label, f) in done for f in self.folds):
-                        store.drop(unfinished(label))
+                        drop_points(store, label)
         return done
 
     def _use_processes(self, n_paths: int) -> bool:
@@ -118,18 +122,24 @@ class FittedPaths:
         enough = n_paths * self.work.settings.n_alphas * values >= LEAST_PROCESS_WORK
         return self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
 
-    def _stages(self, waiting: Mapping[str, list[int]]) -> list[list[tuple[Family, int]]]:
-        """(family, fold) of what can be computed at the same time: what others start from comes first."""
-        return [
-            [(f, fold) for f in self.families if (f.start is not None) == started for fold in waiting[f.label]]
-            for started in (False, True)
-        ]
+    def _stages(self, waiting: Mapping[str, list[int]], most: float) -> list[list[tuple[Family, int]]]:
+        """(family, fold) of what is computed at the same time, whole families of at most so many paths: what others start from
+        comes first."""
+        stages: list[list[tuple[Family, int]]] = []
+        for started in (False, True):
+            stages.append([])
+            for f in self.families:
+                paths = [(f, fold) for fold in waiting[f.label] if (f.start is not None) == started]
+                if stages[-1] and len(stages[-1]) + len(paths) > most:
+                    stages.append([])
+                stages[-1] += paths
+        return [stage for stage in stages if stage]
 
     def _wanted(self, family: Family, fold: int, done: Paths, points: Sequence[Point]) -> Wanted:
         start = None
         if family.start is not None:
             start = {name: done[family.start, fold][name] for name in ("alphas", "coefs")}
-        return Wanted(family.maker, fold, start, tuple(points), rough=family.rough)
+        return Wanted(family.maker, fold, start, tuple(points), scored=family.scored)
 
     def _by_processes(
         self, waiting: Mapping[str, list[int]], done: Paths, store: SelectionStore | None, report: Report
@@ -137,7 +147,7 @@ class FittedPaths:
         labels = [f.label for f in self.families for _ in waiting[f.label]]
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
         task = _OnePath(self.work.with_threads(1))
-        for stage in self._stages(waiting):
+        for stage in self._stages(waiting, np.inf):
             known = _known_points(store, stage)
             arguments = [(self._wanted(f, fold, done, known[f.label][fold]),) for f, fold in stage]
             with closing(run_pieces(task, arguments, self.n_workers, processes=True)) as outcomes:
@@ -154,9 +164,10 @@ class FittedPaths:
     ) -> Computed:
         each = {f.label: f.maker.n_points(self.work.path_plan) for f in self.families}
         left = TimeLeft([f.label for f in self.families for _ in range(each[f.label] * len(waiting[f.label]))], 1)
-        for stage in [s for s in self._stages(waiting) if s]:
+        for stage in self._stages(waiting, MOST_TOGETHER):
             began = time.perf_counter()
-            follow = _Following(_known_points(store, stage), store, left, report)
+            in_all = sum(each[f.label] for f, _ in stage)
+            follow = _Following(_known_points(store, stage), in_all, store, left, report)
             pieces = self.work(
                 [
                     replace(
@@ -180,11 +191,15 @@ Points = dict[str, dict[int, list[Point]]]  # by label and fold
 class _Following:
     """The points of paths that advance together, as they come: checkpoints and progress."""
 
-    def __init__(self, points: Points, store: SelectionStore | None, left: TimeLeft, report: Report) -> None:
-        self.points, self._store, self._left, self._report = points, store, left, report
+    def __init__(
+        self, points: Points, in_all: int, store: SelectionStore | None, left: TimeLeft, report: Report
+    ) -> None:
+        self.points, self._in_all, self._store, self._left, self._report = points, in_all, store, left, report
         for label, of_fold in points.items():
             left.skip(label, sum(map(len, of_fold.values())))
-        self._saved = dict.fromkeys(points, time.perf_counter())
+        self._saved = dict.fromkeys(points, 0)  # points of a family in its last checkpoint
+        self._turns = dict.fromkeys(points, 0)
+        self._next_save = time.perf_counter() + CHECKPOINT_S
         self._last: float | None = None  # the first point comes after scaling and compiling, and tells nothing
 
     def keep(self, label: str, fold: int, point: Point, n: int) -> None:
@@ -195,13 +210,17 @@ class _Following:
         else:
             self._left.finished(label, now - self._last)
         self._last = now
-        if self._store is not None and now - self._saved[label] >= CHECKPOINT_S:
-            self._store.save(unfinished(label), points_as_arrays(self.points[label]))
-            self._saved[label] = time.perf_counter()
-        known = sum(len(points) for of_fold in self.points.values() for points in of_fold.values())
-        in_all = n * sum(map(len, self.points.values()))
-        if known < in_all:
-            self._report(f"{', '.join(self.points)}: {known} of {in_all} points", self._left.seconds())
+        known = {label: sum(map(len, of_fold.values())) for label, of_fold in self.points.items()}
+        if self._store is not None and now >= self._next_save:
+            behind = max(known, key=lambda label: known[label] - self._saved[label])
+            save_points(self._store, behind, self.points[behind], self._turns[behind])
+            self._saved[behind] = known[behind]
+            self._turns[behind] += 1
+            took = time.perf_counter() - now
+            self._next_save = now + max(CHECKPOINT_S, took / CHECKPOINT_SHARE)
+        if sum(known.values()) < self._in_all:
+            what = f"{', '.join(self.points)}: {sum(known.values())} of {self._in_all} points"
+            self._report(what, self._left.seconds())
 
 
 def _known_points(store: SelectionStore | None, stage: Sequence[tuple[Family, int]]) -> Points:

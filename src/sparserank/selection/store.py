@@ -24,7 +24,7 @@ class SelectionStore(RunDirectory):
     identity   plain JSON values: all that stored paths depend on; part of the name of each
     restart    discard what a run of another identity (or the same) left here
     Raises
-        RunDirectoryError   as `RunDirectory`; or the directory holds a run of another identity
+        RunDirectoryError   as `RunDirectory`; or the directory holds work of another identity
     """
 
     def __init__(self, path: str | os.PathLike, identity: dict[str, Any], *, restart: bool = False) -> None:
@@ -34,7 +34,7 @@ class SelectionStore(RunDirectory):
         known = self.read_json(PLAN)
         if restart:
             self._discard()
-        elif isinstance(known, dict) and known != identity:
+        elif isinstance(known, dict) and known != identity and any((self.path / RECORDS).glob("*.json")):
             self.close()
             different = sorted(k for k in known.keys() | identity.keys() if known.get(k) != identity.get(k))
             raise RunDirectoryError(

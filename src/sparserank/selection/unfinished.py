@@ -10,13 +10,35 @@ from sparserank.paths import Point
 from sparserank.selection.store import SelectionStore
 
 
-def unfinished(label: str) -> str:
-    """The name under which the points of a family are stored."""
-    return f"unfinished-{label}"
+def save_points(store: SelectionStore, label: str, points: Mapping[int, Sequence[Point]], turn: int) -> None:
+    """{fold: points} of a family. Even and odd turns have a place each, so that a kill while one is written leaves the other."""
+    name = _name(label, turn)
+    store.drop(name)
+    store.save(name, _arrays(points))
 
 
-def points_as_arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
-    """{fold: points} as arrays for the store."""
+def drop_points(store: SelectionStore, label: str) -> None:
+    """The family is finished."""
+    for turn in (0, 1):
+        store.drop(_name(label, turn))
+
+
+def stored_points(store: SelectionStore | None, label: str, folds: Sequence[int]) -> dict[int, list[Point]]:
+    """{fold: points} that an earlier run knew of these folds."""
+    known: dict[int, list[Point]] = {fold: [] for fold in folds}
+    for turn in (0, 1) if store is not None else ():
+        assert store is not None
+        arrays = store.load(_name(label, turn)) or {}
+        for fold in folds:
+            known[fold] = max(known[fold], _points(arrays, fold), key=len)
+    return known
+
+
+def _name(label: str, turn: int) -> str:
+    return f"unfinished-{label}-{turn % 2}"
+
+
+def _arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
     arrays = {}
     for fold, known in points.items():
         numbers = [(p.loss, p.objective, p.kkt_violation, p.gap, p.n_iter, p.time_s) for p in known]
@@ -24,12 +46,6 @@ def points_as_arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndar
         arrays[f"numbers {fold}"] = np.array(numbers, dtype=np.float64)
         arrays[f"statuses {fold}"] = np.array([p.status for p in known], dtype="U32")
     return arrays
-
-
-def stored_points(store: SelectionStore | None, label: str, folds: Sequence[int]) -> dict[int, list[Point]]:
-    """{fold: points} that an earlier run knew of these folds."""
-    stored = store.load(unfinished(label)) if store else None
-    return {fold: [] if stored is None else _points(stored, fold) for fold in folds}
 
 
 def _points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:

@@ -52,7 +52,8 @@ class _Weighting:
 class _Scored:
     """Scores (n_docs,) at w, of the queries that count, and the order (n_docs,) of each query's documents by them.
 
-    Several points at once are steps of solvers in lockstep, which ask for no more than a few scores: none are kept.
+    Several points at once are steps of solvers in lockstep. They ask for nothing that needs all scores, unless the loss has a
+    dual of its own, so none are kept.
     """
 
     w: np.ndarray
@@ -143,7 +144,8 @@ class Shard:
         inverse = None if weighting.inverse is None else weighting.inverse[list(ks)]
         raw = W if inverse is None else W * inverse
         orders = np.array([self._order(key, k) for k in ks])
-        scores = np.empty((1, self.rows.n_docs) if m == 1 else (0, 0))
+        keep = m == 1 or self.loss.dual_sweep is not None
+        scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
         gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
         scales = weighting.scale[list(ks)]
         run = kernels.make_pass(self.rows, self._sweep)
@@ -157,7 +159,7 @@ class Shard:
             totals += sums[b]
             gradient += gradients[b]
         # Copies, or one of them would keep the arrays of all alive.
-        scored = [_Scored(W[i].copy(), scores[0] if m == 1 else None, orders[i].copy()) for i in range(m)]
+        scored = [_Scored(W[i].copy(), scores[i].copy() if keep else None, orders[i].copy()) for i in range(m)]
         for k, here in zip(ks, scored, strict=True):
             self._last[key, k] = here
         if inverse is not None:
@@ -223,7 +225,7 @@ class Shard:
             out[0][:, columns] += local[0]
             out[1:, :, columns] = np.maximum(out[1:, :, columns], local[1:])
 
-    # -- curvature, lines, duals: from the scores of the last pass ---------------------------------------------------
+    # -- curvature from scores of its own; lines and duals from those of the last pass ---------------------------------------------------
 
     def hessians(
         self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]]

@@ -12,15 +12,12 @@ from sparserank.solvers.lockstep import Hessian, Steps
 from sparserank.solvers.solution import Iterate
 
 # A first Hessian may cost documents * columns^2 = LEAST_WORK, and WORK_PER_DOCUMENT for each document where those are more:
-# about what a pass over all columns costs. Where all documents cost more than that, it is of a sample.
+# less than a pass over all columns. Where all documents cost more than that, it is of a sample.
 LEAST_WORK = 1e7
 WORK_PER_DOCUMENT = 60.0
-DOCUMENTS_PER_COLUMN = 40  # of a sample, at least: fewer would know less than there is to be known
+DOCUMENTS_PER_COLUMN = 40  # of a sample, at least, whatever it costs: fewer would know less than there is to be known
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
-MORE_WORK, MOST_WORK = (
-    3.0,
-    9.0,
-)  # what a Hessian may cost in place of one that hardly helped, and at most, times the first
+MORE, MOST = 3.0, 9.0  # documents in place of a sample that hardly helped, and at most, times those of the first
 MORE_COLUMNS = 1.5  # columns that will be asked for later are taken along while they make no more of them than this
 MEMORY = 5  # steps that a fresh sample is corrected by
 LEAST_CURVED = 1e-3  # a step along which the loss bends less than this share of what the model expects teaches nothing
@@ -45,7 +42,8 @@ class Curvature:
         self._columns = np.empty(0, dtype=np.int64)
         self._later = self._columns if later is None else later
         self._H = np.zeros((0, 0))
-        self._first_work = self._work = max(LEAST_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
+        self._work = max(LEAST_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
+        self._factor = 1.0
         self._secants = [secant(a, b) for a, b in pairwise(seen)][-MEMORY:]
 
     def near(self, iterate: Iterate, columns: np.ndarray) -> Steps[np.ndarray]:
@@ -61,7 +59,7 @@ class Curvature:
         self._columns = both if len(both) <= MORE_COLUMNS * len(columns) else columns
         self._is_stale = False
         n = len(self._columns)
-        n_docs = max(self._work / max(n, 1) ** 2, DOCUMENTS_PER_COLUMN * n)
+        n_docs = self._factor * max(self._work / max(n, 1) ** 2, DOCUMENTS_PER_COLUMN * n)
         self.is_sampled = n_docs < SAMPLED_SHARE * self.objective.n_useful_docs
         self._H = yield Hessian(self.objective, iterate.w, self._columns, int(n_docs) if self.is_sampled else None)
         if self.is_sampled:
@@ -81,13 +79,13 @@ class Curvature:
     def doubt(self) -> None:
         """The last step hardly helped: renew, from more documents if a fresh sample was to blame."""
         self.renew()
-        if self._is_fresh and self.is_sampled and self._work < MOST_WORK * self._first_work:
-            self._work *= MORE_WORK
+        if self._is_fresh and self.is_sampled and self._factor < MOST:
+            self._factor *= MORE
 
     def make_exact(self) -> None:
         """No sample will do from here on."""
         self.renew()
-        self._work = np.inf
+        self._factor = np.inf
 
 
 def secant(before: Iterate, after: Iterate) -> tuple[np.ndarray, np.ndarray]:

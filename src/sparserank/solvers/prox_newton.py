@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties.parts import SeparablePart
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Steps
@@ -136,7 +135,7 @@ class ProxNewton:
                 length = min(max(best, 0.1 * length), 0.5 * length)
                 continue
             target = None
-            local = trial_number == 0 and isinstance(part, SeparablePart)
+            local = trial_number == 0
             if not local:
                 self._damping = max(4.0 * self._damping, 0.05 * largest)
         return None
