@@ -23,14 +23,15 @@ def certify(problem: Problem, w: np.ndarray) -> Certificate:
     """Certificate of any w, wherever it comes from."""
     from sparserank.objective import PairwiseObjective
     from sparserank.penalties import L1
-    from sparserank.solvers.certificates import duality_gap, kkt_violation
+    from sparserank.solvers.problem import Penalised
 
-    data, penalty = problem.data, L1(problem.alpha)
+    data = problem.data
     objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=problem.n_threads)
-    w = w.astype(np.float64)
-    loss, gradient = objective.value_and_gradient(w)
-    kkt = kkt_violation(objective, penalty, w, gradient) / problem.alpha_max
-    return Certificate(loss + penalty.value(w), kkt, duality_gap(objective, penalty, w, loss, gradient))
+    w, judged = w.astype(np.float64), Penalised(objective, L1(problem.alpha))
+    here = judged.iterate(w, objective.evaluate(w))
+    gap = judged.gap(here)
+    assert gap is not None
+    return Certificate(here.value, judged.violation(here) / problem.alpha_max, gap)
 
 
 def alpha_max(data: Ranking, n_threads: int = 1) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -101,5 +103,5 @@ def _losses() -> dict[tuple[str, str], float]:
         )
         for name, weights in keys
     ]
-    passes = [lambda o=o: o.value_and_gradient(w) for o in objectives]  # type: ignore[misc]
+    passes: list[Callable[[], object]] = [partial(o.value_and_gradient, w) for o in objectives]
     return dict(zip(keys, in_bursts(passes), strict=True))

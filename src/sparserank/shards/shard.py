@@ -158,8 +158,13 @@ class Shard:
         for b in range(n_blocks):  # in block order, whatever the number of threads
             totals += sums[b]
             gradient += gradients[b]
-        # Copies, or one of them would keep the arrays of all alive.
-        scored = [_Scored(W[i].copy(), scores[i].copy() if keep else None, orders[i].copy()) for i in range(m)]
+
+        def own(
+            of_all: np.ndarray, i: int
+        ) -> np.ndarray:  # of several a copy, or one would keep the array of all alive
+            return of_all[i] if m == 1 else of_all[i].copy()
+
+        scored = [_Scored(W[i].copy(), own(scores, i) if keep else None, own(orders, i)) for i in range(m)]
         for k, here in zip(ks, scored, strict=True):
             self._last[key, k] = here
         if inverse is not None:
