@@ -18,6 +18,8 @@ from numba import njit
 from sparserank.losses._sorting_kernels import sort_descending
 from sparserank.losses.levels import AT_ONCE
 
+SUMS = 2 * AT_ONCE  # of a document: a sum of weights and one of weights times score, per level
+
 
 @njit(cache=True, nogil=True)
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
@@ -32,27 +34,27 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     m = len(scores)
     sort_descending(scores, order)
     origin = scores[order[m // 2]]
-    ranked, slope, ranked_level = work[0], work[1], work[2].view(np.int64)
-    begins, ends = work[3].view(np.int64), work[4].view(np.int64)
+    ranked, ranked_level, begins, ends, slope = work[0], work[1], work[2], work[3], work[4]
+    lower, upper = work[5:13].reshape(-1), work[13:21].reshape(-1)
     for a in range(m):
         ranked[a] = scores[order[a]]
         ranked_level[a] = levels[order[a]]
         slope[a] = 0.0
     _partners(ranked, m, begins, ends)
-    lower, upper = work[5:13].reshape(-1, 2, AT_ONCE), work[13:21].reshape(-1, 2, AT_ONCE)
     loss = 0.0
     for first in range(0, n_levels - 1, AT_ONCE):
         _lower_sums(ranked, origin, ranked_level, m, table, first, lower)
         _upper_sums(ranked, origin, ranked_level, m, table, first, doc_weight, order, upper)
         for a in range(m):
-            x, own = ranked[a] - origin, ranked_level[a] - first
+            x, own = ranked[a] - origin, np.int64(ranked_level[a]) - first
             as_upper, as_lower = own - 1, own  # columns; a level among others than these four adds nothing here
             i, j = min(max(as_upper, 0), AT_ONCE - 1), min(max(as_lower, 0), AT_ONCE - 1)
-            below, above = lower[ends[a]], upper[begins[a]]
-            r = (below[0, i] * (1.0 - x) + below[1, i]) * (i == as_upper)
+            here, there = SUMS * np.int64(ends[a]) + i, SUMS * np.int64(begins[a]) + j
+            r = (lower[here] * (1.0 - x) + lower[here + AT_ONCE]) * (i == as_upper)
             if doc_weight is not None:
                 r *= doc_weight[order[a]]
-            slope[a] += -2.0 * r + 2.0 * (above[0, j] * (1.0 + x) - above[1, j]) * (j == as_lower)
+            g = (upper[there] * (1.0 + x) - upper[there + AT_ONCE]) * (j == as_lower)
+            slope[a] += 2.0 * (g - r)
             loss += r
     half = 0.0
     for a in range(m):
@@ -62,7 +64,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     return loss, loss
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _partners(ranked, m, begins, ends):
     """ends[a]: how many documents are above a - 1.0, from the top; begins[p]: the first document below p + 1.0."""
     p = 0
@@ -72,42 +74,45 @@ def _partners(ranked, m, begins, ends):
             begins[p] = a
             p += 1
         ends[a] = p
-    begins[p:m] = m
+    for rest in range(p, m):
+        begins[rest] = m
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _lower_sums(ranked, origin, ranked_level, m, table, first, sums):
-    """sums[p]: weights, and weights times score, of the first p documents, for uppers of four levels."""
+    """sums[SUMS p + c]: weights of the first p documents for uppers of level first + 1 + c; and, AT_ONCE further, times score."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
-    sums[0] = 0.0
+    for c in range(SUMS):
+        sums[c] = 0.0
     for p in range(m):
-        x, own = ranked[p] - origin, ranked_level[p]
+        x, own = ranked[p] - origin, np.int64(ranked_level[p])
         w0, w1, w2, w3 = table[first + 1, own], table[first + 2, own], table[first + 3, own], table[first + 4, own]
         c0, c1, c2, c3 = c0 + w0, c1 + w1, c2 + w2, c3 + w3
         t0, t1, t2, t3 = t0 + w0 * x, t1 + w1 * x, t2 + w2 * x, t3 + w3 * x
-        here = sums[p + 1]
-        here[0, 0], here[0, 1], here[0, 2], here[0, 3] = c0, c1, c2, c3
-        here[1, 0], here[1, 1], here[1, 2], here[1, 3] = t0, t1, t2, t3
+        at = SUMS * (p + 1)
+        sums[at], sums[at + 1], sums[at + 2], sums[at + 3] = c0, c1, c2, c3
+        sums[at + 4], sums[at + 5], sums[at + 6], sums[at + 7] = t0, t1, t2, t3
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _upper_sums(ranked, origin, ranked_level, m, table, first, doc_weight, order, sums):
-    """sums[p]: the same of the documents from p on, for lowers of four levels."""
+    """The same of the documents from p on, for lowers of level first + c."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
-    sums[m] = 0.0
+    for c in range(SUMS * m, SUMS * (m + 1)):
+        sums[c] = 0.0
     for p in range(m - 1, -1, -1):
-        x, row = ranked[p] - origin, table[ranked_level[p]]
-        w0, w1, w2, w3 = row[first], row[first + 1], row[first + 2], row[first + 3]
+        x, own = ranked[p] - origin, np.int64(ranked_level[p])
+        w0, w1, w2, w3 = table[own, first], table[own, first + 1], table[own, first + 2], table[own, first + 3]
         if doc_weight is not None:
             dw = doc_weight[order[p]]
             w0, w1, w2, w3 = w0 * dw, w1 * dw, w2 * dw, w3 * dw
         c0, c1, c2, c3 = c0 + w0, c1 + w1, c2 + w2, c3 + w3
         t0, t1, t2, t3 = t0 + w0 * x, t1 + w1 * x, t2 + w2 * x, t3 + w3 * x
-        here = sums[p]
-        here[0, 0], here[0, 1], here[0, 2], here[0, 3] = c0, c1, c2, c3
-        here[1, 0], here[1, 1], here[1, 2], here[1, 3] = t0, t1, t2, t3
+        at = SUMS * p
+        sums[at], sums[at + 1], sums[at + 2], sums[at + 3] = c0, c1, c2, c3
+        sums[at + 4], sums[at + 5], sums[at + 6], sums[at + 7] = t0, t1, t2, t3
 
 
 @njit(cache=True, nogil=True)
