@@ -105,10 +105,11 @@ class FsmProblem:
 
 @dataclass(frozen=True)
 class FsmSolution:
-    """w (d,), objective and L of each iteration; `status` is 'not certified' when the published rule ended it."""
+    """w (d,), objective, seconds so far and L of each iteration; `status` is 'not certified' when the published rule ended it."""
 
     w: np.ndarray
     objectives: np.ndarray
+    seconds: np.ndarray
     lipschitz: np.ndarray
     kkt_violation: float
     n_iter: int
@@ -168,7 +169,8 @@ def accelerated_gradient(problem: FsmProblem, *, max_iter: int = 400, tol: float
     solver = Nesterov(tol)
     s = run(minimising(solver, problem, None, Stop(tol=-1.0, max_iter=max_iter)))
     status = s.status
-    objectives = np.array([value for _, value, _ in s.history])
+    seconds, objectives = (np.array([moment[i] for moment in s.history]) for i in (0, 1))
     if len(objectives) > 1 and abs(objectives[-1] - objectives[-2]) <= tol * abs(objectives[-2]):
         status = Status.NOT_CERTIFIED  # met with the last iteration that was allowed
-    return FsmSolution(problem.weights(s.w), objectives, np.array(solver.lipschitz), s.kkt_violation, s.n_iter, status)
+    lipschitz = np.array(solver.lipschitz)
+    return FsmSolution(problem.weights(s.w), objectives, seconds, lipschitz, s.kkt_violation, s.n_iter, status)
