@@ -14,6 +14,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,11 @@ def select(train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 def pieces(run: Path) -> list[Path]:
     """The files of finished pieces: those that have a record."""
     records = sorted((run / "pieces").glob("*.json"))
-    return [run / inside for record in records for inside in json.loads(record.read_text())]
+    found = []
+    for record in records:
+        with suppress(FileNotFoundError):  # dropped meanwhile
+            found += [run / inside for inside in json.loads(record.read_text())]
+    return found
 
 
 def finished(run: Path) -> list[Path]:

@@ -113,7 +113,7 @@ class PairwiseObjective:
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """f(w), its gradient, and what the dual needs, in one pass over X."""
-        w = self.checked(w)
+        w = self._finite(w)
         (result,) = self.weighting.evaluate([self.k], w[None, :])
         if not np.isfinite(result.value):
             raise DataError(
@@ -122,13 +122,17 @@ class PairwiseObjective:
         return self.remember(w, result)
 
     def checked(self, w: Any) -> np.ndarray:
-        """w as a float64 array of its own, finite."""
+        """w as a float64 array of its own."""
         try:
             own = np.array(w).astype(np.float64, casting="same_kind")
         except (TypeError, ValueError):
             raise DataError(f"w must hold real numbers, one coefficient per feature ({self.n_features}).") from None
         if own.shape != (self.n_features,):
             raise DataError(f"w must hold one coefficient per feature ({self.n_features}); got shape {own.shape}.")
+        return own
+
+    def _finite(self, w: Any) -> np.ndarray:
+        own = self.checked(w)
         if not np.isfinite(own).all():
             raise DataError("w must be finite; it holds NaN or infinity.")
         return own
@@ -156,16 +160,16 @@ class PairwiseObjective:
             )
         if n_docs is not None and n_docs < 1:
             raise DataError(f"n_docs must be >= 1 or None; got {n_docs}.")
-        return self.weighting.hessians([(self.checked(w), columns.astype(np.int64), self.k, n_docs)])[0]
+        return self.weighting.hessians([(self._finite(w), columns.astype(np.int64), self.k, n_docs)])[0]
 
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Generalised Hessian at w times v (n_features,), without forming the Hessian."""
-        parts = self.shards.call("hessian_matvec", self.checked(w), self.checked(v), self.weighting.key, self.k)
+        parts = self.shards.call("hessian_matvec", self._finite(w), self._finite(v), self.weighting.key, self.k)
         return np.where(self.varying, sum(parts[1:], start=parts[0]), 0.0)
 
     def along(self, w: np.ndarray, v: np.ndarray) -> Callable[[float], tuple[float, float, float]]:
         """mu -> (f, df/dmu, d2f/dmu2) at w + mu v, each for one sweep of the scores; X is read once."""
-        w, v = self.checked(w), self.checked(v)
+        w, v = self._finite(w), self._finite(v)
 
         def at(mu: float) -> tuple[float, float, float]:
             parts = self.shards.call("line", w, v, [mu], self.weighting.key, self.k)
