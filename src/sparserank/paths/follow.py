@@ -28,12 +28,8 @@ SEEN = 2  # last points of a path that the next is found from
 WINDOW = 10  # points over which an early stop looks back
 
 
-def path_alphas(objective: PairwiseObjective, penalty: Penalty, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
-    """(n_alphas,) log-spaced strengths, from where the penalty's path starts."""
-    return _falling(path_start(objective, penalty), n_alphas, alpha_min_ratio)
-
-
 def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
+    """(n_alphas,) log-spaced strengths from where the path starts."""
     if not isinstance(n_alphas, int | np.integer) or n_alphas < 1 or not 0 < alpha_min_ratio < 1:
         raise DataError(f"n_alphas must be >= 1 and alpha_min_ratio in (0, 1); got {n_alphas} and {alpha_min_ratio}.")
     if start <= 0:

@@ -11,8 +11,8 @@ from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, path_start
-from sparserank.penalties import L1, Penalty
+from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, l1_like, path_start
+from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
@@ -135,7 +135,7 @@ class SparseRanker(LinearRanker):
         stop = Stop(tol=self.tol, max_iter=self.max_iter, scale=max(self.alpha_max_, 1e-300))
         start = None
         if not penalty.is_convex:
-            l1 = L1(penalty.alpha, penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use)
+            l1 = l1_like(penalty).with_alpha(penalty.alpha)
             first = solve(ProxNewton(), objective, l1, stop=stop, warn=False)
             start = first.iterate
         return solve(ProxNewton(), objective, penalty, stop=stop, start=start)
