@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, 
     mean = float(values.mean())
     if n == 1:
         return mean, float("nan"), float("nan")
-    half = float(stats.t.ppf(0.5 + confidence / 2, n - 1)) * float(values.std(ddof=1)) / np.sqrt(n)
+    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) / np.sqrt(n)
     return mean, mean - half, mean + half
 
 
@@ -50,7 +50,7 @@ def paired_comparison(a: np.ndarray, b: np.ndarray, confidence: float = 0.95) ->
     if spread == 0:
         return Paired(mean, low, high, 1.0 if mean == 0 else 0.0)
     t = mean / (spread / np.sqrt(n))
-    return Paired(mean, low, high, float(2 * stats.t.sf(abs(t), n - 1)))
+    return Paired(mean, low, high, float(2 * stdtr(n - 1, -abs(t))))
 
 
 def one_sided_t(better: np.ndarray, worse: np.ndarray) -> float:
@@ -86,7 +86,7 @@ def upper_bound(values: np.ndarray, confidence: float = 0.95) -> float:
     n = len(values)
     if n < 2:
         return float("inf")
-    return float(values.mean() + stats.t.ppf(confidence, n - 1) * values.std(ddof=1) / np.sqrt(n))
+    return float(values.mean() + stdtrit(n - 1, confidence) * values.std(ddof=1) / np.sqrt(n))
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:

@@ -22,15 +22,17 @@ def _tiny_objective() -> PairwiseObjective:
     return PairwiseObjective(X, np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]), np.array([0, 3, 6]), n_threads=1)
 
 
-def load_objective_kernels() -> None:
-    """The pass over X, the Hessian and the pair norms."""
-    objective = _tiny_objective()
-    objective.value_and_gradient(np.zeros(2))
-    objective.hessian(np.zeros(2), np.arange(2))
+def load_pass_kernels() -> None:
+    """The pass over X and the Hessian."""
+    objective, w = _tiny_objective(), np.zeros(2)
+    key = objective.weighting.key
+    objective.shards.call("value_and_gradient", w[None, :], key, [0])
+    objective.shards.call("hessians", key, [(w, np.arange(2), 0, 1)])
 
 
-def load_penalty_kernels() -> None:
-    """Coordinate descent and the proximal operators."""
+def load_other_kernels() -> None:
+    """The pair norms, coordinate descent and the proximal operators."""
+    _ = _tiny_objective().pair_norms
     penalty = L1(0.01)
     penalty.prox(np.ones(2), 1.0)
     minimise_model(np.eye(2), np.ones(2), np.zeros(2), penalty.restrict(np.arange(2), 2), 1e-3)
@@ -49,14 +51,14 @@ def start_compiling() -> subprocess.Popen | None:
     if is_compiled(descend):
         return None
     return subprocess.Popen(
-        [sys.executable, "-c", "from sparserank.warmup import load_objective_kernels; load_objective_kernels()"],
+        [sys.executable, "-c", "from sparserank.warmup import load_pass_kernels; load_pass_kernels()"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 
 def finish_compiling(process: subprocess.Popen | None) -> None:
     """Compile the other half here, wait for the second process and load its half; if it failed, compile that too."""
-    load_penalty_kernels()
+    load_other_kernels()
     if process is not None:
         process.wait()
     load_kernels()

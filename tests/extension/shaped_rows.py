@@ -62,8 +62,8 @@ class ShapedRows(Rows):
         chosen = self.columns(documents_of(query_ptr, queries))[:, columns]
         return np.ascontiguousarray(chosen if inverse is None else chosen * inverse)
 
-    def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
-        return read_only(self.columns(np.arange(lo, hi))), None
+    def query_block(self, lo: int, hi: int) -> np.ndarray:
+        return read_only(self.columns(np.arange(lo, hi)))
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return self.columns(rows) @ models.T

@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 
 from sparserank.data._number_kernels import number
-from sparserank.data._row_sort_kernels import sort_row
 
 OK = 0
 BAD_LABEL = 1
@@ -14,15 +13,14 @@ MISSING_QID = 2
 BAD_TOKEN = 3
 BAD_INDEX = 4
 INDEX_BELOW_BASE = 5
-REPEATED_INDEX = 6
-BAD_VALUE = 7
-INDEX_ABOVE_LIMIT = 8
-EMPTY_QID = 9
-STATUSES_WITH_A_NUMBER = (REPEATED_INDEX, INDEX_ABOVE_LIMIT)  # the feature, as numbered in the file, in SPAN_START
+BAD_VALUE = 6
+INDEX_ABOVE_LIMIT = 7  # SPAN_START holds the feature, as numbered in the file
+EMPTY_QID = 8
 
 # Slots of the `info` output.
 STATUS, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX, MAX_LINE = range(11)
-N_INFO = 11
+UNSORTED = 11  # the first row whose indices do not ascend, or -1
+N_INFO = 12
 
 HUGE = 1.79e308  # Istella writes DBL_MAX, rounded up, for "no value"; it parses to infinity or to DBL_MAX.
 
@@ -77,7 +75,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
         runs (rows, 3): row where a new query id starts and the byte span of the id,
         comments (rows, 4): byte spans of comment and of docid, info: see the slots above.
         slow (values + rows, 3): value position and byte span of numbers that need correct rounding; position -1 - row
-        means a label. NaN and NULL are stored as NaN, their first line in info.
+        means a label. NaN and NULL are stored as NaN, their first line in info. Features stay in the order of the line.
     """
     n = len(buf)
     n_slow = 0
@@ -89,6 +87,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     bad_start = 0
     bad_stop = 0
     first_nan = -1
+    unsorted = -1
     max_index = -1
     max_line = 0
     run_start = 0
@@ -156,9 +155,6 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             n_runs += 1
         # features
         last = -1
-        in_order = True
-        row_first_slow = n_slow
-        row_begin = filled
         while i < n:
             while i < n and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
                 i += 1
@@ -196,7 +192,8 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             elif kind == 1:
                 slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = filled, colon + 1, i
                 n_slow += 1
-            in_order = in_order and index > last
+            if index <= last and unsorted < 0:
+                unsorted = row
             last = index
             if index > max_index:
                 max_index, max_line = index, line
@@ -205,11 +202,6 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
             filled += 1
         if status != OK:
             break
-        if not in_order:
-            repeated = sort_row(indices, values, row_begin, filled, slow, row_first_slow, n_slow)
-            if repeated >= 0:
-                status, bad_start = REPEATED_INDEX, repeated + index_base
-                break
         # comment
         comments[row, 0] = comments[row, 1] = comments[row, 2] = comments[row, 3] = 0
         if i < n and buf[i] == 35:
@@ -238,6 +230,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     info[FIRST_NAN] = first_nan
     info[MAX_INDEX] = max_index
     info[MAX_LINE] = max_line
+    info[UNSORTED] = unsorted
 
 
 @njit(cache=True, nogil=True)

@@ -154,6 +154,12 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
             value = np.nan
         values[p] = value
     problem, width = _problem(text, info, index_base, n_features)
+    if 0 <= info[kernels.UNSORTED] < n_rows:
+        repeated = _sort_rows(int(info[kernels.UNSORTED]), row_ptr[: n_rows + 1], indices, values)
+        if repeated is not None:  # in an earlier line than what the parser stopped at
+            row, index = repeated
+            sentence = f"feature index {index + index_base} appears twice; give each feature once per line."
+            problem, width = (int(row_lines[row]), sentence), None
     if problem is None and lone_return:
         problem = (int(info[kernels.N_LINES]), f"carriage return inside a line; {LINE_ENDS}.")
     runs = runs[: info[kernels.N_RUNS]]
@@ -187,6 +193,18 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
     )
 
 
+def _sort_rows(first: int, row_ptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
+    """Bring the features of every row from `first` on into ascending order; (row, index) of the first that repeats."""
+    lo, hi = row_ptr[first], row_ptr[-1]
+    key = np.repeat(np.arange(len(row_ptr) - 1 - first) << 32, np.diff(row_ptr[first:])) | indices[lo:hi]
+    order = np.argsort(key)
+    indices[lo:hi], values[lo:hi], key = indices[lo:hi][order], values[lo:hi][order], key[order]
+    repeated = np.flatnonzero(key[1:] == key[:-1])
+    if len(repeated) == 0:
+        return None
+    return first + int(key[repeated[0]] >> 32), int(indices[lo + repeated[0]])
+
+
 def _texts(text: bytes, spans: np.ndarray) -> np.ndarray:
     """(rows,) the spans as text; bytes that are not UTF-8 become escapes, so that different ones stay different."""
     out = np.empty(len(spans), dtype=object)
@@ -213,7 +231,7 @@ def _problem(
     if status == kernels.OK:
         return None, None
     a, b = int(info[kernels.SPAN_START]), int(info[kernels.SPAN_STOP])
-    if status in kernels.STATUSES_WITH_A_NUMBER:
+    if status == kernels.INDEX_ABOVE_LIMIT:
         what = str(a)
     else:
         what = brief(text[a : min(b, a + 4 * LONGEST)].decode("utf-8", "backslashreplace"))
@@ -225,7 +243,6 @@ def _problem(
         kernels.BAD_INDEX: f"feature index is too large: {what}.",
         kernels.INDEX_BELOW_BASE: f"feature indices start at {index_base}; got {what}. "
         "Pass index_base=0 (--index-base 0) for files that count from 0.",
-        kernels.REPEATED_INDEX: f"feature index {what} appears twice; give each feature once per line.",
         kernels.BAD_VALUE: f"feature value must be a number; got {what}.",
         kernels.INDEX_ABOVE_LIMIT: f"has feature {what}, but {n_features} features are expected; "
         f"read every file with n_features={a + 1 - index_base}, or remove it.",

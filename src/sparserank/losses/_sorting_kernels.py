@@ -35,21 +35,18 @@ def sort_descending(scores, order):
 
 @njit(cache=True, nogil=True)
 def _merge_sort(scores, order):
-    """Bottom-up merge sort by descending score, ties by row, between `order` and a buffer in turn."""
+    """Bottom-up merge sort by descending score, ties by row."""
     m = len(order)
-    buffer = np.empty(m, dtype=np.int32)
+    source, target = np.empty(m, dtype=np.int32), np.empty(m, dtype=np.int32)
+    for k in range(m):
+        source[k] = order[k]
     width = 1
-    in_order = True
     while width < m:
-        if in_order:
-            _merge_runs(scores, order, buffer, width)
-        else:
-            _merge_runs(scores, buffer, order, width)
-        in_order = not in_order
+        _merge_runs(scores, source, target, width)
+        source, target = target, source
         width *= 2
-    if not in_order:
-        for k in range(m):
-            order[k] = buffer[k]
+    for k in range(m):
+        order[k] = source[k]
 
 
 @njit(cache=True, nogil=True)

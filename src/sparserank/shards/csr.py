@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,18 +31,20 @@ class CsrRows(Rows):
         Z = self.X[documents_of(query_ptr, queries)][:, columns].toarray().astype(np.float64, copy=False)
         return np.ascontiguousarray(Z if inverse is None else Z * inverse)
 
-    def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
-        columns = np.unique(self.X.indices[self.X.indptr[lo] : self.X.indptr[hi]])
-        return read_only(self.X[lo:hi][:, columns].toarray()), columns
+    def query_block(self, lo: int, hi: int) -> sp.csr_matrix:
+        return self._between(lo, hi)
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.asarray(self.X[rows] @ models.T, dtype=np.float64)
 
     def part(self, lo: int, hi: int) -> CsrRows:
+        return CsrRows(self._between(lo, hi))
+
+    def _between(self, lo: int, hi: int) -> sp.csr_matrix:
         first, last = int(self.X.indptr[lo]), int(self.X.indptr[hi])
         X = sp.csr_matrix((hi - lo, self.n_columns), dtype=self.X.dtype)
         X.data = self.X.data[first:last]  # the constructor would copy small views
         X.indices = self.X.indices[first:last]
         X.indptr = self.X.indptr[lo : hi + 1] - first
         X.has_canonical_format = True
-        return CsrRows(X)
+        return X

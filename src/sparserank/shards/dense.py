@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,8 +42,8 @@ class DenseRows(Rows):
         _dense_kernels.differences(self.X, query_ptr, queries, columns, factor, out)
         return out
 
-    def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
-        return self.X[lo:hi], None
+    def query_block(self, lo: int, hi: int) -> np.ndarray:
+        return self.X[lo:hi]
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         used = np.flatnonzero(models.any(axis=0))

@@ -80,8 +80,7 @@ def _moments(
         part = np.zeros((5, K, d))
         part[0], part[1] = np.inf, -np.inf
         lo, hi = query_ptr[blocks[b]], query_ptr[blocks[b + 1]]
-        X, _ = rows.query_block(lo, hi)
-        add_moments(X, lo, query_ptr, used, unit, around, blocks[b], blocks[b + 1], *part)
+        add_moments(rows.query_block(lo, hi), lo, query_ptr, used, unit, around, blocks[b], blocks[b + 1], *part)
         return part
 
     low, high, sums = np.full((K, d), np.inf), np.full((K, d), -np.inf), np.zeros((3, K, d))

@@ -16,7 +16,7 @@ class Rows:
     transposed   compiled: transposed(arrays, lo, hi, G, which, out): out[k] += X[lo:hi]^T G[k, : hi - lo] for k of `which`;
                  W and out (m, n_columns), G (m, at least hi - lo); a g of 0 costs nothing
     nbytes       of `arrays`, by which data are cut into shards and blocks
-    is_dense     whether `query_block` holds every column
+    is_dense     whether `query_block` is an array
 
     Both kernels accumulate in float64, each k in an order that depends on lo, hi and its own row of G alone. `units` names the columns that
     belong together, for penalties that tie them; None: each column is one.
@@ -39,8 +39,8 @@ class Rows:
         what is the same for all documents of a query."""
         raise NotImplementedError
 
-    def query_block(self, lo: int, hi: int) -> tuple[np.ndarray, Any]:
-        """Documents lo..hi - 1 as a C-ordered float array, and the columns that it holds (None: all); others are 0."""
+    def query_block(self, lo: int, hi: int) -> Any:
+        """Documents lo..hi - 1, all columns, as a C-ordered float array or, where not `is_dense`, a CSR matrix."""
         raise NotImplementedError
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -14,10 +14,10 @@ from sparserank.losses import PairwiseLoss
 from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
-from sparserank.shards._norm_kernels import pair_norms
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.measuring import measure
 from sparserank.shards.moments import coarse_unit
+from sparserank.shards.norms import lists_between, pair_norms
 from sparserank.shards.rows import Rows, read_only
 
 # Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
@@ -95,14 +95,18 @@ class Shard:
             totals = pair_totals(lv, self.query_ptr, weight)
         plain = pair_totals(relevance_levels(relevance, self.query_ptr), self.query_ptr, useful)
         self._facts = ShardFacts(np.diff(self.query_ptr), totals, plain)
-        row_bytes = rows.nbytes / max(rows.n_docs, 1)
-        self._blocks = split_queries(self.query_ptr, row_bytes, minimum_bytes=16.0 * 8 * rows.n_columns)
+        self._blocks = self._split()
         self._executor = executor
         self._weightings: dict[str, _Weighting] = {}
         self._last: dict[tuple[str, int], _Scored] = {}
         self._directions: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
         in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
         self._first_order = np.concatenate(in_rows or [np.empty(0, dtype=np.int32)])
+
+    def _split(self, finer: float = 1.0) -> np.ndarray:
+        """Offsets of blocks of whole queries, by the data alone."""
+        row_bytes = finer * self.rows.nbytes / max(self.rows.n_docs, 1)
+        return split_queries(self.query_ptr, row_bytes, minimum_bytes=16.0 * 8 * self.rows.n_columns)
 
     def facts(self) -> ShardFacts:
         return self._facts
@@ -206,29 +210,20 @@ class Shard:
     def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
         """(3, K, n_columns) norms, largest deviations and offsets of the columns times unit."""
         out = np.zeros((3, len(scale), len(unit)))
+        blocks = (
+            self._split(8.0) if self.rows.is_dense else self._blocks
+        )  # deviations are 8 bytes each, several times over
 
         def block(b: int) -> np.ndarray:
-            part = np.zeros(out.shape)
-            self._add_norms(scale, unit, self._blocks[b], self._blocks[b + 1], part)
-            return part
+            first, last = blocks[b], blocks[b + 1]
+            X = self.rows.query_block(self.query_ptr[first], self.query_ptr[last])
+            with one_blas_thread():
+                return pair_norms(X, lists_between(self._lists, first, last), scale[:, first:last], unit)
 
-        for part in self._executor.few_at_once(block, len(self._blocks) - 1):
+        for part in self._executor.few_at_once(block, len(blocks) - 1):
             out[0] += part[0]
             out[1:] = np.maximum(out[1:], part[1:])
         return out
-
-    def _add_norms(self, scale: np.ndarray, unit: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
-        ptr = self.query_ptr
-        if self.rows.is_dense:
-            X, _ = self.rows.query_block(ptr[first], ptr[last])
-            pair_norms(X, ptr[first], self._lists, scale, unit, first, last, *out)
-            return
-        for q in range(first, last):
-            X, columns = self.rows.query_block(ptr[q], ptr[q + 1])
-            local = np.zeros((3, len(scale), len(columns)))
-            pair_norms(X, ptr[q], self._lists, scale, unit[columns], q, q + 1, *local)
-            out[0][:, columns] += local[0]
-            out[1:, :, columns] = np.maximum(out[1:, :, columns], local[1:])
 
     # -- curvature from scores of its own; lines and duals from those of the last pass ---------------------------------------------------
 
@@ -296,11 +291,9 @@ class Shard:
 
     def pair_square(self, v: np.ndarray, key: str, k: int) -> float:
         """sum over pairs of v_p (v.(x_i - x_j))^2, whether active or not."""
-        weighting = self._weightings[key]
-        z = self._times(v, key, k)
-        out = np.zeros((3, 1, 1))
-        pair_norms(z, 0, self._lists, weighting.scale[k : k + 1], np.ones(1), 0, len(self._facts.n_docs), *out)
-        return float(out[0, 0, 0])
+        scale = self._weightings[key].scale[k : k + 1]
+        with one_blas_thread():
+            return float(pair_norms(self._times(v, key, k), self._lists, scale, np.ones(1))[0, 0, 0])
 
     def _times(self, v: np.ndarray, key: str, k: int) -> np.ndarray:
         """X v (n_docs, 1) for kernels; kept, since a line search asks for the same v again."""

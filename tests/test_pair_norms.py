@@ -1,0 +1,88 @@
+"""Sums of squared differences over all pairs: of dense and of sparse rows, against every pair written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sparserank.losses import SquaredHinge
+from sparserank.shards import as_rows, make_shards, norms
+
+SIZES = [0, 1, 7, 30, 12, 0, 25]
+PTR = np.concatenate([[0], np.cumsum(SIZES)])
+
+
+def by_explicit_pairs(
+    X: np.ndarray, grade: np.ndarray, scale: np.ndarray, table: np.ndarray | None, doc_weight: np.ndarray | None
+) -> np.ndarray:
+    out = np.zeros(X.shape[1])
+    for q, size in enumerate(SIZES):
+        for i in range(PTR[q], PTR[q] + size):
+            for j in range(PTR[q], PTR[q] + size):
+                if grade[i] > grade[j]:
+                    t = 1.0 if table is None else table[int(grade[i]), int(grade[j])]
+                    t *= 1.0 if doc_weight is None else doc_weight[i]
+                    out += scale[q] * t * (X[i] - X[j]) ** 2
+    return out
+
+
+def features(rng: np.random.Generator) -> np.ndarray:
+    n = PTR[-1]
+    query = np.repeat(np.arange(len(SIZES)), SIZES)
+    sparse = rng.standard_normal((n, 5)) * (rng.random((n, 5)) < 0.3)
+    far = 1e6 + rng.standard_normal(n)
+    half_far = np.where(query % 2, 1e6 + rng.standard_normal(n), sparse[:, 0])
+    return np.column_stack([sparse, far, half_far, np.full(n, 0.1), query + 0.3, np.zeros(n)])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("grades", ["few", "table", "many"])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_norms_are_those_of_every_pair(kind: str, grades: str, weighted: bool) -> None:
+    rng = np.random.default_rng(5)
+    X, n = features(rng), PTR[-1]
+    grade = rng.random(n).round(2) if grades == "many" else rng.integers(0, 4, n).astype(float)
+    table = np.tril(rng.random((4, 4)) + 0.1, -1) * (np.arange(4) != 1) if grades == "table" else None
+    doc_weight = rng.random(n) * (rng.random(n) < 0.8) if weighted else None
+    scale = rng.random((3, len(SIZES))) * (rng.random((3, len(SIZES))) < 0.7)
+    inverse = np.exp(rng.standard_normal((3, X.shape[1])))
+    shards = make_shards(
+        as_rows(sp.csr_matrix(X) if kind == "csr" else X), grade, PTR, SquaredHinge(table), doc_weight, n_threads=1
+    )
+    shards.call("set_weights", "key", inverse, per_query=scale)
+    ((found, largest, offset),) = shards.call("pair_norms", "key")
+    for k in range(3):
+        expected = by_explicit_pairs(X * inverse[k], grade, scale[k], table, doc_weight)
+        np.testing.assert_allclose(found[k], expected, rtol=1e-9, atol=1e-13)
+        assert not found[k, -3:].any()  # constant within every query
+        assert not largest[k, -3:].any()
+        assert offset[k, 5] > 1e5 * inverse[k, 5]
+        assert largest[k, 5] < 10 * inverse[k, 5]
+
+
+def test_around_zero_the_digits_of_a_far_feature_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the comparison above rejects."""
+    X, grade = features(np.random.default_rng(5)), np.random.default_rng(6).integers(0, 2, PTR[-1]).astype(float)
+    expected = by_explicit_pairs(X, grade, np.ones(len(SIZES)), None, None)[5]
+
+    def norm() -> float:
+        shards = make_shards(as_rows(sp.csr_matrix(X)), grade, PTR, SquaredHinge())
+        shards.call("set_weights", "key", None, per_query=np.ones((1, len(SIZES))))
+        return float(shards.call("pair_norms", "key")[0][0][0, 5])
+
+    assert norm() == pytest.approx(expected, rel=1e-9)
+    centred = norms._sparse_deviations
+    monkeypatch.setattr(norms, "_sparse_deviations", lambda X, *rest: centred(X, *rest)._replace(values=X))
+    assert norm() != pytest.approx(expected, rel=1e-9)
+
+
+def test_nothing_dense_is_made_of_wide_rows() -> None:
+    rng = np.random.default_rng(7)
+    X = sp.random(PTR[-1], 1_000_000, density=5e-5, format="csr", random_state=rng)
+    made = norms._sparse_deviations(X, PTR, np.ones(X.shape[1]))
+    assert made.values.nnz == X.nnz
+    assert made.largest.nnz <= X.nnz
+    shards = make_shards(as_rows(X), rng.integers(0, 3, PTR[-1]).astype(float), PTR, SquaredHinge())
+    shards.call("set_weights", "key", None, per_query=np.ones((1, len(SIZES))))
+    assert isinstance(norms._pair_sums(made.values, shards.shards[0]._lists), sp.csr_matrix)
