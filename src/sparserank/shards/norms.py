@@ -36,11 +36,17 @@ def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -
     """(3, K, d) of the documents X (n_docs, d), dense or CSR, for K scales (K, n_queries) of the queries' pairs: sums over pairs
     of scale t (x_ij - x_jj)^2, features times unit (d,); the largest |deviation| within a query; the largest |value| around which.
 
-    The last two over queries whose scale is not 0.
+    The last two over queries whose scale is not 0. What leaves the range of numbers is refused by whoever asked.
     """
     out = np.zeros((3, len(scales), X.shape[1]))
     if len(lists.levels) == 0:
         return out
+    with np.errstate(over="ignore", invalid="ignore"):
+        _add_norms(X, lists, scales, unit, out)
+    return out
+
+
+def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, out: np.ndarray) -> None:
     deviations = (_sparse_deviations if sp.issparse(X) else _dense_deviations)(X, lists.query_ptr, unit)
     of_query = _pair_sums(deviations.values, lists)
     for k, scale in enumerate(scales):
@@ -50,7 +56,6 @@ def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -
             for i, size in enumerate((deviations.largest, deviations.offset), start=1):
                 most = size[used].max(axis=0)
                 out[i, k] = most.toarray().ravel() if sp.issparse(most) else most
-    return out
 
 
 def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, unit: np.ndarray) -> _Deviations:
