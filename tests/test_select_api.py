@@ -311,7 +311,7 @@ def test_a_model_reads_a_frame_by_the_names_of_its_columns(expected: sr.Selectio
 def test_unjudged_rows_of_a_frame_are_refused() -> None:
     labels = frame(TRAIN)
     labels.loc[3, "label"] = -1
-    with pytest.raises(DataError, match="train holds 1 labels of -1"):
+    with pytest.raises(DataError, match="train: row 3: label -1 means unjudged"):
         sr.select(labels, **QUICK)
 
 

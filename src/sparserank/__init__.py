@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _HOME = {
     "RankingDataset": "sparserank.data.dataset",
     "concatenate": "sparserank.data.dataset",
+    "read_data": "sparserank.data.reading",
     "read_letor": "sparserank.data.letor",
     "write_letor": "sparserank.data.writers",
     "write_run": "sparserank.data.writers",

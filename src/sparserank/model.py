@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.dataset import RankingDataset, as_csr
+from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.scaling import SCALINGS, FeatureScaling
 from sparserank.errors import DataError, ModelFormatError
@@ -80,8 +80,20 @@ class RankingModel:
         return out
 
     def score_dataset(self, data: RankingDataset) -> np.ndarray:
-        """Scores in the stored row order of `data`; messages name the rows that its constructor was given."""
-        return self._score(self._selected(data.X), data.query_ptr, data.row_index)
+        """Scores in the stored row order of `data`, whose features are found by name where it has names; messages name the rows that its constructor was given."""
+        return self._score(self._of_dataset(data), data.query_ptr, data.row_index)
+
+    def _of_dataset(self, data: RankingDataset) -> np.ndarray:
+        """The selected columns: by name where model and data both have names of their own, else by position."""
+        held = tuple(data.feature_names or ())
+        if held == self.feature_names or numbered(held) or numbered(self.feature_names):
+            return self._selected(data.X)
+        at = {name: j for j, name in enumerate(held)}
+        missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
+        if missing is not None:
+            raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
+        columns = data.X[:, [at[self.feature_names[j]] for j in self.support]]
+        return _array(columns.toarray() if data.is_sparse else columns, dtype=np.float64, order="C")
 
     def _selected(self, X: Any) -> np.ndarray:
         """(n_docs, nnz) float64, the columns of the selected features."""

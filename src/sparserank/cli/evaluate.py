@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,14 +46,20 @@ def evaluate(
     missing: opt.Missing = None,
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "error",
+    label_column: opt.LabelColumn = None,
+    qid_column: opt.QidColumn = None,
+    feature_columns: opt.FeatureColumns = None,
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.letor import read_letor
+    from sparserank.data.reading import read_files
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
     from sparserank.model import load_model
 
-    opt.check_reading(n_features, missing, index_base, unjudged)
+    reading = opt.reading_of(
+        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column,
+        qid_column=qid_column, feature_columns=feature_columns,
+    )  # fmt: skip
     rules = opt.parsed("--convention", parse_convention, convention)
     metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     opt.require(format in WRITERS, "--format", f"must be one of {', '.join(WRITERS)}; got {format!r}.")
@@ -61,7 +68,7 @@ def evaluate(
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
-    judged = read_letor(data, width, missing=missing, index_base=index_base, unjudged=unjudged)
+    judged = read_files(data, opt.for_models(replace(reading, n_features=width), list(models.values()), data))
     scores = {
         str(path): models[path].score_dataset(judged) if path in models else _scores(path, judged) for path in system
     }

@@ -24,7 +24,7 @@ HELP = """Fit one model at one penalty strength and save it.
 
 
 def fit(
-    train: Annotated[list[Path], typer.Argument(help="Training files, LETOR text, plain or gzip.", show_default=False)],
+    train: Annotated[list[Path], typer.Argument(help=opt.TRAINING, show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Model file to write (JSON).", show_default=False)],
     penalty: Annotated[str, typer.Option("--penalty", help="l1, l0.5, log, mcp, scad, elastic_net, ridge.")] = "l1",
     alpha: Annotated[
@@ -46,13 +46,19 @@ def fit(
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "error",
     feature_names: opt.FeatureNames = None,
+    label_column: opt.LabelColumn = None,
+    qid_column: opt.QidColumn = None,
+    feature_columns: opt.FeatureColumns = None,
     threads: opt.Threads = None,
 ) -> None:
     from sparserank.data.scaling import SCALINGS
     from sparserank.losses import LOSSES
     from sparserank.penalties import parse_penalty
 
-    opt.check_reading(n_features, missing, index_base, unjudged)
+    reading = opt.reading_of(
+        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
+        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns,
+    )  # fmt: skip
     chosen = opt.parsed("--penalty", parse_penalty, penalty)
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
     opt.require(loss in LOSSES, "--loss", f"must be one of {', '.join(LOSSES)}; got {loss!r}.")
@@ -65,7 +71,7 @@ def fit(
     opt.require(k is None or alpha is None, "--k", "cannot be combined with --alpha.")
 
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.letor import read_letor
+    from sparserank.data.reading import read_files
     from sparserank.data.scaling import fit_scaling
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
@@ -74,10 +80,7 @@ def fit(
 
     refuse_inputs(out, [*train, *([feature_names] if feature_names else [])])
     announce_compiling(parse_lines, descend)
-    data = read_letor(
-        train, n_features, missing=missing, index_base=index_base, unjudged=unjudged,
-        feature_names=feature_names, n_threads=threads,
-    )  # fmt: skip
+    data = read_files(train, reading)
     fitted = fit_scaling(data, scaling)
     scaled = fitted.apply(data)
     ranker = SparseRanker(

@@ -29,21 +29,25 @@ def inspect(
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "error",
     feature_names: opt.FeatureNames = None,
+    label_column: opt.LabelColumn = None,
+    qid_column: opt.QidColumn = None,
+    feature_columns: opt.FeatureColumns = None,
 ) -> None:
-    opt.check_reading(n_features, missing, index_base, unjudged)
+    reading = opt.reading_of(
+        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
+        label_column=label_column, qid_column=qid_column, feature_columns=feature_columns,
+    )  # fmt: skip
     if len(files) == 1 and files[0].suffix == ".json":
         _model(files[0])
         return
     import numpy as np
 
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.letor import read_letor
+    from sparserank.data.reading import read_files
     from sparserank.losses import SquaredHinge
 
     announce_compiling(parse_lines)
-    data = read_letor(
-        files, n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names
-    )
+    data = read_files(files, reading)
     sizes = np.diff(data.query_ptr)
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)

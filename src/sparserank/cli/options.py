@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from sparserank.errors import DataError
 
+if TYPE_CHECKING:
+    from sparserank.data.reading import Reading
+    from sparserank.model import RankingModel
+
 T = TypeVar("T")
 
 READING = "Reading files"
+TRAINING = "Training files: LETOR text (plain or gzip), Parquet, CSV or Arrow tables, or a folder of Parquet files."
 NFeatures = Annotated[
     int | None,
     typer.Option(
@@ -36,6 +42,34 @@ Unjudged = Annotated[
 FeatureNames = Annotated[
     Path | None, typer.Option("--feature-names", help="File with one feature name per line.", rich_help_panel=READING)
 ]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--label-column",
+        help="Column of a table with the labels. [default: label]",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+QidColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--qid-column",
+        help="Column of a table with the query ids. [default: qid]",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
+FeatureColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature-columns",
+        help="Columns of a table that are features: names with commas between them, or a file with one per line; may be repeated. "
+        "[default: every other column]",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="Threads; default all cores. Results do not depend on it.")
 ]
@@ -57,12 +91,50 @@ def require(condition: bool, option: str, message: str) -> None:
         raise typer.BadParameter(message, param_hint=option)
 
 
-def check_reading(n_features: int | None, missing: str | None, index_base: int, unjudged: str) -> None:
-    """Refuse values of the reading options that no file could make right."""
+def reading_of(
+    *,
+    n_features: int | None = None,
+    missing: str | None = None,
+    index_base: int = 1,
+    unjudged: str = "error",
+    feature_names: Path | None = None,
+    threads: int | None = None,
+    label_column: str | None = None,
+    qid_column: str | None = None,
+    feature_columns: list[str] | None = None,
+    labelled: bool = True,
+) -> Reading:
+    """The reading options of a command; refuses values that no file could make right."""
     from sparserank.data.missing import MissingPolicy
+    from sparserank.data.reading import Reading
+    from sparserank.data.text_lines import read_names
 
     require(n_features is None or n_features >= 1, "--n-features", f"must be at least 1; got {n_features}.")
     require(index_base in (0, 1), "--index-base", f"must be 0 or 1; got {index_base}.")
     require(unjudged in ("error", "drop", "zero"), "--unjudged", f"must be error, drop or zero; got {unjudged!r}.")
     if missing is not None:
         parsed("--missing", MissingPolicy.parse, missing)
+    names: list[str] | None = None
+    if feature_columns:
+        names = [
+            n for given in feature_columns for n in (read_names(given) if Path(given).is_file() else given.split(","))
+        ]
+        twice = next((n for n in names if names.count(n) > 1), None)
+        require(twice is None, "--feature-columns", f"names {twice!r} twice.")
+    return Reading(
+        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
+        n_threads=threads, label=label_column, qid=qid_column, feature_columns=names, labelled=labelled,
+    )  # fmt: skip
+
+
+def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
+    """The same, taking from a table the columns that the models use, where it has them and the user names none."""
+    from sparserank.data.reading import TABLES, kind_of
+    from sparserank.data.tables import open_table
+
+    used = list(dict.fromkeys(m.feature_names[j] for m in models for j in m.support))
+    kind = kind_of(data[0])
+    if reading.feature_columns is not None or kind not in TABLES or not used:
+        return reading
+    held = set(open_table(data[0], kind).schema.names)
+    return replace(reading, feature_columns=used) if held.issuperset(used) else reading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,14 +31,20 @@ def predict(
     missing: opt.Missing = None,
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "zero",
+    label_column: opt.LabelColumn = None,
+    qid_column: opt.QidColumn = None,
+    feature_columns: opt.FeatureColumns = None,
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.letor import read_letor
+    from sparserank.data.reading import read_files
     from sparserank.data.writers import write_run
     from sparserank.files import atomic_write, refuse_inputs
     from sparserank.model import load_model
 
-    opt.check_reading(None, missing, index_base, unjudged)
+    reading = opt.reading_of(
+        missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
+        feature_columns=feature_columns, labelled=False,
+    )  # fmt: skip
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     opt.require(run is None or out is None, "--run", "cannot be combined with --out.")
     target = run or out
@@ -45,7 +52,8 @@ def predict(
         refuse_inputs(target, [model, *data])
     loaded = load_model(model)
     announce_compiling(parse_lines)
-    documents = read_letor(data, loaded.n_features, missing=missing, index_base=index_base, unjudged=unjudged)
+    reading = opt.for_models(replace(reading, n_features=loaded.n_features), [loaded], data)
+    documents = read_files(data, reading)
     scores = loaded.score_dataset(documents)
     if run is not None:
         write_run(documents, scores, run)

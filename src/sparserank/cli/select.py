@@ -34,7 +34,7 @@ CHOICE = "Choice"
 
 
 def select(
-    train: Annotated[list[Path], typer.Argument(help="Training files, LETOR text, plain or gzip.", show_default=False)],
+    train: Annotated[list[Path], typer.Argument(help=opt.TRAINING, show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Directory for results.", show_default=False)],
     valid: Annotated[list[Path] | None, typer.Option("--valid", help="Validation file; may be repeated.")] = None,
     test: Annotated[
@@ -164,6 +164,9 @@ def select(
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "error",
     feature_names: opt.FeatureNames = None,
+    label_column: opt.LabelColumn = None,
+    qid_column: opt.QidColumn = None,
+    feature_columns: opt.FeatureColumns = None,
     allow_overlap: Annotated[
         bool,
         typer.Option(
@@ -175,7 +178,10 @@ def select(
     restart: Annotated[bool, typer.Option("--restart", help="Discard what --out already holds.")] = False,
     threads: opt.Threads = None,
 ) -> None:
-    opt.check_reading(n_features, missing, index_base, unjudged)
+    reading = opt.reading_of(
+        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
+        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns,
+    )  # fmt: skip
 
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data._letor_kernels import parse_lines
@@ -195,10 +201,7 @@ def select(
                     query_weight=query_weight, doc_weight=doc_weight, loss=loss, refit=refit, baseline_feature=baseline_feature, n_alphas=n_alphas,
                     alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
                     out=out, restart=restart, n_threads=threads, progress=progress,
-                    reading={
-                        "n_features": n_features, "missing": missing, "index_base": index_base, "unjudged": unjudged,
-                        "feature_names": feature_names, "n_threads": threads,
-                    },
+                    reading=reading,
                     **{name: value for name, value in optional.items() if value},
                 )  # fmt: skip
     except ParameterError as error:

@@ -306,9 +306,18 @@ def _why_not_numeric(X: Any, error: Exception) -> str:
     return f"X must be numeric: {brief(str(error))}."
 
 
+def numbered(names: Sequence[str]) -> bool:
+    """Whether features have no names but their numbers, f1, f2, ..."""
+    return tuple(names) == _numbers(len(names))
+
+
+def _numbers(n_features: int) -> tuple[str, ...]:
+    return tuple(f"f{j + 1}" for j in range(n_features))
+
+
 def _checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
     if names is None:
-        return tuple(f"f{j + 1}" for j in range(n_features))
+        return _numbers(n_features)
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise DataError(f"feature_names must be a list of {n_features} names; got {brief(names)}.")
     names = tuple(str(n) for n in names)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.quoting import brief
+
+_PLAIN_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
@@ -55,6 +58,16 @@ def query_codes(qid: np.ndarray) -> np.ndarray:
     codes = np.empty_like(grouped)
     codes[order] = grouped
     return codes
+
+
+def plain_ids(ids: np.ndarray) -> np.ndarray:
+    """The ids as int64 where each is a whole number as it is usually written, else as they are."""
+    if ids.dtype.kind != "U":
+        return ids
+    distinct, code = np.unique(ids, return_inverse=True)
+    if not all(_PLAIN_INT.fullmatch(i) for i in distinct.tolist()):
+        return ids
+    return np.asarray(distinct.astype(np.int64)[code.ravel()])
 
 
 def as_query_ids(qid: Any, n_docs: int) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import os
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 
 from sparserank.data import _letor_kernels as kernels
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.grouping import query_codes
+from sparserank.data.grouping import plain_ids, query_codes
 from sparserank.data.letor_chunks import Chunk, read_chunks
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.text_lines import read_names
@@ -26,7 +25,6 @@ from sparserank.quoting import brief
 DENSE_FROM = 0.25  # fraction of values present from which a dense array is smaller than 12-byte CSR entries and faster
 MOST_EMPTY_FEATURES = 1_000_000  # beyond, a feature count far above the number of values is a mistyped index
 UNJUDGED = -1.0
-_CANONICAL_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def read_letor(
@@ -80,15 +78,15 @@ def read_letor(
     for option, count in (("n_features", n_features), ("n_threads", n_threads)):
         if count is not None and (isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1):
             raise DataError(f"{option} must be an integer of at least 1; got {brief(count)}.")
-    float_type = _float_type(dtype)
+    kind = float_type(dtype)
     policy = MissingPolicy.parse(missing)
     workers = n_threads or min(available_cores(), 8)
     chunks = [c for path in paths for c in read_chunks(Path(path), index_base, n_features, workers)]
     for chunk in chunks:
-        _check_values(chunk, policy, unjudged, float_type)
+        _check_values(chunk, policy, unjudged, kind)
     names = read_names(feature_names) if isinstance(feature_names, str | os.PathLike) else feature_names
     width = _width(chunks, n_features, names, feature_names, index_base)
-    X = _features(chunks, width, sparse, float_type)
+    X = _features(chunks, width, sparse, kind)
     labels = np.concatenate([c.labels for c in chunks])
     qid = _query_ids(chunks)
     docid = np.concatenate([c.docids for c in chunks])
@@ -114,7 +112,7 @@ def read_letor(
     )
 
 
-def _float_type(dtype: Any) -> np.dtype:
+def float_type(dtype: Any) -> np.dtype:
     try:
         found = np.dtype(dtype)
     except (TypeError, ValueError):
@@ -217,8 +215,7 @@ def _query_ids(chunks: list[Chunk]) -> np.ndarray:
             ids.append(run)
             lengths.append(length)
             where.append(c.line(c.run_rows[k]))
-    plain = all(_CANONICAL_INT.fullmatch(i) for i in set(ids))
-    values = np.array([int(i) for i in ids], dtype=np.int64) if plain else np.array(ids)
+    values = plain_ids(np.array(ids))
     if len(set(ids)) < len(ids):
         first: dict[str, int] = {}
         k = next(k for k, i in enumerate(ids) if first.setdefault(i, k) != k)

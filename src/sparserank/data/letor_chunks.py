@@ -8,12 +8,14 @@ import zlib
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sparserank.data import _letor_kernels as kernels
+from sparserank.data.side_files import side_file, with_query_ids
 from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.quoting import LONGEST, brief
@@ -75,7 +77,7 @@ def read_chunks(path: Path, index_base: int, n_features: int | None, n_threads: 
             first_line += chunk.n_lines
             chunks.append(chunk)
 
-        for text in _line_blocks(path):
+        for text in _with_ids(path):
             pending.append(pool.submit(_parse, text, str(path), index_base, n_features))
             if len(pending) > 2 * n_threads:
                 collect()
@@ -84,6 +86,16 @@ def read_chunks(path: Path, index_base: int, n_features: int | None, n_threads: 
     if not any(len(c.labels) for c in chunks):
         raise DataFormatError(f"{path}: no data rows; expected lines such as '2 qid:10 1:0.03 2:0.67'.")
     return chunks
+
+
+def _with_ids(path: Path) -> Iterator[bytes]:
+    """The stretches, with the query ids of a side file where the lines have none."""
+    blocks = _line_blocks(path)
+    queries = side_file(path)
+    first = next(blocks, b"")
+    line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"qid:")
+    whole = chain([first], blocks)
+    return whole if queries is None or b"qid:" in line else with_query_ids(whole, queries, str(path))
 
 
 def _line_blocks(path: Path) -> Iterator[bytes]:

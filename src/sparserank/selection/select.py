@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric
@@ -60,7 +61,7 @@ def select(
     restart: bool = False,
     n_threads: int | None = None,
     progress: Progress | None = None,
-    reading: Mapping[str, Any] | None = None,
+    reading: Reading | Mapping[str, Any] | None = None,
 ) -> SelectionResult:
     """Select the smallest ranking model that ranks as well as the best.
 
@@ -91,7 +92,7 @@ def select(
         out                  directory to keep finished work in, and to write the results to; the same call goes on after a
                              kill; restart=True discards what a run of other data, options or code left there
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
-        reading              options of `read_letor`, for files
+        reading              a `Reading` or some of its fields (missing, unjudged, feature_columns, ...), for files and frames
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
     Raises

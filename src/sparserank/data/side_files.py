@@ -1,0 +1,65 @@
+"""Side files that say where queries begin: LightGBM's `DATA.query` and XGBoost's `DATA.group`, one size per line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from sparserank.data.text_lines import read_numbers
+from sparserank.errors import DataFormatError
+
+SUFFIXES = (".query", ".group")
+
+
+class SideQueries:
+    """The queries of a data file without query ids: numbers 0, 1, ... for blocks of rows.
+
+    Raises
+        DataFormatError   names file and line of what is no size
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        sizes = read_numbers(path, "query size", "a whole number >= 1", lambda v: v >= 1 and v == int(v))
+        self.ends = np.cumsum(np.array(sizes, dtype=np.int64))
+
+    def ids(self, first: int, last: int, data: str) -> np.ndarray:
+        """(last - first,) the query of the rows first .. last - 1 of the file called `data`."""
+        if last > (self.ends[-1] if len(self.ends) else 0):
+            raise DataFormatError(
+                f"{self.path}: the sizes sum to {self.ends[-1]} rows; {data} has more. They must agree."
+            )
+        return np.searchsorted(self.ends, np.arange(first, last), side="right")
+
+    def check(self, n_rows: int, data: str) -> None:
+        """Refuse a file of other length than the sizes say."""
+        if n_rows != self.ends[-1]:
+            raise DataFormatError(
+                f"{self.path}: the sizes sum to {self.ends[-1]} rows; {data} has {n_rows}. They must agree."
+            )
+
+
+def side_file(path: str | os.PathLike) -> SideQueries | None:
+    """What stands beside a data file under its name and one of the suffixes."""
+    for suffix in SUFFIXES:
+        beside = Path(f"{os.fspath(path)}{suffix}")
+        if beside.is_file():
+            return SideQueries(beside)
+    return None
+
+
+def with_query_ids(blocks: Iterable[bytes], queries: SideQueries, data: str) -> Iterator[bytes]:
+    """Whole lines of ranking text without query ids, as lines with them."""
+    row = 0
+    for block in blocks:
+        lines = block.split(b"\n")
+        filled = [i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(b"#")]
+        for i, q in zip(filled, queries.ids(row, row + len(filled), data).tolist(), strict=True):
+            label, _, rest = lines[i].strip().partition(b" ")
+            lines[i] = b"%s qid:%d %s" % (label, q, rest)
+        row += len(filled)
+        yield b"\n".join(lines)
+    queries.check(row, data)

@@ -1,0 +1,355 @@
+"""Tables - Parquet, CSV, Arrow files and data sets, data frames - as batches of rows with known roles of their columns."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparserank.data.side_files import SideQueries, side_file
+from sparserank.errors import DataError, DataFormatError, SparserankError
+from sparserank.quoting import brief
+
+LABEL, QID, PACKED = "label", "qid", "features"  # usual names of columns
+DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
+BATCH_ROWS = 1 << 16
+CSV_BLOCK_BYTES = 8 << 20
+SHOWN = 8  # column names in a message
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """What the user says of a table's columns; None: by the usual names, all that is left are features."""
+
+    label: str | None = None
+    qid: str | None = None
+    features: tuple[str, ...] | None = None
+    weight: str | None = None
+
+
+class Roles(NamedTuple):
+    """Which column is what. packed: one column holds the features of a row as a list, and `features` is empty."""
+
+    label: str | None
+    qid: str | None
+    docid: str | None
+    weight: str | None
+    features: tuple[str, ...]
+    packed: str | None
+
+    @property
+    def read(self) -> list[str]:
+        """The columns that are needed, each once."""
+        every = [self.label, self.qid, self.docid, self.weight, *self.features, self.packed]
+        return list(dict.fromkeys(name for name in every if name is not None))
+
+
+class Batch(NamedTuple):
+    """Consecutive rows: X (n, d) with NaN for what is missing; label, qid (None: of the side file), docid and weight (None: not there), (n,)."""
+
+    X: np.ndarray
+    label: np.ndarray | None
+    qid: np.ndarray | None
+    docid: np.ndarray | None
+    weight: np.ndarray | None
+
+
+class Table:
+    """One table: a file, a folder of files, or what the user holds in memory.
+
+    place     what messages call it
+    n_rows    None: known at the end only
+    queries   the side file that says where queries begin, for a table without a column for it
+    """
+
+    error: type[SparserankError] = DataFormatError
+
+    def __init__(self, place: str, schema: pa.Schema, n_rows: int | None, queries: SideQueries | None = None) -> None:
+        self.place, self.schema, self.n_rows, self.queries = place, schema, n_rows, queries
+        seen: set[str] = set()
+        for name in schema.names:
+            if name in seen:
+                raise self.error(f"{place}: column {brief(name)} appears twice; rename or drop one.")
+            seen.add(name)
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        """The needed columns of all rows, in order."""
+        raise NotImplementedError
+
+    def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[Batch]:
+        """All rows, in order.
+
+        Raises
+            DataFormatError   (DataError for a frame) names table, row (from 0) and column of a value that cannot be
+        """
+        at = 0
+        for records in self.record_batches(roles):
+            if records.num_rows:
+                yield self._decoded(records, roles, dtype, at)
+            at += records.num_rows
+
+    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int) -> Batch:
+        n = records.num_rows
+        if roles.packed is not None:
+            X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
+        else:
+            X = np.empty((n, len(roles.features)), dtype=dtype)
+            for j, name in enumerate(roles.features):
+                self._into(X[:, j], records.column(name), name, at)
+        label = weight = None
+        if roles.label is not None:
+            label = np.empty(n)
+            self._into(label, records.column(roles.label), roles.label, at)
+            self._refuse(~np.isfinite(label), at, roles.label, label, "a label must be a finite number")
+        if roles.weight is not None:
+            weight = np.empty(n)
+            self._into(weight, records.column(roles.weight), roles.weight, at)
+            self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a weight must be a number >= 0")
+        qid = None if roles.qid is None else self._ids(records.column(roles.qid), roles.qid, at)
+        docid = None
+        if roles.docid is not None:
+            docid = np.array([x or "" for x in records.column(roles.docid).cast(pa.string()).to_pylist()], dtype=object)
+        return Batch(X, label, qid, docid, weight)
+
+    def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
+        """out (n,) = the column, NaN for null."""
+        values = column.to_numpy(zero_copy_only=False)
+        if values.dtype.kind not in "biuf":
+            values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        with np.errstate(over="ignore"):
+            out[:] = values
+        if out.dtype == np.float32 and values.dtype != np.float32:
+            self._refuse(
+                np.isinf(out) & np.isfinite(values.astype(np.float64)), at, name, values, "too large for float32"
+            )
+
+    def _packed(self, column: pa.Array, name: str, dtype: np.dtype, at: int) -> np.ndarray:
+        lengths = np.diff(column.offsets.to_numpy()) if hasattr(column, "offsets") else None
+        if column.null_count:
+            self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, column, "a list of features")
+        width = int(lengths[0]) if lengths is not None else column.type.list_size
+        if lengths is not None and (lengths != width).any():
+            row = int(np.argmax(lengths != width))
+            raise self.error(
+                f"{self.place}: row {at + row} holds {lengths[row]} features in {brief(name)}, row {at} {width}; "
+                "give every row the same number."
+            )
+        out = np.empty(len(column) * width, dtype=dtype)
+        self._into(out, column.flatten(), name, at)
+        return out.reshape(len(column), width)
+
+    def _ids(self, column: pa.Array, name: str, at: int) -> np.ndarray:
+        if column.null_count:
+            self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, None, "the query of every row")
+        if pa.types.is_integer(column.type):
+            return np.asarray(column.to_numpy(zero_copy_only=False))
+        if pa.types.is_floating(column.type):
+            values = column.to_numpy(zero_copy_only=False)
+            whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
+            self._refuse(~whole, at, name, values, "a query id must be a whole number or text")
+            return values.astype(np.int64)
+        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        texts = np.array([str(t) for t in coded.dictionary.to_pylist()] or [""])
+        out = texts[coded.indices.to_numpy(zero_copy_only=False)]
+        self._refuse(out == "", at, name, out, "the query of every row")
+        return np.asarray(out)
+
+    def _refuse(self, bad: np.ndarray, at: int, name: str, values: Any, expected: str) -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            found = None if values is None else values[row]
+            what = "nothing" if found is None or found != found else brief(found)
+            raise self.error(
+                f"{self.place}: row {at + row}, column {brief(name)}: expected {expected}; got {what}. Correct or drop the row."
+            )
+
+
+class _InMemory(Table):
+    error = DataError
+
+    def __init__(self, place: str, table: pa.Table) -> None:
+        super().__init__(place, table.schema, table.num_rows)
+        self._table = table
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        yield from self._table.select(roles.read).combine_chunks().to_batches(BATCH_ROWS)
+
+
+class _Dataset(Table):
+    """A Parquet or Arrow file, or a folder of them (hive partitions become columns)."""
+
+    def __init__(self, place: str, dataset: Any, queries: SideQueries | None) -> None:
+        with _readable(place):
+            super().__init__(place, dataset.schema, dataset.count_rows(), queries)
+        self._dataset = dataset
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        with _readable(self.place):
+            yield from self._dataset.scanner(
+                columns=roles.read, batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1
+            ).to_batches()
+
+
+class _Csv(Table):
+    def __init__(self, path: str, delimiter: str, queries: SideQueries | None) -> None:
+        self._path, self._delimiter = path, delimiter
+        with _readable(path), self._reader({}) as reader:
+            schema = reader.schema
+        super().__init__(path, schema, None, queries)
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        types = dict.fromkeys(roles.read, pa.float64())
+        types |= {name: pa.string() for name in (roles.qid, roles.docid) if name is not None}
+        remedy = "; name the features with --feature-columns (feature_columns=)"
+        with _readable(self.place, remedy), self._reader(types, roles.read) as reader:
+            yield from reader
+
+    @contextmanager
+    def _reader(self, types: dict[str, Any], columns: list[str] | None = None) -> Iterator[Any]:
+        from pyarrow import csv
+
+        with open(self._path, "rb") as raw:
+            zipped = raw.read(2) == b"\x1f\x8b"
+        with gzip.open(self._path) if zipped else open(self._path, "rb") as stream:
+            yield csv.open_csv(
+                pa.PythonFile(stream, mode="r"),
+                read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
+                parse_options=csv.ParseOptions(delimiter=self._delimiter),
+                convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
+            )
+
+
+def open_table(path: str | os.PathLike, kind: str) -> Table:
+    """The table in a file or folder; `kind` is what `data.reading.kind_of` found: 'parquet', 'arrow', 'folder' or 'csv'."""
+    from pyarrow import dataset as ds
+
+    place = str(path)
+    queries = side_file(path)
+    if kind == "csv":
+        return _Csv(place, "\t" if ".tsv" in Path(path).suffixes else ",", queries)
+    with _readable(place):
+        found = (
+            ds.dataset(place, partitioning="hive", format="parquet")
+            if kind == "folder"
+            else ds.dataset(place, format=kind)
+        )
+    return _Dataset(place, found, queries)
+
+
+def table_of(name: str, frame: Any) -> Table:
+    """What the user holds in memory: an Arrow table or data set, a pandas or polars frame, whatever gives an Arrow stream."""
+    from pyarrow import dataset as ds
+
+    if isinstance(frame, ds.Dataset):
+        return _Dataset(name, frame, None)
+    try:
+        if hasattr(frame, "__arrow_c_stream__"):
+            return _InMemory(name, pa.table(frame))
+        return _InMemory(name, pa.Table.from_pandas(frame, preserve_index=False))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{name}: a column is neither numbers nor text: {brief(reason)}.") from error
+
+
+def is_frame(source: Any) -> bool:
+    """Whether `table_of` takes it."""
+    return hasattr(source, "__arrow_c_stream__") or (hasattr(source, "columns") and hasattr(source, "__getitem__")) or (
+        hasattr(source, "get_fragments")
+    )  # fmt: skip
+
+
+def roles_of(table: Table, names: ColumnNames, *, wanted: Sequence[str] | None = None, labelled: bool = True) -> Roles:
+    """Which column of a table is what.
+
+    Parameters
+        wanted     names of the features, when another table has decided them; columns beside them are refused unless
+                   names.features says which to take
+        labelled   False: a table without labels is taken too
+    Raises
+        DataError   a column that is named and not there, one that can be no feature, no feature at all
+    """
+    schema, place = table.schema, table.place
+    label = _column(table, names.label, LABEL, "label", required=labelled)
+    qid = _column(table, names.qid, QID, "qid", required=table.queries is None)
+    weight = None if names.weight is None else _column(table, names.weight, names.weight, "doc_weight", required=True)
+    taken = {label, qid, weight}
+    docid = next((d for d in DOCUMENT if d in schema.names and d not in taken and not _numeric(schema, d)), None)
+    if names.features is not None:
+        for name in names.features:
+            if name not in schema.names:
+                raise DataError(f"{place} has no column {brief(name)}, which is to be a feature; {_holds(table)}.")
+        chosen = names.features
+    else:
+        chosen = tuple(c for c in schema.names if c not in {*taken, docid})
+        if len(chosen) == 1 and _is_list(schema.field(chosen[0]).type):
+            return Roles(label, qid, docid, weight, (), chosen[0])
+    for name in chosen:
+        if not _numeric(schema, name):
+            raise DataError(
+                f"{place}: column {brief(name)} is not numeric ({schema.field(name).type}); drop it, turn it into numbers, "
+                "or name the features with --feature-columns (feature_columns=)."
+            )
+    if not chosen:
+        raise DataError(f"{place} has no feature column beside {brief(label)} and {brief(qid)}.")
+    if wanted is not None:
+        missing = [w for w in wanted if w not in chosen]
+        extra = sorted(set(chosen) - set(wanted))
+        if missing or extra:
+            odd = f"lacks {brief(missing[0])}" if missing else f"has {brief(extra[0])} beside them"
+            raise DataError(f"{place} must have the same feature columns as the training data; it {odd}.")
+        chosen = tuple(wanted)
+    return Roles(label, qid, docid, weight, tuple(chosen), None)
+
+
+def _column(table: Table, given: Any, usual: str, parameter: str, *, required: bool) -> str | None:
+    if given is None and usual not in table.schema.names and not required:
+        return None
+    wanted = usual if given is None else given
+    if wanted not in table.schema.names:
+        option = f"--{parameter}-column" if parameter != "doc_weight" else "--doc-weight"
+        raise DataError(
+            f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {parameter}= ({option})."
+        )
+    if parameter == "label" and not _numeric(table.schema, wanted):
+        raise DataError(
+            f"{table.place}: column {brief(wanted)} is not numeric ({table.schema.field(wanted).type}); a label must be a number."
+        )
+    return str(wanted)
+
+
+def _holds(table: Table) -> str:
+    names = table.schema.names
+    return f"it has {brief(', '.join(names[:SHOWN]) + (' ...' if len(names) > SHOWN else ''))}"
+
+
+def _numeric(schema: pa.Schema, name: str) -> bool:
+    kind = schema.field(name).type
+    t = pa.types
+    return bool(
+        t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_null(kind)
+    )
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    t = pa.types
+    listed = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
+    return bool(listed and (t.is_floating(kind.value_type) or t.is_integer(kind.value_type)))
+
+
+@contextmanager
+def _readable(place: str, remedy: str = "") -> Iterator[None]:
+    """What Arrow and the system say of a file, as one sentence."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataFormatError(f"{place}: no such file; check the path.") from error
+    except (pa.ArrowException, OSError, EOFError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataFormatError(f"{place}: cannot be read ({reason}){remedy}.") from error

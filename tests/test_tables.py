@@ -1,0 +1,314 @@
+"""Tables of every kind give the data set that the same rows give as arrays; what cannot be meant is refused by place."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import sparserank as sr
+from sparserank.cli.app import app
+from sparserank.data.reading import Reading, kind_of, read_files, read_tables
+from sparserank.data.tables import table_of
+from sparserank.errors import SparserankError
+
+DATA = sr.make_ranking(30, (3, 12), 5, n_informative=2, n_redundant=0, noise=0.5, seed=4).data
+NAMES = [f"bm25 of field {j}" for j in range(5)]
+FRAME = pd.DataFrame(np.array(DATA.X), columns=NAMES).assign(
+    qid=[f"q{q}" for q in DATA.qid], label=DATA.relevance.astype(int), docno=[f"d{i}" for i in range(DATA.n_docs)]
+)
+
+
+def write_parquet(path: Path) -> Path:
+    pq.write_table(pa.Table.from_pandas(FRAME), path, row_group_size=50)
+    return path
+
+
+def write_folder(path: Path) -> Path:
+    for part, lo in enumerate(range(0, len(FRAME), 70)):
+        (path / f"part={part}").mkdir(parents=True)
+        FRAME.iloc[lo : lo + 70].to_parquet(path / f"part={part}" / "x.parquet", index=False)
+    return path
+
+
+def write_csv(path: Path) -> Path:
+    FRAME.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+def write_csv_gz(path: Path) -> Path:
+    path.write_bytes(gzip.compress(FRAME.to_csv(index=False).encode()))
+    return path
+
+
+def write_arrow(path: Path) -> Path:
+    feather.write_feather(FRAME, path)
+    return path
+
+
+FILES: dict[str, Callable[[Path], Path]] = {
+    "x.parquet": write_parquet, "folder": write_folder, "x.csv": write_csv, "x.tsv": write_csv, "csv without suffix": write_csv,
+    "x.csv.gz": write_csv_gz, "x.arrow": write_arrow,
+}  # fmt: skip
+
+
+def assert_same(found: sr.RankingDataset, *, names: bool = True, docid: bool = True) -> None:
+    np.testing.assert_array_equal(found.X, DATA.X)
+    np.testing.assert_array_equal(found.relevance, DATA.relevance)
+    np.testing.assert_array_equal(found.query_ptr, DATA.query_ptr)
+    if names:
+        assert list(found.feature_names or ()) == NAMES
+    if docid:
+        assert found.docid is not None
+        assert list(found.docid) == list(FRAME["docno"])
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_every_kind_of_file_gives_the_same_data(name: str, tmp_path: Path) -> None:
+    reading = Reading(feature_columns=NAMES) if name == "folder" else None  # beside the column of its partitions
+    found = read_files(FILES[name](tmp_path / name), reading)
+    assert_same(found)
+    assert list(found.query_ids) == list(dict.fromkeys(FRAME["qid"]))
+
+
+FRAMES: dict[str, Callable[[], Any]] = {
+    "pandas": lambda: FRAME,
+    "polars": lambda: pl.from_pandas(FRAME),
+    "arrow": lambda: pa.Table.from_pandas(FRAME, preserve_index=False),
+    "dataset": lambda: ds.dataset(pa.Table.from_pandas(FRAME, preserve_index=False)),
+    "categories": lambda: FRAME.assign(qid=FRAME["qid"].astype("category")),
+    "without a stream": lambda: _Plain(FRAME),
+}
+
+
+class _Plain(pd.DataFrame):
+    """A frame of an older pandas."""
+
+    @property
+    def __arrow_c_stream__(self) -> Any:  # type: ignore[override]
+        raise AttributeError
+
+
+@pytest.mark.parametrize("kind", list(FRAMES))
+def test_every_kind_of_frame_gives_the_same_data(kind: str) -> None:
+    assert_same(read_tables([table_of("train", FRAMES[kind]())], Reading()))
+
+
+def test_whole_numbers_stay_numbers_whatever_holds_them(tmp_path: Path) -> None:
+    for name, qid in {"ints": DATA.qid, "floats": DATA.qid.astype(float), "text": DATA.qid.astype(str)}.items():
+        FRAME.assign(qid=qid).to_parquet(tmp_path / name)
+        FRAME.assign(qid=qid.astype(int)).to_csv(tmp_path / f"{name}.csv", index=False)
+        for path in (tmp_path / name, tmp_path / f"{name}.csv"):
+            found = read_files(path)
+            assert found.query_ids.dtype == np.int64
+            np.testing.assert_array_equal(found.query_ids, DATA.query_ids)
+
+
+def test_roles_of_columns_are_the_users_to_choose(tmp_path: Path) -> None:
+    renamed = FRAME.rename(columns={"label": "grade", "qid": "query"}).assign(url="http://x", weight=1.0)
+    renamed.to_parquet(tmp_path / "a.parquet")
+    reading = Reading(label="grade", qid="query", feature_columns=NAMES[::-1], doc_weight="weight")
+    found = read_files(tmp_path / "a.parquet", reading)
+    np.testing.assert_array_equal(found.X, np.array(DATA.X)[:, ::-1])
+    assert list(found.feature_names or ()) == NAMES[::-1]
+    assert found.doc_weight is not None
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float32(), 5)])
+def test_lists_of_features(kind: pa.DataType, tmp_path: Path) -> None:
+    rows = np.array(DATA.X, dtype=np.float32)
+    table = pa.table({"qid": FRAME["qid"], "label": FRAME["label"], "features": pa.array(list(rows), type=kind)})
+    pq.write_table(table, tmp_path / "a.parquet")
+    found = read_files(tmp_path / "a.parquet")
+    np.testing.assert_array_equal(found.X, rows.astype(found.X.dtype))
+    assert found.X.dtype == (np.float64 if kind == pa.large_list(pa.float64()) else np.float32)
+    named = read_files(tmp_path / "a.parquet", Reading(feature_names=NAMES))
+    assert list(named.feature_names or ()) == NAMES
+    ragged = table.set_column(2, "features", pa.array([[1.0]] * 4 + [[1.0, 2.0]] * (DATA.n_docs - 4)))
+    pq.write_table(ragged, tmp_path / "b.parquet")
+    with pytest.raises(SparserankError, match=r"b\.parquet: row 4 holds 2 features in 'features', row 0 1"):
+        read_files(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize("suffix", [".query", ".group"])
+@pytest.mark.parametrize("kind", ["csv", "text"])
+def test_sizes_beside_a_file_say_where_queries_begin(kind: str, suffix: str, tmp_path: Path) -> None:
+    paths = []
+    for part in (0, 1):
+        path = tmp_path / f"{part}.{kind}"
+        if kind == "csv":
+            FRAME.drop(columns="qid").to_csv(path, index=False)
+        else:
+            lines = (
+                f"{y:g} " + " ".join(f"{j}:{v!r}" for j, v in enumerate(x))
+                for x, y in zip(DATA.X.tolist(), DATA.relevance, strict=True)
+            )
+            path.write_text("# no query ids\n" + "\n".join(lines) + "\n")
+        Path(f"{path}{suffix}").write_text("".join(f"{n}\n" for n in np.diff(DATA.query_ptr)))
+        paths.append(path)
+    reading = Reading(index_base=0, n_features=5)
+    assert_same(read_files(paths[0], reading), names=False, docid=kind == "csv")
+    if kind == "csv":
+        both = read_files(paths, reading)
+        assert (both.n_queries, both.n_docs) == (2 * DATA.n_queries, 2 * DATA.n_docs)
+    Path(f"{paths[0]}{suffix}").write_text("3\n4\n")
+    with pytest.raises(SparserankError, match=rf"{suffix[1:]}: the sizes sum to 7 rows; .* has more"):
+        read_files(paths[0], reading)
+    Path(f"{paths[0]}{suffix}").write_text(f"{DATA.n_docs}\n5\n")
+    with pytest.raises(SparserankError, match=rf"the sizes sum to {DATA.n_docs + 5} rows; .* has {DATA.n_docs}"):
+        read_files(paths[0], reading)
+    Path(f"{paths[0]}{suffix}").write_text("3\nx\n")
+    with pytest.raises(SparserankError, match=rf"{suffix[1:]}:2: a query size must be a whole number >= 1; got 'x'"):
+        read_files(paths[0], reading)
+
+
+MISSING = FRAME.assign(**{NAMES[1]: FRAME[NAMES[1]].mask(FRAME.index == 7)})
+BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
+    "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*--label-column"),
+    "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*--qid-column"),
+    "unknown feature": (FRAME, {"feature_columns": ["bm25"]}, "has no column 'bm25', which is to be a feature"),
+    "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*--feature-columns"),
+    "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
+    "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),
+    "null label": (FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)), {}, "row 3, column 'label': expected a label must be"),
+    "null query": (FRAME.assign(qid=FRAME["qid"].mask(FRAME.index == 4)), {}, "row 4, column 'qid'"),
+    "query of fractions": (FRAME.assign(qid=0.5), {}, "row 0, column 'qid': expected a query id must be"),
+    "null": (MISSING, {}, r"row 7, column 'bm25 of field 1': missing or infinite feature value \(null or NaN\).*--missing zero"),
+    "infinity": (FRAME.assign(**{NAMES[2]: np.inf}), {}, r"row 0, column 'bm25 of field 2'.*\(inf\)"),
+    "unjudged": (FRAME.assign(label=-1), {}, "row 0: label -1 means unjudged"),
+    "too large": (FRAME.assign(**{NAMES[2]: 1e300}), {"dtype": "float32"}, "row 0, column 'bm25 of field 2'.*float32"),
+    "negative weight": (FRAME.assign(w=-1.0), {"doc_weight": "w"}, "row 0, column 'w': expected a weight"),
+    "no row": (FRAME.iloc[:0], {}, "no data rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "case"),
+    [(k, c) for k in ("parquet", "csv") for c in BAD if (k, c) != ("csv", "query of fractions")],  # there it is text
+)
+def test_bad_tables_are_refused_by_place(kind: str, case: str, tmp_path: Path) -> None:
+    frame, options, message = BAD[case]
+    path = tmp_path / f"bad.{kind}"
+    frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
+    with pytest.raises(SparserankError, match=message) as refusal:
+        read_files(path, Reading(**options))
+    assert str(refusal.value).startswith(str(path))
+    assert "\n" not in str(refusal.value)
+
+
+BAD_FILES: dict[str, tuple[str, bytes, str]] = {
+    "text in a number": ("a.csv", b"qid,label,x\n1,2,0.5\n1,1,abc\n", "column 'x' is not numeric"),
+    "ragged": ("a.csv", b"qid,label,x\n1,2,0.5\n1,1\n", "cannot be read .*Expected 3 columns, got 2"),
+    "duplicate column": ("a.csv", b"qid,label,x,x\n1,2,0.5,1\n", "column 'x' appears twice"),
+    "header alone": ("a.csv", b"qid,label,x\n", "no data rows"),
+    "empty": ("a.csv", b"", "cannot be read"),
+    "no header": ("a.csv", b"1,2,0.5\n1,1,0.25\n", "has no column 'label'"),
+    "empty query": ("a.csv", b"qid,label,x\n,2,0.5\n", "row 0, column 'qid'"),
+    "truncated gzip": ("a.csv.gz", gzip.compress(b"qid,label,x\n" + b"1,2,0.5\n" * 999)[:-9], "truncated gzip"),
+    "damaged parquet": ("a.parquet", b"PAR1" + bytes(100), "cannot be read"),
+    "damaged arrow": ("a.arrow", b"ARROW1" + bytes(100), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD_FILES))
+def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
+    name, content, message = BAD_FILES[case]
+    (tmp_path / name).write_bytes(content)
+    result = CliRunner().invoke(app, ["inspect", str(tmp_path / name)])
+    assert isinstance(result.exception, SparserankError), result.output
+    assert str(result.exception).startswith(str(tmp_path / name))
+    with pytest.raises(SparserankError, match=message):
+        read_files(tmp_path / name)
+
+
+def test_text_deep_in_a_column_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sparserank.data.tables.CSV_BLOCK_BYTES", 64)
+    (tmp_path / "a.csv").write_text("qid,label,x\n" + "1,2,0.5\n" * 100 + "1,2,abc\n")
+    with pytest.raises(SparserankError, match=r"a\.csv: cannot be read .*'abc'.*--feature-columns"):
+        read_files(tmp_path / "a.csv")
+
+
+def test_missing_values_follow_a_policy(tmp_path: Path) -> None:
+    MISSING.to_parquet(tmp_path / "a.parquet")
+    found = read_files(tmp_path / "a.parquet", Reading(missing="2=5;*=zero"))
+    assert found.X[7, 1] == 5.0
+    smallest = read_files(tmp_path / "a.parquet", Reading(missing="query-min")).X[7, 1]
+    own = FRAME[FRAME["qid"] == FRAME["qid"][7]].drop(index=7)
+    assert smallest == own[NAMES[1]].min()
+
+
+def test_unjudged_rows_are_dropped_or_count_as_zero() -> None:
+    frame = FRAME.assign(label=FRAME["label"].where(FRAME.index != 2, -1))
+    assert read_tables([table_of("train", frame)], Reading(unjudged="drop")).n_docs == DATA.n_docs - 1
+    assert read_tables([table_of("train", frame)], Reading(unjudged="zero")).relevance[2] == 0
+
+
+def test_one_call_reads_files_and_frames(tmp_path: Path) -> None:
+    assert_same(sr.read_data(write_parquet(tmp_path / "a")))
+    assert_same(sr.read_data(FRAME.rename(columns={"label": "grade"}), label="grade"))
+    with pytest.raises(SparserankError, match="has no option 'labels'; it takes n_features"):
+        sr.read_data(FRAME, labels="grade")
+    with pytest.raises(SparserankError, match="takes a path or paths, or a frame; got 'int'"):
+        sr.read_data(3)
+
+
+def test_kinds_are_not_mixed(tmp_path: Path) -> None:
+    paths = [write_parquet(tmp_path / "a"), write_csv(tmp_path / "b.csv")]
+    assert [kind_of(p) for p in paths] == ["parquet", "csv"]
+    with pytest.raises(SparserankError, match="must be of one kind"):
+        read_files(paths)
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def test_the_commands_take_tables(tmp_path: Path) -> None:
+    train, shuffled = write_parquet(tmp_path / "a.parquet"), tmp_path / "b.parquet"
+    FRAME[list(FRAME.columns)[::-1]].assign(price=3.0).to_parquet(shuffled)
+    out = tmp_path / "run"
+    run("select", train, "--out", out, "--penalty", "l1", "--n-alphas", 8, "--folds", 2)
+    python = sr.select(FRAME, penalties=["l1"], n_alphas=8, folds=2)
+    assert sr.load_model(out / "model.json").coef.tolist() == python.model.coef.tolist()
+    model = out / "model.json"
+    assert run("predict", model, train) == run("predict", model, shuffled)
+    unlabelled = tmp_path / "c.parquet"
+    loaded = sr.load_model(model)
+    FRAME[["qid", *(loaded.feature_names[j] for j in loaded.support)]].to_parquet(unlabelled)  # the model's alone
+    assert run("predict", model, train) == run("predict", model, unlabelled)
+    assert run("evaluate", train, "--system", model, "--format", "csv") == run(
+        "evaluate", shuffled, "--system", model, "--format", "csv"
+    )
+    assert "5 (dense)" in run("inspect", train)
+    run(
+        "fit",
+        train,
+        "--feature-columns",
+        ",".join(NAMES[:2]),
+        "--feature-columns",
+        NAMES[3],
+        "--out",
+        tmp_path / "m.json",
+    )
+    assert sr.load_model(tmp_path / "m.json").feature_names == (NAMES[0], NAMES[1], NAMES[3])
+
+
+def test_a_table_that_lacks_a_feature_of_the_model_is_refused(tmp_path: Path) -> None:
+    run("fit", write_parquet(tmp_path / "a.parquet"), "--out", tmp_path / "m.json")
+    model = sr.load_model(tmp_path / "m.json")
+    FRAME.drop(columns=model.feature_names[model.support[0]]).to_parquet(tmp_path / "b.parquet")
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "m.json"), str(tmp_path / "b.parquet")])
+    assert "which the model uses" in str(result.exception)
