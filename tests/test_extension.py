@@ -37,7 +37,7 @@ from tests.problems import iterate_at, small_problem
 RNG = np.random.default_rng(7)
 DATA = sr.make_ranking(20, (5, 15), 5, n_informative=3, n_redundant=0, noise=0.5, seed=1).data
 SHAPED = ShapedRows(RNG.integers(0, 2, size=DATA.X.shape).astype(np.uint8), RNG.random(DATA.X.shape).astype(np.float32))
-COLUMNS = SHAPED.columns(np.arange(DATA.n_docs))  # the oracle: every column written out
+COLUMNS = SHAPED.ramps(np.arange(DATA.n_docs))  # the oracle: every column written out
 LISTED = oracle.pairs_of(DATA.relevance, DATA.query_ptr)
 
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.scaling import SCALINGS, FeatureScaling
+from sparserank.data.stored import StoredFeatures
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.files import atomic_write
 from sparserank.quoting import brief
@@ -99,13 +100,14 @@ class RankingModel:
         """(n_docs, nnz) float64, the columns of the selected features."""
         if hasattr(X, "columns"):
             return self._named(X)
-        X = as_csr(X) if sp.issparse(X) else _array(X)
-        if X.ndim != 2:
+        if not isinstance(X, StoredFeatures):
+            X = as_csr(X) if sp.issparse(X) else _array(X)
+        if len(X.shape) != 2:
             raise DataError(NO_MATRIX)
         if X.shape[1] != self.n_features:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
         columns = X[:, self.support]
-        return _array(columns.toarray() if sp.issparse(X) else columns, dtype=np.float64, order="C")
+        return _array(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64, order="C")
 
     def _named(self, frame: Any) -> np.ndarray:
         """The selected columns of a data frame, by name whatever their order; by position where no name is known to it."""

@@ -50,7 +50,7 @@ class ShapedRows(Rows):
         self.nbytes = segment.nbytes + fraction.nbytes
         self.units = tuple((2 * j, 2 * j + 1) for j in range(n_features))
 
-    def columns(self, rows: np.ndarray) -> np.ndarray:
+    def ramps(self, rows: np.ndarray) -> np.ndarray:
         """The ramps of some documents, written out."""
         segment, fraction = (a[rows] for a in self.arrays)
         out = np.empty((len(segment), self.n_columns))
@@ -59,14 +59,17 @@ class ShapedRows(Rows):
         return out
 
     def differences(self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: Any) -> np.ndarray:
-        chosen = self.columns(documents_of(query_ptr, queries))[:, columns]
+        chosen = self.ramps(documents_of(query_ptr, queries))[:, columns]
         return np.ascontiguousarray(chosen if inverse is None else chosen * inverse)
 
     def query_block(self, lo: int, hi: int) -> np.ndarray:
-        return read_only(self.columns(np.arange(lo, hi)))
+        return read_only(self.ramps(np.arange(lo, hi)))
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return self.columns(rows) @ models.T
+        return self.ramps(rows) @ models.T
+
+    def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return self.ramps(rows)[:, columns]
 
     def part(self, lo: int, hi: int) -> ShapedRows:
         return ShapedRows(self.arrays[0][lo:hi], self.arrays[1][lo:hi])

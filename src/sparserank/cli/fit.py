@@ -11,6 +11,8 @@ import typer
 from sparserank.cli import options as opt
 from sparserank.cli.screen import announce_compiling, say, table
 
+REST_OF = {"log-standard": "standard", "query-min-max": "none"}  # of a scaling, when what is not linear is done
+
 HELP = """Fit one model at one penalty strength and save it.
 
 [bold]Examples[/bold]
@@ -70,9 +72,11 @@ def fit(
     )
     opt.require(k is None or alpha is None, "--k", "cannot be combined with --alpha.")
 
+    import numpy as np
+
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.reading import read_files
-    from sparserank.data.scaling import fit_scaling
+    from sparserank.data.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scalings, prepared
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
     from sparserank.rankers import SparseRanker
@@ -81,18 +85,19 @@ def fit(
     refuse_inputs(out, [*train, *([feature_names] if feature_names else [])])
     announce_compiling(parse_lines, descend)
     data = read_files(train, reading)
-    fitted = fit_scaling(data, scaling)
-    scaled = fitted.apply(data)
+    ready = prepared(data, scaling)  # what no factor per feature can do; else the data themselves
+    center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool))
+    fitted = FeatureScaling(scaling, center[0], scale[0])
     ranker = SparseRanker(
         loss=loss,
         penalty=chosen,
         alpha=alpha,
         alpha_ratio=alpha_ratio,
         n_features_to_select=k,
-        scaling="none",
+        scaling=scaling if scaling in LINEAR_SCALINGS else REST_OF[scaling],
         tol=tol,
         n_threads=threads,
-    ).fit(scaled.X, scaled.relevance, qid=scaled.qid)
+    ).fit_dataset(ready)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
     parameters = {
         "loss": loss, "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,

@@ -10,19 +10,21 @@ import typer
 from sparserank.cli import options as opt
 from sparserank.cli.screen import announce_compiling, say, table
 
-HELP = """Show what LETOR files or a model file hold.
+HELP = """Show what data files, a store or a model file hold.
 
 [bold]Examples[/bold]
 
   sparserank inspect train.txt
 
   sparserank inspect run/model.json
+
+  sparserank inspect store/ --verify
 """
 
 
 def inspect(
     files: Annotated[
-        list[Path], typer.Argument(help="LETOR files (read as one set), or one model file.", show_default=False)
+        list[Path], typer.Argument(help="Data files (read as one set), a store, or one model file.", show_default=False)
     ],
     n_features: opt.NFeatures = None,
     missing: opt.Missing = None,
@@ -32,6 +34,7 @@ def inspect(
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Read a store whole and compare every checksum.")] = False,
 ) -> None:
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
@@ -43,9 +46,14 @@ def inspect(
     import numpy as np
 
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.reading import read_files
+    from sparserank.data.reading import kind_of, read_files
+    from sparserank.data.store import open_store
     from sparserank.losses import SquaredHinge
 
+    for file in files if verify else []:
+        opt.require(kind_of(file) == "store", "--verify", f"is for stores; {file} is none.")
+        open_store(file, verify=True)
+        say(f"{file}: every file is as it was written")
     announce_compiling(parse_lines)
     data = read_files(files, reading)
     sizes = np.diff(data.query_ptr)
@@ -65,6 +73,11 @@ def inspect(
             ["preferred pairs", f"{pairs.sum():.0f}"],
             ["labels", shown],
             ["features", f"{data.n_features} ({'sparse' if data.is_sparse else 'dense'})"],
+            *(
+                [["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {len(data.X.parts)} shards"]]
+                if data.is_stored
+                else []
+            ),
             [
                 "constant within every query",
                 f"{len(constant)}" + (f": {', '.join(constant[:20])}" if len(constant) else ""),

@@ -119,3 +119,22 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         note(f"{title}: {done} of {total}, about {duration(left)} left ({what})")
 
     yield report
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, str], None]]:
+    """A callback (number so far, what is going on) for work of unknown length: a line now and then."""
+    began = last = time.monotonic()
+    first = 0
+
+    def report(n: int, doing: str) -> None:
+        nonlocal last, first
+        now = time.monotonic()
+        if doing == "resumed":
+            first = n
+            note(f"{n} {what} found from an earlier run")
+        elif now - last >= QUIET_INTERVAL_S:
+            last = now
+            note(f"{n} {what} {doing}, {(n - first) / (now - began):.0f} per second")
+
+    yield report

@@ -10,12 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.grouping import as_query_ids, group_rows
+from sparserank.data.stored import StoredFeatures, joined
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 from sparserank.weights import usable_weights
 
 ROUNDING = 1e-14  # differences this small beside their values are the rounding of sums and products, no feature
-Features = Any  # a float array (n_docs, n_features) or a CSR matrix of that shape
+Features = Any  # a float array (n_docs, n_features), a CSR matrix of that shape, or StoredFeatures
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
@@ -74,11 +75,13 @@ class RankingDataset:
                 columns[name] = column
         if self.doc_weight is not None:
             columns["doc_weight"] = _as_weights(self.doc_weight, n_docs)
+        if order is not None and isinstance(X, StoredFeatures):
+            raise DataError("the rows of stored features must be grouped by query.")
         if order is not None:
             X, relevance, qid = X[order], relevance[order], qid[order]
             columns = {name: None if c is None else c[order] for name, c in columns.items()}
         set_field = object.__setattr__
-        set_field(self, "X", X if sp.issparse(X) else _frozen(X))
+        set_field(self, "X", _frozen(X) if isinstance(X, np.ndarray) else X)
         set_field(self, "relevance", _frozen(relevance))
         set_field(self, "qid", _frozen(qid))
         set_field(self, "query_ptr", _frozen(query_ptr))
@@ -87,6 +90,23 @@ class RankingDataset:
         set_field(self, "feature_names", names)
         for name, column in columns.items():
             set_field(self, name, None if column is None else _frozen(column))
+
+    @classmethod
+    def of_groups(
+        cls, X: Features, relevance: np.ndarray, query_ptr: np.ndarray, query_ids: np.ndarray, *, docid: Any,
+        feature_names: Sequence[str] | None, doc_weight: np.ndarray | None,
+    ) -> RankingDataset:  # fmt: skip
+        """From what is grouped and checked already, without looking at it again."""
+        self = object.__new__(cls)
+        ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # texts are shared, not repeated
+        fields = {
+            "X": X, "relevance": relevance, "qid": np.repeat(ids, np.diff(query_ptr)), "docid": docid,
+            "feature_names": _checked_names(feature_names, X.shape[1]), "comment": None, "doc_weight": doc_weight,
+            "query_ptr": query_ptr, "query_ids": query_ids, "row_index": np.arange(X.shape[0]),
+        }  # fmt: skip
+        for name, value in fields.items():
+            object.__setattr__(self, name, _frozen(value) if isinstance(value, np.ndarray) else value)
+        return self
 
     @property
     def n_docs(self) -> int:
@@ -102,13 +122,18 @@ class RankingDataset:
 
     @property
     def is_sparse(self) -> bool:
-        return bool(sp.issparse(self.X))
+        return bool(self.X.is_sparse if self.is_stored else sp.issparse(self.X))
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the features stay on disk."""
+        return isinstance(self.X, StoredFeatures)
 
     def __repr__(self) -> str:
         kind = "csr" if self.is_sparse else "dense"
         return (
             f"RankingDataset({self.n_docs} documents, {self.n_queries} queries, "
-            f"{self.n_features} features, {kind} {self.X.dtype})"
+            f"{self.n_features} features, {'stored ' if self.is_stored else ''}{kind} {self.X.dtype})"
         )
 
     def to_input_order(self, values: np.ndarray) -> np.ndarray:
@@ -147,20 +172,35 @@ class RankingDataset:
 
     def constant_features(self) -> np.ndarray:
         """(n_features,) bool: features that take one value within every query, to rounding: no linear ranker can use them."""
-        if self.is_sparse:
-            varying = np.zeros(self.n_features, dtype=bool)
-            csr = self.X
-            for q in range(self.n_queries):
-                block = csr[self.query_ptr[q] : self.query_ptr[q + 1]]
-                low, high = block.min(axis=0).toarray().ravel(), block.max(axis=0).toarray().ravel()
-                varying |= differ(low, high)
-            return ~varying
-        if self.n_docs == 0:
-            return np.ones(self.n_features, dtype=bool)
-        starts = self.query_ptr[:-1]
-        low = np.minimum.reduceat(self.X, starts, axis=0)
-        high = np.maximum.reduceat(self.X, starts, axis=0)
-        return np.asarray(~differ(low, high).any(axis=0))
+        varying = np.zeros(self.n_features, dtype=bool)
+        parts, starts = (self.X.parts, self.X.starts) if self.is_stored else ((self.X,), (0, self.n_docs))
+        for X, lo, hi in zip(parts, starts[:-1], starts[1:], strict=True):
+            first, last = np.searchsorted(self.query_ptr, [lo, hi])
+            varying |= (_varying_sparse if self.is_sparse else _varying_dense)(X, self.query_ptr[first : last + 1] - lo)
+        return ~varying
+
+
+def _varying_dense(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
+    starts = query_ptr[:-1][np.diff(query_ptr) > 0]
+    if len(starts) == 0:
+        return np.zeros(X.shape[1], dtype=bool)
+    low, high = np.minimum.reduceat(X, starts, axis=0), np.maximum.reduceat(X, starts, axis=0)
+    return np.asarray(differ(low, high).any(axis=0))
+
+
+def _varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
+    """Features that take two values in a query, of which 0 is one where not every document stores the feature."""
+    varying, sizes = np.zeros(X.shape[1], dtype=bool), np.diff(query_ptr)
+    query = np.repeat(np.repeat(np.arange(len(sizes)), sizes), np.diff(X.indptr))
+    key = query * X.shape[1] + X.indices
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    if len(starts):
+        low, high = np.minimum.reduceat(X.data[order], starts), np.maximum.reduceat(X.data[order], starts)
+        some = np.diff(np.append(starts, len(key))) < sizes[query[order[starts]]]
+        low, high = np.where(some, np.minimum(low, 0.0), low), np.where(some, np.maximum(high, 0.0), high)
+        varying[X.indices[order[starts[differ(low, high)]]]] = True
+    return varying
 
 
 def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -182,8 +222,12 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     counts = {d.n_features for d in datasets}
     if len(counts) != 1:
         raise DataError(f"data sets must have the same number of features; got {sorted(counts)}.")
-    sparse = any(d.is_sparse for d in datasets)
-    blocks = [sp.csr_matrix(d.X) if sparse else d.X for d in datasets]
+    if any(d.is_stored for d in datasets):
+        X: Any = joined([d.X for d in datasets])
+    elif any(d.is_sparse for d in datasets):
+        X = sp.vstack([sp.csr_matrix(d.X) for d in datasets], format="csr")
+    else:
+        X = np.concatenate([d.X for d in datasets])
     columns = {}
     for name in ("docid", "comment"):
         parts = [getattr(d, name) for d in datasets]
@@ -194,7 +238,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     if len({q.dtype.kind in "iu" for q in qids}) > 1:
         qids = [q.astype(str) for q in qids]
     return RankingDataset(
-        sp.vstack(blocks, format="csr") if sparse else np.concatenate(blocks),
+        X,
         np.concatenate([d.relevance for d in datasets]),
         np.concatenate(qids),
         columns["docid"],
@@ -221,6 +265,8 @@ def _as_weights(given: Any, n_docs: int) -> np.ndarray:
 
 def _as_features(X: Features) -> Features:
     """X as C-ordered float32/float64 array or canonical CSR; refuses what is not numeric or not finite."""
+    if isinstance(X, StoredFeatures):
+        return X
     if sp.issparse(X):
         csr = as_csr(X)
         if csr.dtype not in (np.float32, np.float64):

@@ -83,10 +83,10 @@ def read_letor(
     workers = n_threads or min(available_cores(), 8)
     chunks = [c for path in paths for c in read_chunks(Path(path), index_base, n_features, workers)]
     for chunk in chunks:
-        _check_values(chunk, policy, unjudged, kind)
+        check_values(chunk, policy, unjudged, kind)
     names = read_names(feature_names) if isinstance(feature_names, str | os.PathLike) else feature_names
     width = _width(chunks, n_features, names, feature_names, index_base)
-    X = _features(chunks, width, sparse, kind)
+    X = features_of(chunks, width, sparse, kind)
     labels = np.concatenate([c.labels for c in chunks])
     qid = _query_ids(chunks)
     docid = np.concatenate([c.docids for c in chunks])
@@ -122,7 +122,7 @@ def float_type(dtype: Any) -> np.dtype:
     return found
 
 
-def _check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtype: np.dtype) -> None:
+def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtype: np.dtype) -> None:
     """Refuse values that the options do not allow, by file and line."""
     if chunk.missing is not None and policy is None:
         line, what = chunk.missing
@@ -179,7 +179,7 @@ def _width(
     return n_features or widest.max_index + 1
 
 
-def _features(chunks: list[Chunk], width: int, sparse: bool | None, dtype: np.dtype) -> Any:
+def features_of(chunks: list[Chunk], width: int, sparse: bool | None, dtype: np.dtype) -> Any:
     """(n_docs, width) dense or CSR, whichever is asked for or smaller; missing values are NaN."""
     n_rows, n_values = sum(len(c.labels) for c in chunks), sum(len(c.values) for c in chunks)
     if n_values < DENSE_FROM * n_rows * width if sparse is None else sparse:

@@ -58,15 +58,24 @@ def read_chunks(path: Path, index_base: int, n_features: int | None, n_threads: 
     """All stretches of a file, in file order.
 
     Raises
-        DataFormatError        the file cannot be read, or names the first line that is not as the format says
+        DataFormatError        the file cannot be read, holds no row, or names the first line that is not as the format says
         TooManyFeaturesError   a line names a feature beyond n_features
     """
-    chunks: list[Chunk] = []
+    chunks = list(stream_chunks(path, index_base, n_features, n_threads))
+    if not any(len(c.labels) for c in chunks):
+        raise DataFormatError(f"{path}: no data rows; expected lines such as '2 qid:10 1:0.03 2:0.67'.")
+    return chunks
+
+
+def stream_chunks(
+    path: Path, index_base: int, n_features: int | None, n_threads: int, skip: int = 0
+) -> Iterator[Chunk]:
+    """The stretches as they are parsed, no more than a few at a time; the first `skip` are passed over unparsed."""
     first_line = 1
     with ThreadPoolExecutor(n_threads) as pool:
         pending: list[Future[Chunk]] = []
 
-        def collect() -> None:
+        def collect() -> Chunk:
             nonlocal first_line
             chunk = pending.pop(0).result()
             chunk.first_line = first_line
@@ -75,17 +84,17 @@ def read_chunks(path: Path, index_base: int, n_features: int | None, n_threads: 
                 message = f"{chunk.place(line)}: {sentence}"
                 raise DataFormatError(message) if chunk.width is None else TooManyFeaturesError(message, chunk.width)
             first_line += chunk.n_lines
-            chunks.append(chunk)
+            return chunk
 
-        for text in _with_ids(path):
+        for number, text in enumerate(_with_ids(path)):
+            if number < skip:
+                first_line += text.count(b"\n")
+                continue
             pending.append(pool.submit(_parse, text, str(path), index_base, n_features))
             if len(pending) > 2 * n_threads:
-                collect()
+                yield collect()
         while pending:
-            collect()
-    if not any(len(c.labels) for c in chunks):
-        raise DataFormatError(f"{path}: no data rows; expected lines such as '2 qid:10 1:0.03 2:0.67'.")
-    return chunks
+            yield collect()
 
 
 def _with_ids(path: Path) -> Iterator[bytes]:

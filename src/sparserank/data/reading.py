@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, concatenate, numbered
+from sparserank.data.feature_logs import log_names, log_tables
 from sparserank.data.grouping import plain_ids, query_codes
-from sparserank.data.letor import UNJUDGED, float_type, read_letor
+from sparserank.data.letor import DENSE_FROM, UNJUDGED, float_type, read_letor
 from sparserank.data.missing import MissingPolicy
+from sparserank.data.store import is_store, open_store
 from sparserank.data.tables import Batch, ColumnNames, Roles, Table, is_frame, open_table, roles_of, table_of
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
@@ -60,7 +62,7 @@ class Reading:
 
 
 def kind_of(path: str | os.PathLike) -> str:
-    """'letor', 'parquet', 'arrow', 'csv' or 'folder' (of Parquet files), by content.
+    """'letor', 'parquet', 'arrow', 'csv', 'log' (JSON lines), 'folder' (of Parquet files) or 'store', by content.
 
     Raises
         DataFormatError   no such file, or it cannot be read
@@ -68,10 +70,14 @@ def kind_of(path: str | os.PathLike) -> str:
     place = Path(path)
     if "\0" in str(path) or not place.exists():
         raise DataFormatError(f"{brief(str(path)) if chr(0) in str(path) else path}: no such file; check the path.")
+    if place.is_dir() and is_store(place):
+        return "store"
     if place.is_dir():
         if any(f.suffix in (".parquet", ".pq") for f in place.rglob("*")):
             return "folder"
-        raise DataFormatError(f"{path}: is a directory without Parquet files; name a file.")
+        raise DataFormatError(
+            f"{path}: is a directory, and neither a store nor a folder of Parquet files; name a file."
+        )
     if not place.is_file():
         return "letor"  # a pipe can be read once only
     try:
@@ -87,6 +93,8 @@ def kind_of(path: str | os.PathLike) -> str:
     if head[:6] == b"ARROW1":
         return "arrow"
     first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+    if first[:1] in (b"{", b"["):
+        return "log"
     suffixes = [s.lower() for s in place.suffixes]
     if ".csv" in suffixes or ".tsv" in suffixes or (b"," in first and b"qid:" not in first and b":" not in first):
         return "csv"
@@ -111,15 +119,46 @@ def read_files(
     listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not listed:
         raise DataError("needs at least one file.")
-    kinds = [kind_of(p) for p in listed]
-    if len(set(kinds)) > 1:
-        raise DataError(
-            f"{listed[0]} is {kinds[0]}, {listed[kinds.index(next(k for k in kinds if k != kinds[0]))]} is not; "
-            "files that are read together must be of one kind."
-        )
-    if kinds[0] == "letor":
+    kind = refuse_mixed(listed, [kind_of(p) for p in listed])
+    if kind == "letor":
         return _read_text(listed, reading, like)
-    return read_tables([open_table(p, kinds[0]) for p in listed], reading, like=like)
+    if kind == "store":
+        stores = [open_store(p) for p in listed]
+        data = stores[0] if len(stores) == 1 else concatenate(stores)
+        return data if like is None else _like(data, like, str(listed[0]))
+    if kind == "log":
+        names = log_names(listed) if reading.feature_columns is None else list(reading.feature_columns)
+        if like is not None:
+            names = list(like.feature_names or ())
+        reading = replace(reading, feature_columns=names, label="label", qid="qid")
+        return read_tables(log_tables(listed, names), reading)
+    return read_tables([open_table(p, kind) for p in listed], reading, like=like)
+
+
+def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
+    """The kind that all files are of.
+
+    Raises
+        DataError   names two of different kinds
+    """
+    other = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
+    if other is not None:
+        raise DataError(
+            f"{paths[0]} is {kinds[0]}, {paths[other]} is {kinds[other]}; files that are read together must be of one kind."
+        )
+    return kinds[0]
+
+
+def _like(data: RankingDataset, like: RankingDataset, place: str) -> RankingDataset:
+    """`data`, if its features are those of `like`."""
+    if data.n_features != like.n_features:
+        raise DataError(f"{place} has {data.n_features} features; the training data have {like.n_features}.")
+    named = not numbered(data.feature_names or ()) and not numbered(like.feature_names or ())
+    if named and data.feature_names != like.feature_names:
+        raise DataError(
+            f"{place} has other features, or in another order, than the training data; convert them with the same --feature-columns."
+        )
+    return data
 
 
 def read_data(source: Any, **options: Any) -> RankingDataset:
@@ -252,17 +291,29 @@ def _fill(X: np.ndarray, qid: np.ndarray, tables: Sequence[Table], roles: Roles,
         return
     policy = MissingPolicy.parse(reading.missing)
     bad = ~np.isfinite(X)
+    refuse_missing(X, bad, tables[0], roles, policy, 0)
+    assert policy is not None
+    X[bad] = np.nan
+    policy.fill(X, query_codes(qid), 1)
+
+
+def refuse_missing(
+    X: np.ndarray, bad: np.ndarray, table: Table, roles: Roles, policy: MissingPolicy | None, at: int
+) -> None:
+    """Refuse the first of the values that are `bad`, unless a policy says what becomes of them; X begins with row `at`."""
     if policy is None:
         row, j = (int(i) for i in np.argwhere(bad)[0])
         column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
-        place = tables[0].place if len(tables) == 1 else f"{tables[0].place} and what follows it"
         what = "null or NaN" if np.isnan(X[row, j]) else str(X[row, j])
-        raise tables[0].error(
-            f"{place}: row {row}, column {brief(column)}: missing or infinite feature value ({what}); choose what it becomes with "
-            "missing='zero' or 'query-min' (--missing zero)."
+        raise table.error(
+            f"{table.place}: row {at + row}, column {brief(column)}: missing or infinite feature value ({what}); choose what it becomes "
+            "with missing='zero' or 'query-min' (--missing zero)."
         )
-    X[bad] = np.nan
-    policy.fill(X, query_codes(qid), 1)
+
+
+def usable_kind(values_per_row: float, n_features: int) -> bool:
+    """Whether rows of so many values are better kept sparse."""
+    return values_per_row < DENSE_FROM * n_features
 
 
 def _judged(label: np.ndarray, table: Table, unjudged: str) -> np.ndarray | None:

@@ -80,6 +80,11 @@ def prepared(data: RankingDataset, method: str) -> RankingDataset:
     """`data` with what is not linear in a scaling applied (signed log, min-max within queries); the same object without."""
     if method not in SCALINGS:
         raise DataError(f"scaling must be one of {', '.join(SCALINGS)}; got {method!r}.")
+    if data.is_stored and method not in LINEAR_SCALINGS:
+        raise DataError(
+            f"scaling {method!r} would copy all features; those in a store are read where they are: take one of "
+            f"{', '.join(LINEAR_SCALINGS)}, or write the store from features that are scaled already."
+        )
     if method == "log-standard":
         return data.replace_features(_signed_log(data.X))
     return data.replace_features(_query_min_max(data.X, data.query_ptr)) if method == "query-min-max" else data

@@ -20,6 +20,7 @@ from sparserank.quoting import brief
 LABEL, QID, PACKED = "label", "qid", "features"  # usual names of columns
 DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
 BATCH_ROWS = 1 << 16
+BATCH_BYTES = 32 << 20  # of features, about: wide tables come in fewer rows at a time
 CSV_BLOCK_BYTES = 8 << 20
 SHOWN = 8  # column names in a message
 
@@ -179,7 +180,7 @@ class _InMemory(Table):
         self._table = table
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
-        yield from self._table.select(roles.read).combine_chunks().to_batches(BATCH_ROWS)
+        yield from self._table.select(roles.read).combine_chunks().to_batches(_rows(roles))
 
 
 class _Dataset(Table):
@@ -193,7 +194,7 @@ class _Dataset(Table):
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
         with _readable(self.place):
             yield from self._dataset.scanner(
-                columns=roles.read, batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1
+                columns=roles.read, batch_size=_rows(roles), batch_readahead=2, fragment_readahead=1
             ).to_batches()
 
 
@@ -224,6 +225,10 @@ class _Csv(Table):
                 parse_options=csv.ParseOptions(delimiter=self._delimiter),
                 convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
             )
+
+
+def _rows(roles: Roles) -> int:
+    return max(min(BATCH_ROWS, BATCH_BYTES // (8 * max(len(roles.features), 1))), 1)
 
 
 def open_table(path: str | os.PathLike, kind: str) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,23 +22,31 @@ def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: in
     `read_letor` gives the same data back, if ids hold no blanks and it is told `n_features` when the last ones are absent.
     """
     with atomic_write(path) as out:
-        for i in range(data.n_docs):
-            label = data.relevance[i]
-            text = str(int(label)) if label == int(label) else repr(float(label))
-            out.write(f"{text} qid:{data.qid[i]}")  # type: ignore[index]
-            for j, value in _row(data, i):
-                out.write(f" {j + index_base}:{float(value)!r}")
-            comment = data.comment[i] if data.comment is not None else ""
-            if data.docid is not None and data.docid[i] and str(data.docid[i]) not in comment:
-                comment = f"docid = {data.docid[i]} {comment}".rstrip()
-            out.write(f" #{comment}\n" if comment else "\n")
+        out.writelines(letor_lines(data.X, data.relevance, data.qid, data.docid, data.comment, index_base))
 
 
-def _row(data: RankingDataset, i: int) -> Iterator[tuple[int, float]]:
-    if sp.issparse(data.X):
-        lo, hi = data.X.indptr[i], data.X.indptr[i + 1]
-        return zip(data.X.indices[lo:hi].tolist(), data.X.data[lo:hi].tolist(), strict=True)
-    return enumerate(data.X[i].tolist())
+def letor_lines(X: Any, relevance: np.ndarray, qid: Any, docid: Any, comment: Any, index_base: int) -> Iterator[str]:
+    """A line per row; docid and comment may be None."""
+    for i in range(len(relevance)):
+        label = relevance[i]
+        text = str(int(label)) if label == int(label) else repr(float(label))
+        features = " ".join(f"{j + index_base}:{value}" for j, value in _row(X, i))
+        behind = comment[i] if comment is not None else ""
+        if docid is not None and docid[i] and str(docid[i]) not in behind:
+            behind = f"docid = {docid[i]} {behind}".rstrip()
+        yield f"{text} qid:{qid[i]} {features}{f' #{behind}' if behind else ''}\n"
+
+
+def _row(X: Any, i: int) -> Iterator[tuple[int, str]]:
+    if sp.issparse(X):
+        lo, hi = X.indptr[i], X.indptr[i + 1]
+        return zip(X.indices[lo:hi].tolist(), _texts(X.data[lo:hi]), strict=True)
+    return enumerate(_texts(X[i]))
+
+
+def _texts(values: np.ndarray) -> list[str]:
+    """The shortest text that reads back as each value, in the values' own dtype."""
+    return [repr(v) for v in values.tolist()] if values.dtype == np.float64 else values.astype("U").tolist()
 
 
 def document_ids(data: RankingDataset) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sparserank.data.dataset import RankingDataset, as_csr
+from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import qid_from_sizes
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError, DataWarning
@@ -63,7 +63,29 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the queries
         """
         self._check_all_parameters()
-        data = self._fit_dataset(X, y, qid, group, doc_weight)
+        return self._fit(self._fit_dataset(X, y, qid, group, doc_weight), query_weight)
+
+    def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None) -> Self:
+        """Fit on a data set, which may be stored: its features are read where they are, never copied.
+
+        query_weight holds one weight >= 0 per query; the data set's doc_weight counts. What a ranker other than SparseRanker and
+        RankSVM computes besides may need all features in memory.
+
+        Raises
+            DataError   as `fit`
+        """
+        self._check_all_parameters()
+        if data.doc_weight is not None and not self._takes_doc_weight:
+            raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
+        self.n_features_in_, self.n_queries_in_ = data.n_features, data.n_queries
+        names = data.feature_names or ()
+        if not numbered(names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self._fit(data, query_weight)
+
+    def _fit(self, data: RankingDataset, query_weight: Any) -> Self:
         try:
             self._learn(data, checked_query_weight(data, query_weight))
         except np.linalg.LinAlgError as error:

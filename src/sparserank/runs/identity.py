@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.stored import identity_of
 
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 LONGEST_LABEL = 100  # file systems allow 255 bytes
@@ -43,11 +44,11 @@ def file_hash(path: str | os.PathLike) -> str:
 def data_hash(data: RankingDataset) -> str:
     """Hash of everything that a data set holds."""
     digest = hashlib.sha256()
-    X = data.X
-    arrays = [X.data, X.indices, X.indptr] if data.is_sparse else [X]
+    digest.update(identity_of(data.X).encode())
+    arrays = [data.relevance, data.query_ptr]
     if data.doc_weight is not None:
         arrays.append(data.doc_weight)
-    for array in [*arrays, data.relevance, data.query_ptr]:
+    for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     for names in (data.query_ids.tolist(), None if data.docid is None else data.docid.tolist(), data.feature_names):

@@ -12,7 +12,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
 from sparserank.errors import DataError
-from sparserank.execution import BlockExecutor
+from sparserank.evaluation import mean_of
 from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.losses import LOSSES
@@ -23,7 +23,7 @@ from sparserank.penalties import Penalty
 from sparserank.penalties.spec import parse_call
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, make_shards
-from sparserank.shards.measuring import measure
+from sparserank.shards.measuring import Columns
 from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
 
@@ -99,7 +99,13 @@ class FoldedPaths:
 
     @cached_property
     def _shards(self) -> LocalShards:
-        d = self.prepared
+        return self._shards_of(self.prepared)
+
+    @cached_property
+    def _unseen(self) -> LocalShards | None:
+        return None if self.valid is None else self._shards_of(prepared(self.valid, self.settings.scaling))
+
+    def _shards_of(self, d: RankingDataset) -> LocalShards:
         loss = LOSSES[self.settings.loss]()
         return make_shards(as_rows(d.X), d.relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, d.docid)
 
@@ -173,12 +179,8 @@ class FoldedPaths:
         Those of FINAL are scored on `valid`, and left out without.
         """
         out = {}
-        if FINAL in models and self.valid is not None:
-            unseen = prepared(self.valid, self.settings.scaling)
-            (out[FINAL],) = measure(
-                as_rows(unseen.X), unseen.relevance, unseen.query_ptr, unseen.docid, [models[FINAL]],
-                np.zeros(unseen.n_queries, dtype=np.int64), self.metrics, BlockExecutor(self.n_threads),
-            )  # fmt: skip
+        if FINAL in models and self._unseen is not None:
+            out[FINAL] = _measured(self._unseen, models[FINAL], self.metrics)
         folds = [f for f in models if f != FINAL]
         if folds:
             judge = np.full(len(self.fold), -1)
@@ -187,6 +189,18 @@ class FoldedPaths:
             parts = self._shards.call("measure", [models[f] for f in folds], self.metrics, per_query=judge)
             out |= {f: np.concatenate([p[g] for p in parts], axis=2) for g, f in enumerate(folds)}
         return out
+
+    def single_features(self, columns: np.ndarray, metric: Metric) -> np.ndarray:
+        """(2, len(columns)) mean metric on the training queries of ranking by each feature, descending and ascending."""
+        both = Columns(np.tile(columns, 2), np.repeat([1.0, -1.0], len(columns)))
+        (values,) = _measured(self._shards, both, [metric])
+        return np.array([mean_of(v) for v in values]).reshape(2, len(columns))
+
+
+def _measured(shards: LocalShards, models: np.ndarray | Columns, metrics: Sequence[Metric]) -> np.ndarray:
+    """(n_metrics, n_models, n_queries)"""
+    parts = shards.call("measure", [models], metrics, per_query=np.zeros(shards.n_queries, dtype=np.int64))
+    return np.concatenate([p[0] for p in parts], axis=2)
 
 
 def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:

@@ -117,7 +117,7 @@ class FittedPaths:
     def _use_processes(self, n_paths: int) -> bool:
         """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
         X = self.work.data.X
-        size = X.data.nbytes
+        size = X.data.nbytes if self.work.data.is_sparse and not self.work.data.is_stored else X.nbytes
         values = self.work.data.n_docs * self.work.data.n_features
         enough = n_paths * self.work.settings.n_alphas * values >= LEAST_PROCESS_WORK
         return self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES

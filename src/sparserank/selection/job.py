@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import Comparison, mean_of, per_query_values
+from sparserank.evaluation import Comparison, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.model import RankingModel
@@ -277,12 +277,12 @@ class SelectionJob:
             (objective,), _ = self.work.objectives([FINAL])
             separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
             sought = np.sort(np.argsort(-separation, kind="stable")[:MOST_SINGLE_FEATURES])
-        ranked = [
-            (mean_of(per_query_values(sign * _column(data, j), data, [self.plan.metric])[0]), -j, sign)
-            for j in sought.tolist()
-            for sign in (1.0, -1.0)
-        ]
-        _, negative, sign = max(ranked)
+        means = self.work.single_features(sought, self.plan.metric)
+        _, negative, sign = max(
+            (mean, -j, sign)
+            for of_sign, sign in zip(means, (1.0, -1.0), strict=True)
+            for mean, j in zip(of_sign, sought, strict=True)
+        )
         return -int(negative), sign
 
 

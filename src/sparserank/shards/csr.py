@@ -37,6 +37,9 @@ class CsrRows(Rows):
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.asarray(self.X[rows] @ models.T, dtype=np.float64)
 
+    def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X[rows][:, columns].toarray(), dtype=np.float64)
+
     def part(self, lo: int, hi: int) -> CsrRows:
         return CsrRows(self._between(lo, hi))
 

@@ -53,5 +53,8 @@ class DenseRows(Rows):
                 chosen = np.take(chosen, used, axis=1)
             return np.asarray(chosen.astype(np.float64, copy=False) @ np.ascontiguousarray(models[:, used].T))
 
+    def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return np.take(self.X[rows], columns, axis=1).astype(np.float64)
+
     def part(self, lo: int, hi: int) -> DenseRows:
         return DenseRows(self.X[lo:hi])

@@ -9,11 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.stored import StoredFeatures
 from sparserank.execution import BlockExecutor, split_queries
 from sparserank.losses import PairwiseLoss
 from sparserank.shards.csr import CsrRows
 from sparserank.shards.dense import DenseRows
-from sparserank.shards.rows import Rows
+from sparserank.shards.rows import Rows, in_parts, row_bytes
 from sparserank.shards.shard import Shard
 
 SHARD_BYTES = 1 << 30  # of features; a shard is what is placed, in memory or elsewhere, as a whole
@@ -57,7 +58,7 @@ class LocalShards:
 
 
 def make_shards(
-    rows: Rows,
+    rows: Rows | Sequence[Rows],
     relevance: np.ndarray,
     query_ptr: np.ndarray,
     loss: PairwiseLoss,
@@ -65,21 +66,24 @@ def make_shards(
     n_threads: int | None = None,
     docid: np.ndarray | None = None,
 ) -> LocalShards:
-    """Cut rows and lists into shards; where depends on the data alone. Nothing is copied."""
+    """Cut rows and lists into shards; where depends on the data alone. Nothing is copied. Several rows stand one below the other."""
     executor = BlockExecutor(n_threads)
-    cuts = split_queries(query_ptr, rows.nbytes / max(rows.n_docs, 1), SHARD_BYTES)
     shards = []
-    for first, last in pairwise(cuts):
-        lo, hi = int(query_ptr[first]), int(query_ptr[last])
-        part = rows if (lo, hi) == (0, rows.n_docs) else rows.part(lo, hi)
-        weight = None if doc_weight is None else doc_weight[lo:hi]
-        ids = None if docid is None else docid[lo:hi]
-        shards.append(Shard(part, relevance[lo:hi], query_ptr[first : last + 1] - lo, loss, weight, executor, ids))
+    for part, first, last in in_parts(rows, query_ptr):
+        start = int(query_ptr[first])
+        for a, b in pairwise(split_queries(query_ptr[first : last + 1] - start, row_bytes(part), SHARD_BYTES) + first):
+            lo, hi = int(query_ptr[a]), int(query_ptr[b])
+            own = part if hi - lo == part.n_docs else part.part(lo - start, hi - start)
+            weight = None if doc_weight is None else doc_weight[lo:hi]
+            ids = None if docid is None else docid[lo:hi]
+            shards.append(Shard(own, relevance[lo:hi], query_ptr[a : b + 1] - lo, loss, weight, executor, ids))
     return LocalShards(shards, loss)
 
 
-def as_rows(X: Any) -> Rows:
-    """The kind of shard for an array, a CSR matrix, or rows of any kind as they are."""
+def as_rows(X: Any) -> Rows | list[Rows]:
+    """The kind of shard for an array, a CSR matrix, each part of what is stored, or rows of any kind as they are."""
+    if isinstance(X, StoredFeatures):
+        return [CsrRows(p) if sp.issparse(p) else DenseRows(p) for p in X.parts]
     if sp.issparse(X):
         return CsrRows(X)
     if isinstance(X, np.ndarray):

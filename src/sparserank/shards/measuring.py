@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,23 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 16 << 20  # of features and scores together
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Models that rank by one feature each: columns (n_models,) and their signs (n_models,)."""
+
+    columns: np.ndarray
+    signs: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
 def measure(
     rows: Rows,
     relevance: np.ndarray,
     query_ptr: np.ndarray,
     docid: np.ndarray | None,
-    models: Sequence[np.ndarray],
+    models: Sequence[np.ndarray | Columns],
     judge: np.ndarray,
     metrics: Sequence[Metric],
     executor: BlockExecutor,
@@ -32,7 +44,7 @@ def measure(
     """Metrics of groups of models, each on the queries that are its own.
 
     Parameters
-        models   per group (n_models, n_columns) float64
+        models   per group (n_models, n_columns) float64, or Columns
         judge    (n_queries,) the group whose models are scored on a query; -1: none
     Returns
         per group (n_metrics, n_models, its queries), queries in order
@@ -52,7 +64,7 @@ def measure(
         documents = documents_of(query_ptr, queries)
         ptr = np.concatenate([[0], np.cumsum(query_ptr[queries + 1] - query_ptr[queries])])
         ids, judged = None if docid is None else docid[documents], relevance[documents]
-        scores = np.asfortranarray(rows.times(models[g], documents))
+        scores = np.asfortranarray(_scores(rows, models[g], documents))
         known: dict[Convention, dict[Any, np.ndarray]] = {}
         for i in range(len(models[g])):
             ranked: dict[Convention, RankedLists] = {}
@@ -65,3 +77,10 @@ def measure(
 
     executor.map(one, len(chunks))
     return out
+
+
+def _scores(rows: Rows, models: np.ndarray | Columns, documents: np.ndarray) -> np.ndarray:
+    """(len(documents), n_models)"""
+    if isinstance(models, Columns):
+        return rows.columns(documents, models.columns) * models.signs
+    return rows.times(models, documents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import scipy.sparse as sp
 
 from sparserank.execution import BlockExecutor, split_queries
 from sparserank.shards._moment_kernels import moments as add_moments
-from sparserank.shards.rows import Rows
+from sparserank.shards.rows import Rows, in_parts, row_bytes
 
 LARGEST_EXPONENT = 256  # numbers between 2 to the minus and to the plus of this are left in their own units
 
@@ -41,7 +42,7 @@ class Moments(NamedTuple):
 
 
 def feature_moments(
-    rows: Rows,
+    rows: Rows | Sequence[Rows],
     query_ptr: np.ndarray,
     used: np.ndarray,
     *,
@@ -51,30 +52,41 @@ def feature_moments(
 ) -> Moments:
     """Moments of K sets of queries, used (K, n_queries) bool, in one read; each what it would be alone.
 
+    rows     one below the other, if several
     unit     (K, n_columns) powers of two by which features are multiplied first; sets of other units are read apart
-    around   (K, n_columns) points near the means, about which `between` keeps its digits
+    around   (K, n_columns) points near the means, about which `between` keeps its digits; sparse rows stay around 0
     """
-    K, d = len(used), rows.n_columns
+    parts = in_parts(rows, query_ptr)
+    K, d = len(used), parts[0][0].n_columns
     units = np.ones((K, d)) if unit is None else unit
-    around = np.zeros((K, d)) if around is None else around
+    if around is None or not parts[0][0].is_dense:
+        around = np.zeros((K, d))
     distinct, of_unit = np.unique(units, axis=0, return_inverse=True)
     out = Moments(used @ np.diff(query_ptr), *(np.zeros((K, d)) for _ in range(5)))
     for u, common in enumerate(distinct):  # nearly always one: 1
         ks = np.flatnonzero(of_unit.ravel() == u)
-        one = _moments(rows, query_ptr, used[ks], common, around[ks], BlockExecutor(n_threads))
-        for whole, part in zip(out[1:], one[1:], strict=True):
-            whole[ks] = part
+        low, high, sums = np.full((len(ks), d), np.inf), np.full((len(ks), d), -np.inf), np.zeros((3, len(ks), d))
+        with np.errstate(over="ignore", invalid="ignore"):  # extreme features come again in units of their own
+            for part, first, last in parts:
+                ptr, own = query_ptr[first : last + 1] - query_ptr[first], used[ks, first:last]
+                add = _add_dense if part.is_dense else _add_sparse
+                add(part, ptr, own, common, around[ks], BlockExecutor(n_threads), low, high, sums)
+            n = np.maximum(out.n_docs[ks], 1)[:, None]
+            mean = sums[0] / n
+            out.between[ks] = np.maximum(sums[2] - n * mean * mean, 0.0)
+        seen = np.isfinite(low) | np.isfinite(high)
+        out.low[ks], out.high[ks] = np.where(seen, low, 0.0), np.where(seen, high, 0.0)
+        out.mean[ks], out.within[ks] = mean + around[ks], sums[1]
     return out
 
 
-def _moments(
-    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor
-) -> Moments:
-    d, K = rows.n_columns, len(used)
-    n_docs = used @ np.diff(query_ptr)
-    if not rows.is_dense:
-        return _sparse_moments(rows.X, query_ptr, used, unit, n_docs)  # type: ignore[attr-defined]
-    blocks = split_queries(query_ptr, rows.nbytes / max(rows.n_docs, 1), minimum_bytes=16.0 * 8 * d)
+def _add_dense(
+    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor,
+    low: np.ndarray, high: np.ndarray, sums: np.ndarray,
+) -> None:  # fmt: skip
+    """low and high take in (K, d) of these rows; sums (3, K, d) grow by the values, the squares within queries and those between."""
+    K, d = low.shape
+    blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * d)
 
     def block(b: int) -> np.ndarray:
         part = np.zeros((5, K, d))
@@ -83,38 +95,29 @@ def _moments(
         add_moments(rows.query_block(lo, hi), lo, query_ptr, used, unit, around, blocks[b], blocks[b + 1], *part)
         return part
 
-    low, high, sums = np.full((K, d), np.inf), np.full((K, d), -np.inf), np.zeros((3, K, d))
-    with np.errstate(over="ignore", invalid="ignore"):  # extreme features come again in units of their own
-        for part in executor.few_at_once(block, len(blocks) - 1):
-            low, high = np.minimum(low, part[0]), np.maximum(high, part[1])
-            sums += part[2:]
-        n = np.maximum(n_docs, 1)[:, None]
-        mean = sums[0] / n
-        between = np.maximum(sums[2] - n * mean * mean, 0.0)
-    seen = np.isfinite(low) | np.isfinite(high)
-    return Moments(n_docs, np.where(seen, low, 0.0), np.where(seen, high, 0.0), mean + around, sums[1], between)
+    for part in executor.few_at_once(block, len(blocks) - 1):
+        np.minimum(low, part[0], out=low)
+        np.maximum(high, part[1], out=high)
+        sums += part[2:]
 
 
-def _sparse_moments(
-    X: sp.csr_matrix, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, n_docs: np.ndarray
-) -> Moments:
+def _add_sparse(
+    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor,
+    low: np.ndarray, high: np.ndarray, sums: np.ndarray,
+) -> None:  # fmt: skip
     """The same from CSR, without a dense row: sums of squares, which cancel to the square root of the rounding."""
+    X = rows.query_block(0, rows.n_docs)
     X = sp.csr_matrix((X.data * unit[X.indices], X.indices, X.indptr), shape=X.shape)
     sizes = np.diff(query_ptr)
     members = sp.csr_matrix((np.ones(X.shape[0]), np.arange(X.shape[0]), query_ptr), shape=(len(sizes), X.shape[0]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = sp.csr_matrix(members @ X)
-        squares = sp.csr_matrix(members @ X.multiply(X))
-        means = sums.multiply(sums).multiply(1.0 / np.maximum(sizes, 1)[:, None])
-        weights = used.astype(np.float64)
-        total, square, of_means = weights @ sums, weights @ squares, weights @ sp.csr_matrix(means)
-        n = np.maximum(n_docs, 1)[:, None]
-        low, high = (np.zeros((len(used), X.shape[1])) for _ in range(2))
-        for k, row in enumerate(used):
-            part = X if row.all() else X[np.repeat(row, sizes)]
-            if part.shape[0]:
-                low[k], high[k] = part.min(axis=0).toarray().ravel(), part.max(axis=0).toarray().ravel()
-        mean = total / n
-        return Moments(
-            n_docs, low, high, mean, np.maximum(square - of_means, 0.0), np.maximum(of_means - n * mean * mean, 0.0)
-        )
+    of_query = sp.csr_matrix(members @ X)
+    squares = sp.csr_matrix(members @ X.multiply(X))
+    means = sp.csr_matrix(of_query.multiply(of_query).multiply(1.0 / np.maximum(sizes, 1)[:, None]))
+    weights = used.astype(np.float64)
+    of_means = weights @ means
+    sums += np.stack([weights @ of_query, np.maximum(weights @ squares - of_means, 0.0), of_means])
+    for k, row in enumerate(used):
+        part = X if row.all() else X[np.repeat(row, sizes)]
+        if part.shape[0]:
+            np.minimum(low[k], part.min(axis=0).toarray().ravel(), out=low[k])
+            np.maximum(high[k], part.max(axis=0).toarray().ravel(), out=high[k])

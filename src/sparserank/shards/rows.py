@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,6 +47,10 @@ class Rows:
         """(len(rows), n_models) float64 scores of the models, (n_models, n_columns) float64."""
         raise NotImplementedError
 
+    def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """(len(rows), len(columns)) float64 values of some columns."""
+        raise NotImplementedError
+
     def part(self, lo: int, hi: int) -> Rows:
         """Rows lo..hi - 1, not copied."""
         raise NotImplementedError
@@ -57,6 +61,19 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def in_parts(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> list[tuple[Rows, int, int]]:
+    """(rows, first query, last query + 1) of rows that stand one below the other, each of whole queries."""
+    parts = [rows] if isinstance(rows, Rows) else list(rows)
+    ends = np.searchsorted(query_ptr, np.cumsum([p.n_docs for p in parts]), side="left")
+    ends[-1:] = len(query_ptr) - 1  # queries without documents at the end
+    return [(p, int(a), int(b)) for p, a, b in zip(parts, [0, *ends[:-1]], ends, strict=True)]
+
+
+def row_bytes(rows: Rows) -> float:
+    """Bytes of features per document, on average."""
+    return rows.nbytes / max(rows.n_docs, 1)
 
 
 def documents_of(query_ptr: np.ndarray, queries: np.ndarray) -> np.ndarray:

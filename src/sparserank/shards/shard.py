@@ -15,10 +15,10 @@ from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
-from sparserank.shards.measuring import measure
+from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import coarse_unit
 from sparserank.shards.norms import lists_between, pair_norms
-from sparserank.shards.rows import Rows, read_only
+from sparserank.shards.rows import Rows, read_only, row_bytes
 
 # Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
@@ -105,8 +105,8 @@ class Shard:
 
     def _split(self, finer: float = 1.0) -> np.ndarray:
         """Offsets of blocks of whole queries, by the data alone."""
-        row_bytes = finer * self.rows.nbytes / max(self.rows.n_docs, 1)
-        return split_queries(self.query_ptr, row_bytes, minimum_bytes=16.0 * 8 * self.rows.n_columns)
+        least = 16.0 * 8 * self.rows.n_columns
+        return split_queries(self.query_ptr, finer * row_bytes(self.rows), minimum_bytes=least)
 
     def facts(self) -> ShardFacts:
         return self._facts
@@ -315,6 +315,9 @@ class Shard:
 
     # -- what models are worth ----------------------------------------------------------------------------------------
 
-    def measure(self, models: Sequence[np.ndarray], metrics: Sequence[Metric], judge: np.ndarray) -> list[np.ndarray]:
-        """Per group of models (n_models, n_columns), in units of the columns: (n_metrics, n_models, queries judged by the group)."""
+    def measure(
+        self, models: Sequence[np.ndarray | Columns], metrics: Sequence[Metric], judge: np.ndarray
+    ) -> list[np.ndarray]:
+        """Per group of models (n_models, n_columns), in units of the columns, or of single columns: (n_metrics, n_models, queries
+        judged by the group)."""
         return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, judge, metrics, self._executor)

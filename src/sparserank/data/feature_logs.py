@@ -1,0 +1,134 @@
+"""Feature logs of search engines, one JSON object per line: Solr documents with [features], Elasticsearch and OpenSearch hits with _ltrlog.
+
+    {"qid": 7, "label": 2, "id": "D4", "[features]": "title_bm25=3.1,body_bm25=0.5"}
+    {"qid": 7, "label": 2, "_id": "D4", "fields": {"_ltrlog": [{"log_entry1": [{"name": "title_bm25", "value": 3.1}, {"name": "body_bm25"}]}]}}
+
+qid and label stand beside what the engine logged (or inside _source); a feature without a value counts as 0, as both engines have it.
+Solr writes 'name=value,name=value' or, if so configured, 'name:value name:value'.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sparserank.data.tables import BATCH_ROWS, Roles, Table
+from sparserank.errors import DataFormatError
+from sparserank.quoting import brief
+
+SOLR, ELASTIC = "[features]", "_ltrlog"
+IDS = ("id", "_id", "docno", "docid")
+
+
+def log_names(paths: Sequence[str | os.PathLike]) -> list[str]:
+    """Every feature in the logs, in order of first appearance; all files are read for it."""
+    names: dict[str, None] = {}
+    for path in paths:
+        for _, entry in _entries(str(path)):
+            names.update(dict.fromkeys(entry[3]))
+    return list(names)
+
+
+def log_tables(paths: Sequence[str | os.PathLike], names: Sequence[str]) -> list[Table]:
+    """The logs as tables with the columns qid, label, docid and the named features.
+
+    Raises
+        DataFormatError   while they are read: names file and line
+    """
+    return [_Log(str(path), list(names)) for path in paths]
+
+
+class _Log(Table):
+    def __init__(self, path: str, names: list[str]) -> None:
+        features = [(name, pa.float64()) for name in names]
+        schema = pa.schema([("qid", pa.string()), ("label", pa.float64()), ("docid", pa.string()), *features])
+        super().__init__(path, schema, None)
+        self._names = names
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        at = {name: j for j, name in enumerate(self._names)}
+        rows: list[tuple[str, float, str, dict[str, float]]] = []
+        for number, entry in _entries(self.place):
+            unknown = next((name for name in entry[3] if name not in at), None)
+            if unknown is not None:
+                raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not among those expected.")
+            rows.append(entry)
+            if len(rows) == BATCH_ROWS:
+                yield self._batch(rows, at, roles)
+                rows = []
+        if rows:
+            yield self._batch(rows, at, roles)
+
+    def _batch(self, rows: list, at: dict[str, int], roles: Roles) -> pa.RecordBatch:
+        X = np.zeros((len(rows), len(at)))
+        for i, (_, _, _, values) in enumerate(rows):
+            for name, value in values.items():
+                X[i, at[name]] = value
+        qid, label, docid = ([row[k] for row in rows] for k in range(3))
+        columns = {
+            "qid": pa.array(qid, pa.string()),
+            "label": pa.array(label, pa.float64()),
+            "docid": pa.array(docid, pa.string()),
+        }
+        columns |= {name: pa.array(X[:, j]) for name, j in at.items()}
+        return pa.RecordBatch.from_arrays([columns[c] for c in roles.read], roles.read)
+
+
+def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, float]]]]:
+    """(line, (qid, label, docid, {feature: value}))"""
+    try:
+        with open(path, "rb") as raw:
+            zipped = raw.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if zipped else open(path, "rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield number, _entry(line, f"{path}:{number}")
+    except (OSError, EOFError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise DataFormatError(f"{path}: no such file; check the path.") from error
+        raise DataFormatError(f"{path}: cannot be read ({error}).") from error
+
+
+def _entry(line: bytes, place: str) -> tuple[str, float, str, dict[str, float]]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataFormatError(f"{place}: is no JSON object; expected one document or hit per line.") from error
+    if not isinstance(entry, dict):
+        raise DataFormatError(f"{place}: expected one document or hit per line; got {brief(entry)}.")
+    source = entry.get("_source")
+    held = {**source, **entry} if isinstance(source, dict) else entry
+    for name in ("qid", "label"):
+        if held.get(name) is None or isinstance(held[name], dict | list | bool):
+            raise DataFormatError(f"{place}: has no {name!r}; give every line its query and its label.")
+    try:
+        label = float(held["label"])
+    except ValueError as error:
+        raise DataFormatError(f"{place}: label must be a number; got {brief(held['label'])}.") from error
+    docid = next((str(held[name]) for name in IDS if held.get(name) is not None), "")
+    return str(held["qid"]), label, docid, _features(entry, place)
+
+
+def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
+    logged: Any = None
+    try:
+        if SOLR in entry:
+            logged = entry[SOLR]
+            separator, equals = (",", "=") if "=" in logged else (None, ":")
+            pairs = [part.rsplit(equals, 1) for part in logged.split(separator) if part.strip()]
+            return {name: float(value) for name, value in pairs}
+        logged = entry["fields"][ELASTIC][0]
+        (values,) = logged.values()
+        return {v["name"]: float(v.get("value", 0.0)) for v in values}
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        if logged is None:
+            raise DataFormatError(
+                f"{place}: has no logged features; expected {SOLR!r} (Solr) or fields.{ELASTIC} (Elasticsearch, OpenSearch)."
+            ) from error
+        raise DataFormatError(f"{place}: logged features cannot be read: {brief(logged)}.") from error

@@ -1,0 +1,116 @@
+"""Features that stay on disk: parts of whole queries, mapped into memory and read when they are used."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.errors import DataError
+
+
+class StoredFeatures:
+    """(n_docs, n_features) features in parts, one below the other: all arrays, or all CSR matrices, of one dtype.
+
+    Reading rows or columns copies these; nothing else does. Each part holds whole queries.
+
+    Parameters
+        parts      arrays or CSR matrices, usually of mapped files
+        identity   what the content is known by: results depend on it instead of on the bytes
+    """
+
+    def __init__(self, parts: Sequence[Any], identity: str) -> None:
+        self.parts, self.identity = tuple(parts), identity
+        self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self.parts])]).astype(np.int64)
+        self.shape = (int(self.starts[-1]), int(self.parts[0].shape[1]))
+        self.dtype, self.ndim = self.parts[0].dtype, 2
+        self.is_sparse = bool(sp.issparse(self.parts[0]))
+        self.nbytes = sum(p.data.nbytes + p.indices.nbytes if self.is_sparse else p.nbytes for p in self.parts)
+
+    def __getitem__(self, at: Any) -> Any:
+        """Rows X[rows], or X[rows, columns] with rows a slice of all: a new array or CSR matrix."""
+        rows, columns = at if isinstance(at, tuple) else (at, None)
+        if isinstance(rows, slice) and rows == slice(None):
+            taken = [p[:, columns] if columns is not None else p for p in self.parts]
+            return sp.vstack(taken, format="csr") if self.is_sparse else np.concatenate(taken)
+        rows = np.arange(*rows.indices(self.shape[0])) if isinstance(rows, slice) else np.asarray(rows)
+        part = np.searchsorted(self.starts, rows, side="right") - 1
+        held = np.unique(part)
+        if len(held) == 1:
+            out = self.parts[held[0]][rows - self.starts[held[0]]]
+        elif self.is_sparse:
+            order = np.argsort(part, kind="stable")
+            below = sp.vstack([self.parts[p][rows[part == p] - self.starts[p]] for p in held], format="csr")
+            back = np.empty_like(order)
+            back[order] = np.arange(len(order))
+            out = below[back]
+        else:
+            out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+            for p in held:
+                out[part == p] = self.parts[p][rows[part == p] - self.starts[p]]
+        return out if columns is None else out[:, columns]
+
+
+class StoredTexts:
+    """Texts of consecutive documents, UTF-8 in mapped arrays; rows that are asked for become strings, slices stay where they are."""
+
+    def __init__(self, parts: Sequence[np.ndarray]) -> None:
+        self.parts = tuple(parts)
+        self.starts = np.concatenate([[0], np.cumsum([len(p) for p in self.parts])]).astype(np.int64)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            lo, hi, _ = rows.indices(len(self))
+            cut = [
+                p[max(lo - a, 0) : max(hi - a, 0)] for p, a in zip(self.parts, self.starts[:-1].tolist(), strict=True)
+            ]
+            return StoredTexts(cut)
+        if np.ndim(rows) == 0:
+            return self[np.array([rows])][0]
+        rows = np.asarray(rows)
+        out = np.empty(len(rows), dtype=object)
+        part = np.searchsorted(self.starts, rows, side="right") - 1
+        for p in np.unique(part):
+            own = part == p
+            out[own] = [t.decode() for t in self.parts[p][rows[own] - self.starts[p]].tolist()]
+        return out
+
+    def __iter__(self) -> Iterator[str]:
+        return (t.decode() for part in self.parts for t in part.tolist())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(self[np.arange(len(self))], dtype=dtype)
+
+    def tolist(self) -> list[str]:
+        return list(self)
+
+
+def joined(features: Sequence[Any]) -> StoredFeatures:
+    """Stored features and such in memory, one below the other.
+
+    Raises
+        DataError   some are sparse and some dense, or their dtypes differ
+    """
+    parts = [p for X in features for p in (X.parts if isinstance(X, StoredFeatures) else [X])]
+    kinds = {("sparse" if sp.issparse(p) else "dense", p.dtype.name) for p in parts}
+    if len(kinds) > 1:
+        shown = " and ".join(" ".join(k) for k in sorted(kinds))
+        raise DataError(f"data sets of which one is stored must be of one kind; got {shown}. Convert them alike.")
+    return StoredFeatures(parts, " ".join(identity_of(X) for X in features))
+
+
+def identity_of(X: Any) -> str:
+    """What the content of features is known by: a hash of their bytes, or what their store says of them."""
+    if isinstance(X, StoredFeatures):
+        return X.identity
+    digest = hashlib.sha256()
+    for array in [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

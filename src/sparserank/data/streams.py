@@ -1,0 +1,272 @@
+"""Rows of any input as a stream of blocks in bounded memory, which can begin where an earlier stream was cut off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.dataset import numbered
+from sparserank.data.feature_logs import log_names, log_tables
+from sparserank.data.letor import UNJUDGED, check_values, features_of, float_type
+from sparserank.data.letor_chunks import stream_chunks
+from sparserank.data.missing import MissingPolicy
+from sparserank.data.reading import Reading, kind_of, refuse_missing, refuse_mixed, usable_kind
+from sparserank.data.store import open_store
+from sparserank.data.tables import Batch, Roles, Table, open_table, roles_of
+from sparserank.data.text_lines import read_names
+from sparserank.errors import DataError, DataFormatError
+from sparserank.execution import available_cores
+
+
+class Position(NamedTuple):
+    """A row of an input: file, block of the file, row of the block."""
+
+    file: int
+    block: int
+    row: int
+
+
+class RowBlock(NamedTuple):
+    """Consecutive rows: X (n, d) dense or CSR, NaN where a value is missing; label (n,); qid (n,) int64 or text; docid (n,) or None;
+    weight (n,) or None; where (n, 3) the position of each row."""
+
+    X: Any
+    label: np.ndarray
+    qid: np.ndarray
+    docid: np.ndarray | None
+    weight: np.ndarray | None
+    where: np.ndarray
+
+    def take(self, rows: Any) -> RowBlock:
+        """Some of the rows, by a slice or their numbers."""
+        docid, weight = (None if v is None else v[rows] for v in (self.docid, self.weight))
+        return RowBlock(self.X[rows], self.label[rows], self.qid[rows], docid, weight, self.where[rows])
+
+
+def below(blocks: Sequence[RowBlock]) -> RowBlock:
+    """Blocks, one below the other."""
+    if len(blocks) == 1:
+        return blocks[0]
+    X = (
+        sp.vstack([b.X for b in blocks], format="csr")
+        if sp.issparse(blocks[0].X)
+        else np.concatenate([b.X for b in blocks])
+    )
+    docid = weight = None
+    if any(b.docid is not None for b in blocks):
+        docid = np.concatenate(
+            [np.full(len(b.label), "", dtype=object) if b.docid is None else b.docid for b in blocks]
+        )
+    if blocks[0].weight is not None:
+        weight = np.concatenate([b.weight for b in blocks if b.weight is not None])
+    label, qid, where = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("label", "qid", "where"))
+    return RowBlock(X, label, qid, docid, weight, where)
+
+
+def _at(file: int, block: int, n: int) -> np.ndarray:
+    """(n, 3) positions of the rows of a block."""
+    return np.column_stack([np.full(n, file), np.full(n, block), np.arange(n)])
+
+
+class Stream:
+    """The rows of one or several files of one kind.
+
+    n_features, dtype, sparse, feature_names   of all blocks, known before the first
+    """
+
+    n_features: int
+    dtype: np.dtype
+    sparse: bool
+    feature_names: tuple[str, ...] | None
+
+    def blocks(self, start: Position = Position(0, 0, 0)) -> Iterator[RowBlock]:
+        """All rows from a position on.
+
+        Raises
+            DataFormatError   names file and line, or row and column, of what cannot be
+        """
+        for block in self._blocks(start):
+            first = int(np.searchsorted(block.where[:, 2], start.row)) if tuple(block.where[0, :2]) == start[:2] else 0
+            if first < len(block.label):
+                yield block.take(slice(first, None)) if first else block
+
+    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+        """Whole blocks, from the one of the position on."""
+        raise NotImplementedError
+
+
+def open_stream(paths: Sequence[str | os.PathLike], reading: Reading) -> Stream:
+    """The rows of files of one kind; text is read once before, for the number of its features, unless that is given."""
+    kinds = refuse_mixed(paths, [kind_of(p) for p in paths])
+    if kinds == "store":
+        return _Stores(paths, reading)
+    if kinds == "letor":
+        return _Text(paths, reading)
+    if kinds == "log":
+        names = log_names(paths) if reading.feature_columns is None else list(reading.feature_columns)
+        return _Tables(log_tables(paths, names), replace(reading, feature_columns=names, label="label", qid="qid"))
+    return _Tables([open_table(p, kinds) for p in paths], reading)
+
+
+class _Text(Stream):
+    def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
+        self._paths, self._reading = [Path(p) for p in paths], reading
+        self._threads = reading.n_threads or min(available_cores(), 8)
+        self._policy = MissingPolicy.parse(reading.missing)
+        self.dtype = float_type(reading.dtype or np.float32)
+        given = reading.feature_names
+        names = read_names(given) if isinstance(given, str | os.PathLike) else given
+        self.feature_names = None if names is None else tuple(names)
+        width = len(names) if names is not None else reading.n_features
+        if width is None or reading.sparse is None:
+            widest, density = self._looked_at()
+            width = widest if width is None else width
+        self.n_features = width
+        self.sparse = usable_kind(density, width) if reading.sparse is None else reading.sparse
+
+    def _looked_at(self) -> tuple[int, float]:
+        """(the number of features, values per row), from a reading of everything."""
+        widest, n_values, n_rows = 0, 0, 0
+        for path in self._paths:
+            of_file = 0
+            for chunk in stream_chunks(path, self._reading.index_base, self._reading.n_features, self._threads):
+                widest, n_values = max(widest, chunk.max_index + 1), n_values + len(chunk.values)
+                of_file += len(chunk.labels)
+            if of_file == 0:
+                raise DataFormatError(f"{path}: no data rows; expected lines such as '2 qid:10 1:0.03 2:0.67'.")
+            n_rows += of_file
+        if n_values == 0:
+            raise DataFormatError(f"{self._paths[0]}: no line has a feature; expected 'label qid:ID index:value ...'.")
+        return widest, n_values / n_rows
+
+    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+        unjudged = self._reading.unjudged
+        for f, path in enumerate(self._paths):
+            if f < start.file:
+                continue
+            skip = start.block if f == start.file else 0
+            chunks = stream_chunks(path, self._reading.index_base, self.n_features, self._threads, skip)
+            for b, chunk in enumerate(chunks, start=skip):
+                if len(chunk.labels) == 0:
+                    continue
+                check_values(chunk, self._policy, unjudged, self.dtype)
+                X = features_of([chunk], self.n_features, self.sparse, self.dtype)
+                lengths = np.diff(np.append(chunk.run_rows, len(chunk.labels)))
+                block = RowBlock(
+                    X, chunk.labels, np.repeat(np.array(chunk.run_qids), lengths), chunk.docids if chunk.docids.astype(bool).any() else None,
+                    None, _at(f, b, len(chunk.labels)),
+                )  # fmt: skip
+                block = _judged(block, unjudged)
+                if len(block.label):
+                    yield block
+
+
+class _Tables(Stream):
+    def __init__(self, tables: Sequence[Table], reading: Reading) -> None:
+        self._tables, self._reading = list(tables), reading
+        self._policy = MissingPolicy.parse(reading.missing)
+        self.dtype, self.sparse = float_type(reading.dtype or np.float32), False
+        self._roles: list[Roles] = []
+        wanted: list[str] | None = None
+        for table in tables:
+            roles = roles_of(table, reading.columns, wanted=wanted, labelled=reading.labelled)
+            self._roles.append(roles)
+            wanted = list(roles.features) if wanted is None and roles.packed is None else wanted
+        first = self._roles[0]
+        given = reading.feature_names
+        names = read_names(given) if isinstance(given, str | os.PathLike) else given
+        if first.packed is None:
+            self.n_features = len(first.features)
+            self.feature_names = tuple(first.features) if names is None else tuple(names)
+        else:
+            batch = next(tables[0].batches(first, self.dtype), None)
+            if batch is None:
+                raise DataFormatError(f"{tables[0].place}: no data rows.")
+            self.n_features, self.feature_names = batch.X.shape[1], None if names is None else tuple(names)
+
+    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+        first_query = 0
+        for f, (table, roles) in enumerate(zip(self._tables, self._roles, strict=True)):
+            at = 0
+            if f >= start.file:
+                for b, batch in enumerate(table.batches(roles, self.dtype)):
+                    n = len(batch.X)
+                    if (f, b) >= start[:2]:
+                        block = self._block(table, batch, f, b, at, first_query)
+                        if len(block.label):
+                            yield block
+                    at += n
+                if at == 0:
+                    raise DataFormatError(f"{table.place}: no data rows.")
+                if table.queries is not None and roles.qid is None:
+                    table.queries.check(at, table.place)
+            if table.queries is not None and roles.qid is None:
+                first_query += len(table.queries.ends)
+
+    def _block(self, table: Table, batch: Batch, f: int, b: int, at: int, first_query: int) -> RowBlock:
+        n = len(batch.X)
+        if batch.X.shape[1] != self.n_features:
+            raise DataFormatError(
+                f"{table.place} has lists of {batch.X.shape[1]} features; the first rows of {self.n_features}."
+            )
+        bad = ~np.isfinite(batch.X)
+        if bad.any():
+            refuse_missing(batch.X, bad, table, self._roles[f], self._policy, at)
+            batch.X[bad] = np.nan
+        qid = batch.qid
+        if qid is None:
+            assert table.queries is not None
+            qid = first_query + table.queries.ids(at, at + n, table.place)
+        label = np.zeros(n) if batch.label is None else batch.label
+        return _judged(
+            RowBlock(batch.X, label, qid, batch.docid, batch.weight, _at(f, b, n)),
+            self._reading.unjudged,
+            table.place,
+            at,
+        )
+
+
+class _Stores(Stream):
+    """The rows of finished stores, as they are in there."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
+        self._stores = [open_store(p) for p in paths]
+        first = self._stores[0]
+        for path, other in zip(paths, self._stores, strict=True):
+            if other.n_features != first.n_features or other.is_sparse != first.is_sparse:
+                raise DataError(f"{path}: has other features than {paths[0]}, or is sparse where that is dense.")
+        self.n_features, self.sparse = first.n_features, first.is_sparse
+        self.feature_names = None if numbered(first.feature_names or ()) else tuple(first.feature_names or ())
+        self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
+
+    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+        for f, data in enumerate(self._stores):
+            for b, (X, lo) in enumerate(zip(data.X.parts, data.X.starts.tolist(), strict=False)):
+                if (f, b) >= start[:2]:
+                    rows = slice(lo, lo + X.shape[0])
+                    docid = None if data.docid is None else np.asarray(data.docid[rows])
+                    weight = None if data.doc_weight is None else data.doc_weight[rows]
+                    qid = np.array(data.qid[rows].tolist())  # type: ignore[index]
+                    yield RowBlock(
+                        X.astype(self.dtype), data.relevance[rows], qid, docid, weight, _at(f, b, X.shape[0])
+                    )
+
+
+def _judged(block: RowBlock, unjudged: str, place: str = "", at: int = 0) -> RowBlock:
+    """Without rows of label -1, or with 0 for it, as asked for."""
+    without = block.label == UNJUDGED
+    if not without.any():
+        return block
+    if unjudged == "error":
+        raise DataFormatError(
+            f"{place}: row {at + int(np.argmax(without))}: label -1 means unjudged; choose unjudged='drop' or 'zero' (--unjudged drop)."
+        )
+    if unjudged == "zero":
+        return block._replace(label=np.where(without, 0.0, block.label))
+    return block.take(np.flatnonzero(~without))

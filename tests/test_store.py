@@ -1,0 +1,417 @@
+"""The on-disk store: what it holds, how it is written, found damaged, written on after a kill, and used."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from typer.testing import CliRunner
+
+import sparserank as sr
+from sparserank.cli.app import app
+from sparserank.data import convert as converting
+from sparserank.data.convert import convert
+from sparserank.data.reading import Reading, read_files
+from sparserank.data.rewrite import rewrite
+from sparserank.data.store import MANIFEST, PROGRESS, STAMPS, open_store
+from sparserank.data.stored import StoredFeatures
+from sparserank.errors import DataError, RunDirectoryError, SparserankError
+
+DATA = sr.make_ranking(60, (3, 14), 6, n_informative=3, n_redundant=0, noise=0.5, seed=5).data
+DOUBLE = Reading(dtype="float64")
+SHARD = 4096  # bytes: several shards of this data
+
+
+def text_of(data: sr.RankingDataset, path: Path) -> Path:
+    sr.write_letor(data, path)
+    return path
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    named = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, [f"é{i}" for i in range(DATA.n_docs)])
+    return text_of(named, tmp_path / "train.txt")
+
+
+def dense(data: sr.RankingDataset) -> np.ndarray:
+    X = data.X[np.arange(data.n_docs)]
+    return np.asarray(X.toarray() if sp.issparse(X) else X)
+
+
+def assert_same(found: sr.RankingDataset, expected: sr.RankingDataset = DATA) -> None:
+    np.testing.assert_array_equal(dense(found), dense(expected))
+    np.testing.assert_array_equal(found.relevance, expected.relevance)
+    np.testing.assert_array_equal(found.query_ptr, expected.query_ptr)
+    assert list(found.query_ids) == list(expected.query_ids)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix == ".npy" or p.name == MANIFEST}
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("shard_bytes", [SHARD, 1 << 30])
+def test_a_store_holds_what_the_text_holds(shard_bytes: int, sparse: bool, text: Path, tmp_path: Path) -> None:
+    manifest = convert([text], tmp_path / "s", Reading(dtype="float64", sparse=sparse), shard_bytes=shard_bytes)
+    assert (len(manifest["shards"]) > 3) == (shard_bytes == SHARD)
+    found = open_store(tmp_path / "s")
+    assert found.is_stored
+    assert found.is_sparse == sparse
+    assert_same(found)
+    assert found.docid is not None
+    assert found.docid[[0, 50]].tolist() == ["é0", "é50"]
+    np.testing.assert_array_equal(np.asarray(found.docid), [f"é{i}" for i in range(DATA.n_docs)])
+    np.testing.assert_array_equal(found.constant_features(), DATA.constant_features())
+    rows = np.random.default_rng(0).permutation(DATA.n_docs)[:40]
+    taken = found.X[rows]
+    np.testing.assert_array_equal(taken.toarray() if sparse else taken, dense(DATA)[rows])
+    columns = found.X[:, [4, 1]]
+    np.testing.assert_array_equal(columns.toarray() if sparse else columns, dense(DATA)[:, [4, 1]])
+
+
+def test_every_kind_of_input_gives_the_same_store(text: Path, tmp_path: Path) -> None:
+    zipped = tmp_path / "train.gz"
+    zipped.write_bytes(gzip.compress(text.read_bytes()))
+    rewrite([text], tmp_path / "train.parquet", DOUBLE)
+    frame = __import__("pandas").read_parquet(tmp_path / "train.parquet")
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    for name in ("train.txt", "train.gz", "train.parquet", "train.csv"):
+        convert([tmp_path / name], tmp_path / f"store of {name}", DOUBLE, shard_bytes=SHARD)
+        assert_same(open_store(tmp_path / f"store of {name}"))
+    convert([tmp_path / "store of train.txt"], tmp_path / "again", DOUBLE, shard_bytes=SHARD // 2)
+    assert_same(open_store(tmp_path / "again"))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_back_to_text_and_parquet(sparse: bool, text: Path, tmp_path: Path) -> None:
+    convert([text], tmp_path / "s", Reading(sparse=sparse), shard_bytes=SHARD)
+    rewrite([tmp_path / "s"], tmp_path / "back.txt")
+    again = sr.read_letor(tmp_path / "back.txt", 6, dtype=np.float32)
+    assert_same(again, open_store(tmp_path / "s"))
+    if sparse:
+        with pytest.raises(DataError, match="Parquet holds dense features"):
+            rewrite([tmp_path / "s"], tmp_path / "back.parquet")
+        return
+    rewrite([tmp_path / "s"], tmp_path / "back.parquet")
+    assert_same(read_files(tmp_path / "back.parquet"), open_store(tmp_path / "s"))
+    with pytest.raises(RunDirectoryError, match="is also read"):
+        rewrite([text], text)
+
+
+def scattered(path: Path) -> sr.RankingDataset:
+    order = np.random.default_rng(3).permutation(DATA.n_docs)
+    data = sr.RankingDataset(DATA.X[order], DATA.relevance[order], DATA.qid[order])  # type: ignore[index]
+    lines = []
+    for i in order:
+        one = sr.RankingDataset(DATA.X[[i]], DATA.relevance[[i]], DATA.qid[[i]])  # type: ignore[index]
+        sr.write_letor(one, path)
+        lines.append(path.read_text())
+    path.write_text("".join(lines))
+    return data
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scattered_queries_are_gathered(sparse: bool, tmp_path: Path) -> None:
+    expected = scattered(tmp_path / "a.txt")
+    manifest = convert([tmp_path / "a.txt"], tmp_path / "s", Reading(dtype="float64", sparse=sparse), shard_bytes=SHARD)
+    assert_same(open_store(tmp_path / "s"), expected)
+    assert len(manifest["shards"]) > 3
+    named = {name for shard in manifest["shards"] for name in (f"{shard['number']:05d}-label.npy",)}
+    assert {p.name for p in (tmp_path / "s").glob("*-label.npy")} == named  # nothing of the first writing is left
+    with pytest.raises(SparserankError, match=r"several places.*sort -s -k2,2"):
+        convert([tmp_path / "a.txt"], tmp_path / "t", Reading(missing="query-min"), shard_bytes=SHARD)
+
+
+def test_missing_values_follow_their_policy_across_shards(tmp_path: Path) -> None:
+    lines = [f"{i % 3} qid:{i // 10} 1:{i} 2:{'NULL' if i % 7 == 3 else i}\n" for i in range(400)]
+    (tmp_path / "a.txt").write_text("".join(lines))
+    for missing in ("zero", "query-min", "2=8.5"):
+        reading = Reading(missing=missing, dtype="float64")
+        convert([tmp_path / "a.txt"], tmp_path / missing, reading, shard_bytes=500)
+        assert_same(open_store(tmp_path / missing), read_files(tmp_path / "a.txt", reading))
+    with pytest.raises(SparserankError, match=r"a\.txt:4: missing or infinite"):
+        convert([tmp_path / "a.txt"], tmp_path / "none")
+
+
+def test_unjudged_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{i % 3 - 1} qid:{i // 10} 1:{i}\n" for i in range(90)))
+    for unjudged in ("drop", "zero"):
+        reading = Reading(unjudged=unjudged, dtype="float64")
+        convert([tmp_path / "a.txt"], tmp_path / unjudged, reading, shard_bytes=100)
+        assert_same(open_store(tmp_path / unjudged), read_files(tmp_path / "a.txt", reading))
+
+
+# -- damage ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(text: Path, tmp_path: Path) -> Path:
+    convert([text], tmp_path / "s", DOUBLE, shard_bytes=SHARD)
+    return tmp_path / "s"
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGE: dict[str, tuple[Any, str]] = {
+    "truncated": (lambda s: (s / "00001-X.npy").write_bytes((s / "00001-X.npy").read_bytes()[:-8]), r"00001-X\.npy: is torn"),
+    "gone": (lambda s: (s / "00002-label.npy").unlink(), r"00002-label\.npy: is missing"),
+    "flipped": (lambda s: flip(s / "00001-X.npy"), r"00001-X\.npy: was changed after"),
+    "manifest cut": (lambda s: (s / MANIFEST).write_bytes((s / MANIFEST).read_bytes()[:-40]), "manifest.json: is damaged"),
+    "manifest edited": (
+        lambda s: (s / MANIFEST).write_text((s / MANIFEST).read_text().replace('"n_docs": ', '"n_docs": 1')), "manifest.json: is damaged",
+    ),
+    "of the future": (
+        lambda s: (s / MANIFEST).write_text((s / MANIFEST).read_text().replace('"version": 1,\n', '"version": 9,\n', 1)), "is of version 9",
+    ),
+    "no manifest": (lambda s: (s / MANIFEST).unlink(), "is no store"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(DAMAGE))
+def test_a_damaged_store_is_named_and_never_used(case: str, store: Path) -> None:
+    damage, message = DAMAGE[case]
+    damage(store)
+    with pytest.raises(SparserankError, match=message):
+        open_store(store)
+    with pytest.raises(SparserankError, match=message):
+        open_store(store)
+
+
+def test_damage_that_leaves_no_trace_is_found_when_asked_for(store: Path) -> None:
+    path = store / "00001-X.npy"
+    before = path.stat()
+    flip(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    open_store(store)
+    result = CliRunner().invoke(app, ["inspect", str(store), "--verify"])
+    assert "00001-X.npy: was changed" in str(result.exception)
+
+
+def test_a_copied_store_is_compared_once(store: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in store.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    seen: list[int] = []
+    open_store(copy, progress=lambda done, total: seen.append(done))
+    assert len(seen) > 5
+    open_store(copy, progress=lambda done, total: pytest.fail("compared again"))
+    (copy / STAMPS).write_text("{broken")
+    assert_same(open_store(copy))
+
+
+# -- written on after a kill, a full disk, a change -------------------------------------------------------------------
+
+
+def converted(text: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sparserank", "convert", str(text), str(out), "--shard-mb", "1", *more],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Text in several blocks, of several shards of a megabyte."""
+    folder = tmp_path_factory.mktemp("large")
+    data = sr.make_ranking(400, 60, 60, n_informative=5, noise=0.5, seed=1).data
+    small = sr.RankingDataset(np.round(data.X, 2), data.relevance, data.qid)
+    return text_of(small, folder / "large.txt")
+
+
+@pytest.mark.parametrize("after", [1, 2, 4])
+def test_a_killed_conversion_goes_on(after: int, large: Path, tmp_path: Path) -> None:
+    whole, out = tmp_path / "whole", tmp_path / "s"
+    assert converted(large, whole).returncode == 0
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sparserank", "convert", str(large), str(out), "--shard-mb", "1"],
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while len(list(out.glob("*-X.npy"))) < after and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    if not (out / MANIFEST).exists():
+        with pytest.raises(SparserankError, match=r"is an unfinished store|is no store|neither a store"):
+            read_files(out)
+    again = converted(large, out)
+    assert again.returncode == 0, again.stderr
+    expected, found = files_of(whole), files_of(out)
+    assert {n: c for n, c in found.items() if n != MANIFEST} == {n: c for n, c in expected.items() if n != MANIFEST}
+    assert not (out / PROGRESS).exists()
+    once_more = converted(large, out)
+    assert (once_more.returncode, files_of(out)) == (0, found)
+
+
+def test_a_full_disk_ends_in_one_sentence_and_the_conversion_goes_on(large: Path, tmp_path: Path) -> None:
+    out = tmp_path / "s"
+    limit = 1_500_000  # bytes of one file: what a full disk looks like from inside
+
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    command = [sys.executable, "-m", "sparserank", "convert", str(large), str(out), "--shard-mb", "3"]
+    failed = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=small_files)
+    assert failed.returncode == 1
+    assert failed.stderr.strip().splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in failed.stderr
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert open_store(out).n_docs == 24_000
+
+
+def test_an_input_that_changes_while_it_is_read(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = converting.write_shard
+
+    def meddling(*arguments: Any) -> Any:
+        os.utime(text, ns=(1, 1))
+        return real(*arguments)
+
+    monkeypatch.setattr(converting, "write_shard", meddling)
+    with pytest.raises(SparserankError, match=r"changed while being read; convert again with --restart"):
+        convert([text], tmp_path / "s", shard_bytes=SHARD)
+    monkeypatch.setattr(converting, "write_shard", real)
+    with pytest.raises(RunDirectoryError, match="files that have changed since"):
+        convert([text], tmp_path / "s", shard_bytes=SHARD)
+    convert([text], tmp_path / "s", shard_bytes=SHARD, restart=True)
+    open_store(tmp_path / "s")
+
+
+def test_other_peoples_folders_and_stores_are_left_alone(text: Path, store: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="holds a store of other files or options"):
+        convert([text], store, Reading(dtype="float32"), shard_bytes=SHARD)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes").write_text("x")
+    with pytest.raises(RunDirectoryError, match="holds files that no sparserank run has written"):
+        convert([text], tmp_path / "mine")
+    assert_same(open_store(store))
+
+
+# -- feature logs ---------------------------------------------------------------------------------------------------
+
+
+def test_feature_logs_of_search_engines(tmp_path: Path) -> None:
+    solr = [
+        {"qid": 1, "label": 2, "id": "a", "[features]": "bm25=1.5,clicks=3"},
+        {"qid": 1, "label": 0, "id": "b", "[features]": "clicks:4 age:0.5"},
+    ]
+    elastic = [
+        {"_id": "a", "_source": {"qid": "1", "label": 2}, "fields": {"_ltrlog": [{"e": [{"name": "bm25", "value": 1.5}, {"name": "clicks", "value": 3}]}]}},
+        {"_id": "b", "qid": 1, "label": "0", "fields": {"_ltrlog": [{"e": [{"name": "bm25"}, {"name": "clicks", "value": 4}, {"name": "age", "value": 0.5}]}]}},
+    ]  # fmt: skip
+    for name, lines in {"solr": solr, "elastic": elastic}.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        convert([path], tmp_path / name, DOUBLE)
+        for found in (open_store(tmp_path / name), read_files(path)):
+            assert list(found.feature_names or ()) == ["bm25", "clicks", "age"]
+            np.testing.assert_array_equal(dense(found), [[1.5, 3, 0], [0, 4, 0.5]])
+            assert (list(found.query_ids), list(found.relevance)) == ([1], [2, 0])
+            assert list(np.asarray(found.docid)) == ["a", "b"]
+
+
+BAD_LOGS = {
+    "no json": ('{"qid": 1,\n', "1: is no JSON object"),
+    "no qid": ('{"label": 1, "[features]": "a=1"}\n', "1: has no 'qid'"),
+    "no label": ('{"qid": 1, "[features]": "a=1"}\n', "1: has no 'label'"),
+    "label of text": ('{"qid": 1, "label": "good", "[features]": "a=1"}\n', "1: label must be a number; got 'good'"),
+    "no features": ('{"qid": 1, "label": 1}\n', "1: has no logged features"),
+    "broken features": ('{"qid": 1, "label": 1, "[features]": "a"}\n', "1: logged features cannot be read: 'a'"),
+    "null feature": ('{"qid": 1, "label": 1, "[features]": "a=nan"}\n', "missing or infinite feature value"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD_LOGS))
+def test_bad_logs_are_refused_by_line(case: str, tmp_path: Path) -> None:
+    content, message = BAD_LOGS[case]
+    (tmp_path / "a.jsonl").write_text(content)
+    with pytest.raises(SparserankError, match=message):
+        convert([tmp_path / "a.jsonl"], tmp_path / "s")
+
+
+# -- in use ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_paths_from_a_store_are_those_from_memory(sparse: bool, text: Path, tmp_path: Path) -> None:
+    reading = Reading(dtype="float64", sparse=sparse)
+    convert([text], tmp_path / "s", reading, shard_bytes=SHARD)
+    stored, memory = open_store(tmp_path / "s"), read_files(text, reading)
+    for penalty in ("l1", "mcp"):
+        found, expected = (sr.fit_path(d, penalty, n_alphas=12, tol=1e-10) for d in (stored, memory))
+        np.testing.assert_allclose(found.coefs, expected.coefs, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-12)
+    options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 3}
+    found, expected = (sr.select(d, **options) for d in (stored, memory))
+    assert found.sentence == expected.sentence
+    np.testing.assert_allclose(found.model.coef, expected.model.coef, rtol=1e-6, atol=1e-9)
+
+
+def test_the_commands_take_stores(text: Path, tmp_path: Path) -> None:
+    def run(*arguments: object) -> str:
+        result = CliRunner().invoke(app, [str(a) for a in arguments])
+        assert result.exit_code == 0, (result.output, result.exception)
+        return result.output
+
+    store, model = tmp_path / "s", tmp_path / "m.json"
+    assert "60 queries, 6 features (dense float64)" in run("convert", text, store, "--dtype", "float64")
+    run("fit", store, "--out", model)
+    run("fit", text, "--out", tmp_path / "n.json")
+    assert model.read_bytes() == (tmp_path / "n.json").read_bytes()
+    assert "on disk" in run("inspect", store)
+    assert "every file is as it was written" in run("inspect", store, "--verify")
+    for command in (("predict", model), ("evaluate", "--system", model, "--format", "csv")):
+        first, rest = command[0], command[1:]
+        by_store, by_text = (run(first, *rest, d).replace(str(d), "DATA") for d in (store, text))
+        assert by_store == by_text
+    run("predict", model, store, "--run", tmp_path / "a.run")
+    run("predict", model, text, "--run", tmp_path / "b.run")
+    assert (tmp_path / "a.run").read_bytes() == (tmp_path / "b.run").read_bytes()
+    other = tmp_path / "other"
+    renumbered = tmp_path / "renumbered.txt"
+    renumbered.write_text(text.read_text().replace("qid:", "qid:v"))
+    run("convert", renumbered, other, "--dtype", "float64")
+    for out, train, valid in (("r1", store, other), ("r2", text, renumbered)):
+        run(
+            "select",
+            train,
+            "--valid",
+            valid,
+            "--test",
+            valid,
+            "--allow-overlap",
+            "--penalty",
+            "l1",
+            "--n-alphas",
+            6,
+            "--folds",
+            2,
+            "--out",
+            tmp_path / out,
+        )
+    first, second = (sr.load_model(tmp_path / out / "model.json") for out in ("r1", "r2"))
+    np.testing.assert_allclose(first.coef, second.coef, rtol=1e-9)
+
+
+def test_what_would_copy_a_store_is_refused(store: Path) -> None:
+    data = open_store(store)
+    with pytest.raises(DataError, match="would copy all features; those in a store are read where they are"):
+        sr.select(data, scaling="log-standard", n_alphas=4)
+    assert isinstance(data.X, StoredFeatures)
