@@ -194,7 +194,7 @@ class _Dataset(Table):
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
         with _readable(self.place):
             yield from self._dataset.scanner(
-                columns=roles.read, batch_size=_rows(roles), batch_readahead=2, fragment_readahead=1
+                columns=roles.read, batch_size=_rows(roles), batch_readahead=1, fragment_readahead=1, use_threads=False
             ).to_batches()
 
 
@@ -240,11 +240,13 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
     if kind == "csv":
         return _Csv(place, "\t" if ".tsv" in Path(path).suffixes else ",", queries)
     with _readable(place):
-        found = (
-            ds.dataset(place, partitioning="hive", format="parquet")
-            if kind == "folder"
-            else ds.dataset(place, format=kind)
-        )
+        # Arrow's own reading ahead holds the whole file where the reader is slower than the disk.
+        bounded = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+        parquet = ds.ParquetFileFormat(default_fragment_scan_options=bounded)
+        if kind == "folder":
+            found = ds.dataset(place, partitioning="hive", format=parquet)
+        else:
+            found = ds.dataset(place, format=parquet if kind == "parquet" else kind)
     return _Dataset(place, found, queries)
 
 

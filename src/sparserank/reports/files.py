@@ -49,12 +49,15 @@ def per_query_table(result: SelectionResult) -> pa.Table:
     """One row per candidate and query: the metric of choice on queries that the model has not seen."""
     n = result.n_queries
     chosen = [*result.candidates, result.dense]
+    labels = list(dict.fromkeys(c.penalty for c in chosen))
+    of_label = np.array([labels.index(c.penalty) for c in chosen], dtype=np.int32)
+    of_query = np.tile(np.arange(n, dtype=np.int32), len(chosen))
     return pa.table(
         {
-            "penalty": pa.array(np.repeat([c.penalty for c in chosen], n)).dictionary_encode(),
+            "penalty": pa.DictionaryArray.from_arrays(np.repeat(of_label, n), labels),
             "index": np.repeat([c.index for c in chosen], n),
             "n_features": np.repeat([c.n_features for c in chosen], n),
-            "query": pa.array(np.tile(np.array(result.query_ids), len(chosen))).dictionary_encode(),
+            "query": pa.DictionaryArray.from_arrays(of_query, pa.array(result.query_ids)),
             repr(result.plan.metric): np.concatenate([c.values for c in chosen]),
         }
     )
