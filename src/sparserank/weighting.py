@@ -115,11 +115,16 @@ class Weighting:
         """PairwiseObjective.hessian for several (w, columns, k, n_docs), each shard visited once."""
         steps = [1 if n is None else max(1, self.n_useful_docs[k] // max(n, 1)) for _, _, k, n in asks]
         small = [(w, columns, k, step) for (w, columns, k, _), step in zip(asks, steps, strict=True)]
+        sums = [np.zeros((len(columns), len(columns))) for _, columns, _, _ in asks]
+        shares = [0.0] * len(asks)
+        for of_shard in self.shards.in_order("hessians", self.key, small):
+            for i, (H, share) in enumerate(of_shard):
+                sums[i] += H
+                shares[i] += share
         out = []
-        for parts, step in zip(zip(*self.shards.call("hessians", self.key, small), strict=True), steps, strict=True):
-            H = sum((H for H, _ in parts[1:]), start=parts[0][0])
+        for H, share, step in zip(sums, shares, steps, strict=True):
             if step > 1:
-                H = H / max(sum(share for _, share in parts), 1e-300)
+                H /= max(share, 1e-300)
             out.append(0.5 * (H + H.T))
         return out
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from threading import Lock, local
 from typing import Any, TypeVar
 
@@ -15,7 +16,6 @@ from threadpoolctl import ThreadpoolController
 from sparserank.execution.cores import available_cores
 
 T = TypeVar("T")
-BLOCKS_AT_ONCE = 32
 
 
 @lru_cache(maxsize=8)
@@ -87,10 +87,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _shifted(function: Callable[[int], T], first: int, b: int) -> T:
-    return function(first + b)
-
-
 class BlockExecutor:
     """Maps a function over blocks; results come in block order, so sums do not depend on the number of threads.
 
@@ -106,9 +102,17 @@ class BlockExecutor:
         return list(_pool(self.n_threads).map(function, range(n_blocks)))
 
     def few_at_once(self, function: Callable[[int], T], n_blocks: int) -> Iterator[T]:
-        """The results of `map` in block order, of which no more than a few are held at a time: for large ones."""
-        for first in range(0, n_blocks, BLOCKS_AT_ONCE):
-            yield from self.map(partial(_shifted, function, first), min(BLOCKS_AT_ONCE, n_blocks - first))
+        """The results of `map` in block order, of which no more than two per thread are held at a time: for large ones."""
+        if self.n_threads == 1 or n_blocks == 1:
+            yield from map(function, range(n_blocks))
+            return
+        pending: deque[Future[T]] = deque()
+        for b in range(n_blocks):
+            pending.append(_pool(self.n_threads).submit(function, b))
+            if len(pending) == 2 * self.n_threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
     def share(self, function: Callable[[int, int], object], n_blocks: int) -> None:
         """`function(start, step)` in every thread, for the blocks start, start + step, ...: one hand-over per thread, not per block."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -37,6 +37,10 @@ class Shards(Protocol):
         """
         ...
 
+    def in_order(self, method: str, *small: Any) -> Iterator[Any]:
+        """The results of `call`, of which no more than a few are held at a time: for large ones."""
+        ...
+
 
 class LocalShards:
     """`Shards` in this process."""
@@ -48,13 +52,17 @@ class LocalShards:
         self.n_columns, self.units = self.shards[0].rows.n_columns, self.shards[0].rows.units
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
-        results, at = [], 0
+        results: list[Any] = []
+        at = 0
         for shard in self.shards:
             n = len(shard.query_ptr) - 1
             own = () if per_query is None else (per_query[..., at : at + n],)
             results.append(getattr(shard, method)(*small, *own))
             at += n
         return results
+
+    def in_order(self, method: str, *small: Any) -> Iterator[Any]:
+        return (getattr(shard, method)(*small) for shard in self.shards)
 
 
 def make_shards(

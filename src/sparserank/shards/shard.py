@@ -255,7 +255,10 @@ class Shard:
             with one_blas_thread():
                 return np.asarray(Z.T @ out, dtype=np.float64)
 
-        return sum(self._executor.map(block, len(starts) - 1), start=np.zeros((c, c))), share
+        total = np.zeros((c, c))
+        for part in self._executor.few_at_once(block, len(starts) - 1):
+            total += part
+        return total, share
 
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: str, k: int) -> np.ndarray:
         """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
