@@ -17,6 +17,7 @@ from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps, run
 from sparserank.solvers.loop import solving
+from sparserank.solvers.newton_cg import NewtonCG
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
 
@@ -60,6 +61,9 @@ def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEF
     only_kept = L1(1.0, weights=tuple(np.where(kept, 0.0, np.inf)), signs=penalty.signs)
     stop = Stop(tol=tol, scale=max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
     return solve(ProxNewton(), objective, only_kept, stop=stop, warn=False).iterate
+
+
+MOST_IN_HESSIAN = 2000  # features that are all in use: beyond, products with the Hessian stand in for it
 
 
 def following(
@@ -117,9 +121,11 @@ def following(
         last = seen[-1] if seen else kept
         other = None if starts is None else (yield from starts.at(alpha, last))
         later = None if other is None else np.flatnonzero(other)
-        solver = ProxNewton(Curvature(objective, seen, later))  # nothing but points crosses from strength to strength
+        # Nothing but points crosses from strength to strength.
+        many = problem.penalty.smooth_at_zero and int(objective.varying.sum()) > MOST_IN_HESSIAN
+        solver = NewtonCG() if many else ProxNewton(Curvature(objective, seen, later))
         best = yield from solving(solver, objective, problem.penalty, stop=stop, start=last)
-        if other is not None:
+        if other is not None and isinstance(solver, ProxNewton):
             best = yield from better(solver, problem, best, other, stop, rough(alpha))
         seen = [*seen, best.iterate][-SEEN:]
         now = yield Seconds()

@@ -25,6 +25,14 @@ def coarse_unit(factor: np.ndarray) -> np.ndarray:
     return np.ldexp(1.0, np.clip(steps * LARGEST_EXPONENT, -1021, 1022).astype(int))
 
 
+def alike(rows: np.ndarray) -> list[np.ndarray]:
+    """The numbers of the rows that are equal, for each distinct row."""
+    found: dict[bytes, list[int]] = {}
+    for k, row in enumerate(rows):
+        found.setdefault(row.tobytes(), []).append(k)
+    return [np.array(ks) for ks in found.values()]
+
+
 class Moments(NamedTuple):
     """Of K sets of queries: n_docs (K,); low, high, mean, and the sums of squares within and between queries, (K, n_columns)."""
 
@@ -61,10 +69,10 @@ def feature_moments(
     units = np.ones((K, d)) if unit is None else unit
     if around is None or not parts[0][0].is_dense:
         around = np.zeros((K, d))
-    distinct, of_unit = np.unique(units, axis=0, return_inverse=True)
+    kinds = alike(units)
     out = Moments(used @ np.diff(query_ptr), *(np.zeros((K, d)) for _ in range(5)))
-    for u, common in enumerate(distinct):  # nearly always one: 1
-        ks = np.flatnonzero(of_unit.ravel() == u)
+    for ks in kinds:  # nearly always one, of units that are 1
+        common = units[ks[0]]
         low, high, sums = np.full((len(ks), d), np.inf), np.full((len(ks), d), -np.inf), np.zeros((3, len(ks), d))
         with np.errstate(over="ignore", invalid="ignore"):  # extreme features come again in units of their own
             for part, first, last in parts:

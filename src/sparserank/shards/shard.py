@@ -16,7 +16,7 @@ from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.measuring import Columns, measure
-from sparserank.shards.moments import coarse_unit
+from sparserank.shards.moments import alike, coarse_unit
 from sparserank.shards.norms import lists_between, pair_norms
 from sparserank.shards.rows import Rows, read_only, row_bytes
 
@@ -198,10 +198,10 @@ class Shard:
         weighting = self._weightings[key]
         K, d = len(weighting.scale), self.rows.n_columns
         inverse = np.ones((K, d)) if weighting.inverse is None else weighting.inverse
-        units, of_unit = np.unique(coarse_unit(inverse), axis=0, return_inverse=True)
+        units = coarse_unit(inverse)
         out = np.zeros((3, K, d))
-        for u, unit in enumerate(units):  # nearly always one: 1
-            ks = np.flatnonzero(of_unit.ravel() == u)
+        for ks in alike(units):  # nearly always one, of units that are 1
+            unit = units[ks[0]]
             out[:, ks] = self._norms_in(weighting.scale[ks], unit)
             out[:, ks] *= inverse[ks] / unit
             out[0, ks] *= inverse[ks] / unit

@@ -44,14 +44,31 @@ class Hessian:
         return weighting.hessians([(a.w, a.columns, a.objective.k, a.n_docs) for a in asked])
 
 
+@dataclass(frozen=True, eq=False)
+class HessianTimes:
+    """Ask for the Hessian of an objective at w, times v (n_features,)."""
+
+    objective: PairwiseObjective
+    w: np.ndarray
+    v: np.ndarray
+
+    @staticmethod
+    def answer(weighting: Weighting, asked: Sequence[HessianTimes]) -> list[Any]:
+        return [a.objective.hessian_matvec(a.w, a.v) for a in asked]
+
+
 @dataclass(frozen=True)
 class Seconds:
     """Ask for the seconds that this solve has cost so far: its own, and its share of what it had in common with others."""
 
 
-Request = Evaluate | Hessian | Seconds
+Request = Evaluate | Hessian | HessianTimes | Seconds
 Steps = Generator[Request, Any, T]  # a computation that asks for what it needs, and returns T
-FIRST, LAST = Hessian, Evaluate  # Hessians are answered while others wait, so that all evaluations come together
+ORDER = (
+    Hessian,
+    HessianTimes,
+    Evaluate,
+)  # the first kind that is asked for is answered, so that all evaluations come together
 
 
 def run(steps: Steps[T]) -> T:
@@ -85,7 +102,7 @@ def run_all(computations: Sequence[Steps[T]]) -> list[T]:
         for i in range(len(computations)):
             go_on(i, None)
         while waiting:
-            kind = FIRST if any(isinstance(r, FIRST) for r in waiting.values()) else LAST
+            kind: Any = next(kind for kind in ORDER if any(isinstance(r, kind) for r in waiting.values()))
             groups: dict[int, list[int]] = {}
             for i, request in waiting.items():
                 if isinstance(request, kind):

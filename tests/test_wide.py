@@ -1,0 +1,79 @@
+"""Wide sparse data: ridge by products with the Hessian, features that vary, nothing of n_features squared."""
+
+from __future__ import annotations
+
+import resource
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.paths import follow
+from sparserank.solvers.newton_cg import NewtonCG
+
+DATA = sr.make_ranking(120, (8, 40), 40, n_informative=6, noise=0.5, seed=2).data
+
+
+@pytest.mark.parametrize("share", [1e-2, 1e-4, 1e-6])
+def test_truncated_newton_finds_the_ridge_optimum(share: float) -> None:
+    objective = sr.PairwiseObjective(DATA)
+    penalty = sr.Ridge(share * sr.Ridge(1.0).path_alpha_max(objective.gradient_at_zero, objective.curvature))
+    stop = sr.Stop(tol=1e-10, scale=float(np.abs(objective.gradient_at_zero).max()))
+    exact, found = (sr.solve(solver, objective, penalty, stop=stop) for solver in (sr.ProxNewton(), NewtonCG()))
+    assert found.status.converged
+    assert found.kkt_violation <= 1e-10 * stop.scale
+    assert found.gap is not None
+    assert found.gap < 1e-12
+    np.testing.assert_allclose(found.w, exact.w, atol=1e-7)
+    assert found.n_iter <= 12
+
+
+def test_truncated_newton_is_for_ridge() -> None:
+    with pytest.raises(DataError, match="NewtonCG solves ridge; l1 is not smooth"):
+        sr.solve(NewtonCG(), sr.PairwiseObjective(DATA), sr.L1(0.1))
+
+
+def test_ridge_paths_do_not_depend_on_which_solver_the_width_calls_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"n_alphas": 5, "alpha_min_ratio": 1e-5, "tol": 1e-9}
+    few = sr.fit_path(DATA, sr.Ridge(), **options)
+    monkeypatch.setattr(follow, "MOST_IN_HESSIAN", 10)
+    many = sr.fit_path(DATA, sr.Ridge(), **options)
+    np.testing.assert_allclose(many.coefs, few.coefs, atol=1e-6)
+
+
+def text_like(n_docs: int, n_features: int, per_row: int, seed: int = 0) -> RankingDataset:
+    """Documents with a few of very many features, the frequent ones by far most often."""
+    rng = np.random.default_rng(seed)
+    frequency = np.cumsum(1.0 / np.arange(1, n_features + 1))
+    columns = np.searchsorted(frequency, rng.random((n_docs, per_row)) * frequency[-1]).astype(np.int32)
+    columns.sort(axis=1)
+    X = sp.csr_matrix(
+        (rng.random(columns.size, dtype=np.float32), columns.ravel(), np.arange(0, columns.size + 1, per_row)),
+        shape=(n_docs, n_features),
+    )
+    X.sum_duplicates()
+    w = np.zeros(n_features)
+    w[rng.choice(300, 20, replace=False)] = 3 * rng.standard_normal(20)
+    grade = np.clip(np.floor(X @ w + 0.5 * rng.standard_normal(n_docs) + 1.5), 0, 3)
+    return RankingDataset(X, grade, np.repeat(np.arange(n_docs // 25), 25))
+
+
+def test_features_that_vary_are_found_without_a_dense_row() -> None:
+    data = text_like(500, 3000, 10)
+    dense = data.replace_features(data.X.toarray())
+    np.testing.assert_array_equal(data.constant_features(), dense.constant_features())
+    shifted = sp.csr_matrix(np.where(np.arange(3000) == 7, 5.0, data.X.toarray()))  # stored everywhere, and constant
+    assert data.replace_features(shifted).constant_features()[7]
+
+
+def test_a_hundred_thousand_features_go_through_path_and_selection() -> None:
+    data = text_like(2000, 100_000, 30)
+    path = sr.fit_path(data, n_alphas=8, alpha_min_ratio=0.05)
+    assert set(path.statuses) == {"optimal"}
+    result = sr.select(data, penalties=["l1"], n_alphas=5, alpha_min_ratio=0.1, folds=2)
+    assert 0 < len(result.model.support) < 300
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    assert peak < 4000  # a Hessian on the features that vary would take 10 GB alone
