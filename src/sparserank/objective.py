@@ -13,7 +13,7 @@ from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.losses.dual import Dual
 from sparserank.quoting import brief
-from sparserank.shards import as_rows, make_shards
+from sparserank.shards import Shards, as_rows, make_shards
 from sparserank.weighting import Evaluation, Weighting
 from sparserank.weights import usable_weights
 
@@ -60,6 +60,7 @@ class PairwiseObjective:
         scale: np.ndarray | None = None,
         n_threads: int | None = None,
         feature_names: Sequence[str] | None = None,
+        client: Any = None,
     ) -> None:
         if isinstance(X, RankingDataset):
             doc_weight = X.doc_weight if doc_weight is None else doc_weight
@@ -71,7 +72,12 @@ class PairwiseObjective:
         weight = (
             np.ones(n_queries) if query_weight is None else _weights("query_weight", query_weight, n_queries, "query")
         )
-        shards = make_shards(as_rows(X), relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
+        if client is None:
+            shards: Shards = make_shards(as_rows(X), relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
+        else:
+            from sparserank.shards.dask import shards_on
+
+            shards = shards_on(client, X, loss or SquaredHinge())
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
             shards, weight[None, :], scale=scales, pair_weights=pair_weights, feature_names=feature_names,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -73,6 +73,10 @@ FeatureColumns = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="Threads; default all cores. Results do not depend on it.")
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Address of a Dask scheduler whose workers read the store, e.g. tcp://host:8786."),
+]
 Convention = Annotated[
     str, typer.Option("--convention", help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm.")
 ]
@@ -138,3 +142,18 @@ def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[
         return reading
     held = set(open_table(data[0], kind).schema.names)
     return replace(reading, feature_columns=used) if held.issuperset(used) else reading
+
+
+def client_of(scheduler: str | None) -> Any:
+    """A client of the cluster that --scheduler names, or None."""
+    if scheduler is None:
+        return None
+    import logging
+
+    from sparserank.cli.screen import note
+    from sparserank.shards.dask import connect
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it is said in one sentence
+    client = connect(scheduler)
+    note(f"{len(client.nthreads())} workers at {scheduler}; dashboard: {client.dashboard_link}")
+    return client

@@ -177,6 +177,7 @@ def select(
     ] = False,
     restart: Annotated[bool, typer.Option("--restart", help="Discard what --out already holds.")] = False,
     threads: opt.Threads = None,
+    scheduler: opt.Scheduler = None,
 ) -> None:
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
@@ -200,7 +201,7 @@ def select(
                     folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget, costs=costs,
                     query_weight=query_weight, doc_weight=doc_weight, loss=loss, refit=refit, baseline_feature=baseline_feature, n_alphas=n_alphas,
                     alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
-                    out=out, restart=restart, n_threads=threads, progress=progress,
+                    out=out, restart=restart, n_threads=threads, progress=progress, client=opt.client_of(scheduler),
                     reading=reading,
                     **{name: value for name, value in optional.items() if value},
                 )  # fmt: skip

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.shards import as_rows
-from sparserank.shards.moments import feature_moments
+from sparserank.shards.moments import MomentSums, feature_moments, local_sums
 
 SMALLEST_SPREAD, LARGEST_SPREAD = 1e-290, 1e290  # a weight divided by its scale must be a number too
 LINEAR_SCALINGS = ("within-query-std", "none", "min-max", "standard")  # a weight per feature undoes them
@@ -90,8 +90,11 @@ def prepared(data: RankingDataset, method: str) -> RankingDataset:
     return data.replace_features(_query_min_max(data.X, data.query_ptr)) if method == "query-min-max" else data
 
 
-def fit_scalings(data: RankingDataset, method: str, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(centers, scales), each (K, n_features), learned from K sets of queries of `prepared` data, used (K, n_queries) bool.
+def fit_scalings(
+    data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(centers, scales), each (K, n_features), learned from K sets of queries of `prepared` data, used (K, n_queries) bool;
+    sums_of: where the features are summed up, default here.
 
     Raises
         DataError   as `fit_scaling`
@@ -99,7 +102,7 @@ def fit_scalings(data: RankingDataset, method: str, used: np.ndarray) -> tuple[n
     shape = (len(used), data.n_features)
     if method in ("none", "query-min-max"):
         return np.zeros(shape), np.ones(shape)
-    center, spread, size = _fit_spread(data, method, used)
+    center, spread, size = _fit_spread(data, method, used, sums_of or local_sums(as_rows(data.X), data.query_ptr))
     # A spread at rounding level of the values is no spread: dividing by it would turn noise into a feature.
     flat = spread <= (1e-7 if data.is_sparse else 1e-12) * size  # sparse sums of squares cancel to sqrt(eps)
     bad = np.argwhere(~flat & ~((spread >= SMALLEST_SPREAD) & (spread <= LARGEST_SPREAD)))
@@ -113,22 +116,24 @@ def fit_scalings(data: RankingDataset, method: str, used: np.ndarray) -> tuple[n
     return np.zeros(shape) if data.is_sparse else center, np.where(flat, 1.0, spread)
 
 
-def _fit_spread(data: RankingDataset, method: str, used: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _fit_spread(
+    data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(center, spread, largest size), each (K, n_features); columns near the ends of the number range are moved by a power of
     two first, which changes no digit, so that their squares are numbers."""
-    rows, ptr = as_rows(data.X), data.query_ptr
-    found = feature_moments(rows, ptr, used)
+    sizes, d = np.diff(data.query_ptr), data.n_features
+    found = feature_moments(sums_of, sizes, used, d)
     size = found.size
     extreme = (size > 0) & ~((size > 1e-100) & (size < 1e100))
     unit = np.where(extreme, np.ldexp(1.0, -np.clip(np.frexp(size)[1], -1021, 1022)), 1.0)
     if extreme.any():
-        found = feature_moments(rows, ptr, used, unit=unit)
+        found = feature_moments(sums_of, sizes, used, d, unit=unit)
     if method == "within-query-std":
         center, spread = np.zeros_like(size), np.sqrt(found.within / np.maximum(found.n_docs, 1)[:, None])
     elif method == "min-max":
         center, spread = found.low, found.high - found.low
     else:
-        found = feature_moments(rows, ptr, used, unit=unit, around=found.mean)
+        found = feature_moments(sums_of, sizes, used, d, unit=unit, around=None if data.is_sparse else found.mean)
         center, spread = found.mean, np.sqrt((found.within + found.between) / np.maximum(found.n_docs, 1)[:, None])
     with np.errstate(over="ignore"):
         return center / unit, spread / unit, size

@@ -67,7 +67,7 @@ def open_store(
             weights.append(np.array(arrays["weight"]))
     query_ids = plain_ids(decoded(np.concatenate(ids)))
     return RankingDataset.of_groups(
-        StoredFeatures(parts, manifest["identity"]), np.concatenate(labels), np.concatenate(ptrs), query_ids,
+        StoredFeatures(parts, manifest["identity"], [(os.path.abspath(folder), k) for k in range(len(parts))]), np.concatenate(labels), np.concatenate(ptrs), query_ids,
         docid=StoredTexts(docids) if docids else None, feature_names=manifest["feature_names"],
         doc_weight=np.concatenate(weights) if weights else None,
     )  # fmt: skip

@@ -20,10 +20,14 @@ class StoredFeatures:
     Parameters
         parts      arrays or CSR matrices, usually of mapped files
         identity   what the content is known by: results depend on it instead of on the bytes
+        sources    (folder, number) of the store's shard that each part is, None for one that is in memory
     """
 
-    def __init__(self, parts: Sequence[Any], identity: str) -> None:
+    def __init__(
+        self, parts: Sequence[Any], identity: str, sources: Sequence[tuple[str, int] | None] | None = None
+    ) -> None:
         self.parts, self.identity = tuple(parts), identity
+        self.sources = tuple(sources) if sources is not None else (None,) * len(self.parts)
         self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self.parts])]).astype(np.int64)
         self.shape = (int(self.starts[-1]), int(self.parts[0].shape[1]))
         self.dtype, self.ndim = self.parts[0].dtype, 2
@@ -102,7 +106,8 @@ def joined(features: Sequence[Any]) -> StoredFeatures:
     if len(kinds) > 1:
         shown = " and ".join(" ".join(k) for k in sorted(kinds))
         raise DataError(f"data sets of which one is stored must be of one kind; got {shown}. Convert them alike.")
-    return StoredFeatures(parts, " ".join(identity_of(X) for X in features))
+    sources = [s for X in features for s in (X.sources if isinstance(X, StoredFeatures) else [None])]
+    return StoredFeatures(parts, " ".join(identity_of(X) for X in features), sources)
 
 
 def identity_of(X: Any) -> str:

@@ -17,6 +17,7 @@ from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, fit_path_on
 from sparserank.paths.result import PathResult
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.quoting import brief
+from sparserank.shards.moments import MomentSums
 
 DEFAULT_SCALING = "within-query-std"
 
@@ -62,6 +63,7 @@ def fit_path(
     early_stop: float | None = None,
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    client: Any = None,
 ) -> PathResult:
     """Fit a path of models, from the sparsest to the densest, warm-started.
 
@@ -75,6 +77,7 @@ def fit_path(
         max_features     stop after the first point with more features than this
         early_stop       stop once ten successive points together lower the loss by less than this share of it; None: never
         progress         called with (points done, points in all)
+        client           a dask.distributed Client whose workers do the reading; `data` then is that of a store that they all see
     Returns
         PathResult with n_alphas points (fewer after an early stop)
     Raises
@@ -86,10 +89,16 @@ def fit_path(
         that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path followed from w = 0
         alone never leaves 0 for lp).
     """
-    scale = feature_scale(data, scaling, query_weight)
+    sums_of = None
+    if client is not None:
+        from sparserank.shards.dask import sums_on
+
+        sums_of = sums_on(client, data.X)
+    scale = feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
-        data, loss=loss, query_weight=query_weight, pair_weights=pair_weights, scale=scale, n_threads=n_threads
-    )
+        data, loss=loss, query_weight=query_weight, pair_weights=pair_weights, scale=scale, n_threads=n_threads,
+        client=client,
+    )  # fmt: skip
     path = fit_path_on(
         objective, parse_penalty(penalty), n_alphas=n_alphas, alpha_min_ratio=alpha_min_ratio, alphas=alphas, tol=tol,
         max_iter=max_iter, max_features=max_features, early_stop=early_stop, progress=progress,
@@ -98,7 +107,9 @@ def fit_path(
     return replace(path, scale=scale)
 
 
-def feature_scale(data: RankingDataset, scaling: str, query_weight: np.ndarray | None = None) -> np.ndarray | None:
+def feature_scale(
+    data: RankingDataset, scaling: str, query_weight: np.ndarray | None = None, sums_of: MomentSums | None = None
+) -> np.ndarray | None:
     """(n_features,) what features are divided by, learned on queries of positive weight; None for scaling='none'.
 
     Centres are left out: a shift inside a query changes no ranking.
@@ -108,4 +119,4 @@ def feature_scale(data: RankingDataset, scaling: str, query_weight: np.ndarray |
     if scaling == "none":
         return None
     used = np.ones(data.n_queries, dtype=bool) if query_weight is None else np.asarray(query_weight) > 0
-    return fit_scalings(data, scaling, used[None, :])[1][0]
+    return fit_scalings(data, scaling, used[None, :], sums_of)[1][0]

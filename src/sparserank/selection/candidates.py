@@ -22,7 +22,7 @@ from sparserank.paths import PathMaker, PathPlan, PathResult, PathStarts, Point
 from sparserank.penalties import Penalty
 from sparserank.penalties.spec import parse_call
 from sparserank.selection.plan import PathSettings
-from sparserank.shards import LocalShards, as_rows, make_shards
+from sparserank.shards import LocalShards, Shards, as_rows, make_shards
 from sparserank.shards.measuring import Columns
 from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
@@ -63,6 +63,7 @@ class FoldedPaths:
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
         max_iter      of the solver, per strength
+        client        a dask.distributed Client whose workers read the (stored) training queries instead of this process
         n_threads     threads of a pass; results do not depend on it, nor on which paths are computed together
     """
 
@@ -77,14 +78,16 @@ class FoldedPaths:
         query_weight: np.ndarray | None = None,
         max_iter: int = 300,
         n_threads: int | None = None,
+        client: Any = None,
     ) -> None:
+        self.client = client
         self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
         self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
         self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("data", "fold", "settings", "metrics", "valid", "query_weight", "max_iter", "n_threads")
-        return {**{name: self.__dict__[name] for name in kept}, "_weighted": None}
+        return {**{name: self.__dict__[name] for name in kept}, "_weighted": None, "client": None}
 
     def with_threads(self, n_threads: int) -> FoldedPaths:
         """The same with other threads."""
@@ -98,7 +101,11 @@ class FoldedPaths:
         return prepared(self.data, self.settings.scaling)
 
     @cached_property
-    def _shards(self) -> LocalShards:
+    def _shards(self) -> Shards:
+        if self.client is not None:
+            from sparserank.shards.dask import shards_on
+
+            return shards_on(self.client, self.prepared.X, LOSSES[self.settings.loss]())
         return self._shards_of(self.prepared)
 
     @cached_property
@@ -116,7 +123,7 @@ class FoldedPaths:
             own = list(dict.fromkeys(folds))
             used = np.array([(self.fold != f) if f != FINAL else np.ones(d.n_queries, dtype=bool) for f in own])
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
-            centers, scales = fit_scalings(d, settings.scaling, weight > 0)
+            centers, scales = fit_scalings(d, settings.scaling, weight > 0, self._sums)
             self._refuse_empty(own, weight)
             at = [own.index(f) for f in folds]
             weighting = Weighting(
@@ -126,6 +133,9 @@ class FoldedPaths:
             scalings = [FeatureScaling(settings.scaling, centers[i], scales[i]) for i in at]
             self._weighted = tuple(folds), weighting.objectives(), scalings
         return self._weighted[1], self._weighted[2]
+
+    def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
+        return self._shards.call("moments", unit, around, per_query=used)
 
     def _refuse_empty(self, folds: Sequence[int], weight: np.ndarray) -> None:
         """A fold that holds every pair is no fault of the data."""
@@ -197,7 +207,7 @@ class FoldedPaths:
         return np.array([mean_of(v) for v in values]).reshape(2, len(columns))
 
 
-def _measured(shards: LocalShards, models: np.ndarray | Columns, metrics: Sequence[Metric]) -> np.ndarray:
+def _measured(shards: Shards, models: np.ndarray | Columns, metrics: Sequence[Metric]) -> np.ndarray:
     """(n_metrics, n_models, n_queries)"""
     parts = shards.call("measure", [models], metrics, per_query=np.zeros(shards.n_queries, dtype=np.int64))
     return np.concatenate([p[0] for p in parts], axis=2)

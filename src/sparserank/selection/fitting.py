@@ -120,7 +120,8 @@ class FittedPaths:
         size = X.data.nbytes if self.work.data.is_sparse and not self.work.data.is_stored else X.nbytes
         values = self.work.data.n_docs * self.work.data.n_features
         enough = n_paths * self.work.settings.n_alphas * values >= LEAST_PROCESS_WORK
-        return self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
+        here = self.work.client is None
+        return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
 
     def _stages(self, waiting: Mapping[str, list[int]], most: float) -> list[list[tuple[Family, int]]]:
         """(family, fold) of what is computed at the same time, whole families of at most so many paths: what others start from

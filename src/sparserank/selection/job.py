@@ -48,6 +48,7 @@ class SelectionJob:
         *,
         query_weight: np.ndarray | None = None,
         n_threads: int | None = None,
+        client: Any = None,
     ) -> None:
         if plan.protocol == "holdout" and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
@@ -79,7 +80,7 @@ class SelectionJob:
             self.folds = []
         self.work = FoldedPaths(
             self.everything, self.fold, plan.settings, plan.metrics, valid=valid if plan.protocol == "holdout" else None,
-            query_weight=query_weight, n_threads=self.n_threads,
+            query_weight=query_weight, n_threads=self.n_threads, client=client,
         )  # fmt: skip
 
     # -- the job ------------------------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ def select(
     n_threads: int | None = None,
     progress: Progress | None = None,
     reading: Reading | Mapping[str, Any] | None = None,
+    client: Any = None,
 ) -> SelectionResult:
     """Select the smallest ranking model that ranks as well as the best.
 
@@ -92,6 +93,7 @@ def select(
         out                  directory to keep finished work in, and to write the results to; the same call goes on after a
                              kill; restart=True discards what a run of other data, options or code left there
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
+        client               a dask.distributed Client whose workers read the training data, which then is a store that they all see
         reading              a `Reading` or some of its fields (missing, unjudged, feature_columns, ...), for files and frames
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
@@ -129,7 +131,7 @@ def select(
     if query_weight is not None:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
         train_data, valid_data, weight = _weighted(train_data, valid_data, given, protocol)
-    job = SelectionJob(plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads)
+    job = SelectionJob(plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads, client=client)
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
     with SelectionStore(out, identity, restart=restart) if out is not None else nullcontext() as store:
         if store is not None:

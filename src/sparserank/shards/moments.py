@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,36 +49,35 @@ class Moments(NamedTuple):
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
+# (used (K, n_queries), unit (d,), around (K, d)) -> for each part of the data (low, high, sums): see `moment_sums`
+MomentSums = Callable[[np.ndarray, np.ndarray, np.ndarray], "list[tuple[np.ndarray, np.ndarray, np.ndarray]]"]
+
+
 def feature_moments(
-    rows: Rows | Sequence[Rows],
-    query_ptr: np.ndarray,
+    sums_of: MomentSums,
+    sizes: np.ndarray,
     used: np.ndarray,
+    n_columns: int,
     *,
     unit: np.ndarray | None = None,
     around: np.ndarray | None = None,
-    n_threads: int | None = None,
 ) -> Moments:
     """Moments of K sets of queries, used (K, n_queries) bool, in one read; each what it would be alone.
 
-    rows     one below the other, if several
+    sizes    (n_queries,) documents
     unit     (K, n_columns) powers of two by which features are multiplied first; sets of other units are read apart
-    around   (K, n_columns) points near the means, about which `between` keeps its digits; sparse rows stay around 0
+    around   (K, n_columns) points near the means, about which `between` keeps its digits; None for sparse rows, which stay around 0
     """
-    parts = in_parts(rows, query_ptr)
-    K, d = len(used), parts[0][0].n_columns
+    K, d = len(used), n_columns
     units = np.ones((K, d)) if unit is None else unit
-    if around is None or not parts[0][0].is_dense:
-        around = np.zeros((K, d))
-    kinds = alike(units)
-    out = Moments(used @ np.diff(query_ptr), *(np.zeros((K, d)) for _ in range(5)))
-    for ks in kinds:  # nearly always one, of units that are 1
-        common = units[ks[0]]
+    around = np.zeros((K, d)) if around is None else around
+    out = Moments(used @ sizes, *(np.zeros((K, d)) for _ in range(5)))
+    for ks in alike(units):  # nearly always one, of units that are 1
         low, high, sums = np.full((len(ks), d), np.inf), np.full((len(ks), d), -np.inf), np.zeros((3, len(ks), d))
         with np.errstate(over="ignore", invalid="ignore"):  # extreme features come again in units of their own
-            for part, first, last in parts:
-                ptr, own = query_ptr[first : last + 1] - query_ptr[first], used[ks, first:last]
-                add = _add_dense if part.is_dense else _add_sparse
-                add(part, ptr, own, common, around[ks], BlockExecutor(n_threads), low, high, sums)
+            for part in sums_of(used[ks], units[ks[0]], around[ks]):
+                low, high = np.minimum(low, part[0]), np.maximum(high, part[1])
+                sums += part[2]
             n = np.maximum(out.n_docs[ks], 1)[:, None]
             mean = sums[0] / n
             out.between[ks] = np.maximum(sums[2] - n * mean * mean, 0.0)
@@ -86,6 +85,31 @@ def feature_moments(
         out.low[ks], out.high[ks] = np.where(seen, low, 0.0), np.where(seen, high, 0.0)
         out.mean[ks], out.within[ks] = mean + around[ks], sums[1]
     return out
+
+
+def local_sums(rows: Rows | Sequence[Rows], query_ptr: np.ndarray, n_threads: int | None = None) -> MomentSums:
+    """Of rows in this process, one below the other if several."""
+    executor = BlockExecutor(n_threads)
+
+    def sums_of(used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
+        return [
+            moment_sums(part, query_ptr[a : b + 1] - query_ptr[a], used[:, a:b], unit, around, executor)
+            for part, a, b in in_parts(rows, query_ptr)
+        ]
+
+    return sums_of
+
+
+def moment_sums(
+    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(low, high (K, d), infinite without documents; sums (3, K, d) of the values, the squares within queries and those between)."""
+    shape = (len(used), rows.n_columns)
+    low, high, sums = np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros((3, *shape))
+    with np.errstate(over="ignore", invalid="ignore"):
+        add = _add_dense if rows.is_dense else _add_sparse
+        add(rows, query_ptr, used, unit, around, executor, low, high, sums)
+    return low, high, sums
 
 
 def _add_dense(

@@ -16,7 +16,7 @@ from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.measuring import Columns, measure
-from sparserank.shards.moments import alike, coarse_unit
+from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.norms import lists_between, pair_norms
 from sparserank.shards.rows import Rows, read_only, row_bytes
 
@@ -125,6 +125,12 @@ class Shard:
             for held in [held for held in list(kept) if held[0] == key]:
                 kept.pop(held, None)
         self._weightings.pop(key, None)
+
+    def moments(
+        self, unit: np.ndarray, around: np.ndarray, used: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`moment_sums` of K sets of queries, used (K, n_queries)."""
+        return moment_sums(self.rows, self.query_ptr, used, unit, around, self._executor)
 
     # -- passes over all columns ----------------------------------------------------------------------------------
 

@@ -1,0 +1,202 @@
+"""A real cluster of two processes: the path of one process, to the last digits; lost workers cost time alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import sparserank as sr
+from sparserank.data.reading import Reading
+from sparserank.errors import DataError
+from sparserank.shards.dask import DaskShards
+
+DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, seed=8).data
+KINDS = {"dense": Reading(dtype="float64"), "float32": Reading(), "csr": Reading(dtype="float64", sparse=True)}
+OPTIONS: dict[str, Any] = {"n_alphas": 15, "tol": 1e-7}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as running:
+        yield running
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    with Client(cluster) as connected:
+        connected.wait_for_workers(2, timeout=60)
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("stores")
+    sr.write_letor(DATA, folder / "train.txt")
+    for name, reading in KINDS.items():
+        sr.convert([folder / "train.txt"], folder / name, reading, shard_bytes=300_000)
+    return {name: folder / name for name in KINDS}
+
+
+def assert_equal(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found.coefs, expected.coefs, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-12)
+    assert found.statuses == expected.statuses
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("penalty", ["l1", "mcp"])
+def test_a_path_on_the_cluster_is_the_path_here(
+    kind: str, penalty: str, client: Client, stores: dict[str, Path]
+) -> None:
+    data = sr.open_store(stores[kind])
+    assert len(data.X.parts) > 2
+    assert_equal(sr.fit_path(data, penalty, client=client, **OPTIONS), sr.fit_path(data, penalty, **OPTIONS))
+
+
+def test_the_number_of_workers_changes_no_bit(client: Client, stores: dict[str, Path]) -> None:
+    data = sr.open_store(stores["dense"])
+    two = sr.fit_path(data, "l1", client=client, **OPTIONS)
+    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as small, Client(small) as one:
+        np.testing.assert_array_equal(sr.fit_path(data, "l1", client=one, **OPTIONS).coefs, two.coefs)
+    with LocalCluster(n_workers=7, threads_per_worker=1, dashboard_address=None) as large, Client(large) as many:
+        many.wait_for_workers(7, timeout=120)
+        assert len(data.X.parts) < 7  # workers without data
+        np.testing.assert_array_equal(sr.fit_path(data, "l1", client=many, **OPTIONS).coefs, two.coefs)
+
+
+def test_modified_huber_whose_dual_is_swept(client: Client, stores: dict[str, Path]) -> None:
+    from sparserank.losses import LOSSES
+
+    data, loss = sr.open_store(stores["dense"]), LOSSES["modified_huber"]()
+    assert_equal(
+        sr.fit_path(data, "l1", loss=loss, client=client, **OPTIONS), sr.fit_path(data, "l1", loss=loss, **OPTIONS)
+    )
+
+
+SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 3}
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_selection_on_the_cluster(kind: str, client: Client, stores: dict[str, Path], tmp_path: Path) -> None:
+    data = sr.open_store(stores[kind])
+    there = sr.select(data, client=client, out=tmp_path / "run", **SELECT)
+    here = sr.select(data, **SELECT)
+    assert there.sentence == here.sentence
+    np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
+    assert (tmp_path / "run/model.json").exists()
+
+
+def killing(cluster: LocalCluster, after_s: float) -> threading.Thread:
+    """kill -9 of a worker in a while."""
+    victim = next(iter(cluster.workers.values())).process.process.pid
+
+    def strike() -> None:
+        time.sleep(after_s)
+        os.kill(victim, signal.SIGKILL)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("after_s", [0.1, 0.6, 1.5])
+@pytest.mark.parametrize("what", ["path", "select"])
+def test_a_killed_worker_changes_nothing(what: str, after_s: float, stores: dict[str, Path]) -> None:
+    data = sr.open_store(stores["dense"])
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as fresh, Client(fresh) as client:
+        client.wait_for_workers(2, timeout=60)
+        thread = killing(fresh, after_s)
+        if what == "path":
+            found = sr.fit_path(data, "mcp", client=client, n_alphas=60, tol=1e-8)
+            thread.join()
+            assert_equal(found, sr.fit_path(data, "mcp", n_alphas=60, tol=1e-8))
+        else:
+            there = sr.select(data, client=client, **SELECT)
+            thread.join()
+            here = sr.select(data, **SELECT)
+            assert there.sentence == here.sentence
+            np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
+
+
+def test_a_shard_that_was_made_again_is_told_its_weights_again(client: Client, stores: dict[str, Path]) -> None:
+    data = sr.open_store(stores["dense"])
+    objective = sr.PairwiseObjective(data, client=client)
+    w = np.random.default_rng(0).standard_normal(30)
+    before = objective.value_and_gradient(w)
+    shards = objective.shards
+    assert isinstance(shards, DaskShards)
+    client.restart()  # every worker forgets everything
+    client.wait_for_workers(2, timeout=60)
+    again = sr.PairwiseObjective(data, client=client).value_and_gradient(w)
+    assert before[0] == again[0]
+    np.testing.assert_array_equal(before[1], again[1])
+
+
+def test_data_that_no_worker_can_load_are_refused(client: Client) -> None:
+    with pytest.raises(DataError, match="must be a store on a disk that every worker sees"):
+        sr.fit_path(DATA, client=client)
+    with pytest.raises(DataError, match="must be a store on a disk that every worker sees"):
+        sr.select(DATA, client=client, **SELECT)
+
+
+def test_the_command_line_finds_its_scheduler(cluster: LocalCluster, stores: dict[str, Path], tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "sparserank",
+        "select",
+        str(stores["dense"]),
+        "--penalty",
+        "l1",
+        "--n-alphas",
+        "6",
+        "--folds",
+        "2",
+    ]
+    there = subprocess.run(
+        [*command, "--out", str(tmp_path / "a"), "--scheduler", cluster.scheduler_address],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert there.returncode == 0, there.stderr
+    here = subprocess.run([*command, "--out", str(tmp_path / "b")], capture_output=True, text=True, check=False)
+    assert here.returncode == 0, here.stderr
+    first, second = (sr.load_model(tmp_path / name / "model.json") for name in "ab")
+    np.testing.assert_allclose(first.coef, second.coef, rtol=1e-12, atol=1e-12)
+    nowhere = subprocess.run(
+        [*command, "--out", str(tmp_path / "c"), "--scheduler", "tcp://127.0.0.1:1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert nowhere.returncode == 1
+    assert "no scheduler answers at tcp://127.0.0.1:1" in nowhere.stderr
+    assert "Traceback" not in nowhere.stderr
+
+
+def test_a_killed_client_goes_on(cluster: LocalCluster, stores: dict[str, Path], tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "sparserank", "select", str(stores["dense"]), "--penalty", "l1", "--penalty", "mcp", "--n-alphas", "30", "--folds", "3",
+        "--out", str(tmp_path / "run"), "--scheduler", cluster.scheduler_address,
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "run").glob("units/*")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "run/model.json").exists()

@@ -1,0 +1,195 @@
+"""Shards on a Dask cluster: each is made where it is used, from a store on a disk that every worker sees.
+
+A shard is a future of a pure loader, so that the scheduler makes it again, elsewhere, when its worker is lost; what it had been
+told besides (weights) is told again. One call is one task per worker, whatever the number of shards; results are put in shard
+order, so that sums do not depend on the number of workers. No future is pinned to a worker and no actor is used: both would be
+lost with it. A shard that moves is not sent but loaded where it is wanted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.store import map_shard, read_manifest
+from sparserank.data.stored import StoredFeatures
+from sparserank.errors import DataError
+from sparserank.execution import BlockExecutor
+from sparserank.losses import PairwiseLoss, SquaredHinge
+from sparserank.shards.csr import CsrRows
+from sparserank.shards.dense import DenseRows
+from sparserank.shards.moments import MomentSums
+from sparserank.shards.shard import Shard
+
+REMEDY = "on a cluster the data must be a store on a disk that every worker sees; write one with 'sparserank convert'."
+
+
+def shards_on(client: Any, X: Any, loss: PairwiseLoss) -> DaskShards:
+    """The shards of stored features on the workers of a dask.distributed Client.
+
+    Raises
+        DataError   features that are in no store; no worker
+    """
+    if not isinstance(X, StoredFeatures) or any(source is None for source in X.sources):
+        raise DataError(REMEDY)
+    return DaskShards(client, X, loss)
+
+
+def sums_on(client: Any, X: Any) -> MomentSums:
+    """What moments are made of, summed up by the workers."""
+    shards = shards_on(client, X, SquaredHinge())
+    return lambda used, unit, around: shards.call("moments", unit, around, per_query=used)
+
+
+def connect(address: str) -> Any:
+    """A Client of the scheduler at an address.
+
+    Raises
+        DataError   dask is not installed, or no scheduler answers
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise DataError("a cluster needs dask; install it with: pip install 'sparserank[dask]'.") from error
+    try:
+        return Client(address, timeout=CONNECT_S)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise DataError(
+            f"no scheduler answers at {address}; start one with 'dask scheduler', or correct the address."
+        ) from error
+
+
+class LoadedShard:
+    """A shard on a worker; sent as what it is loaded from."""
+
+    def __init__(self, folder: str, number: int, loss: PairwiseLoss) -> None:
+        self._made_of = (folder, number, loss)
+        manifest = read_manifest(Path(folder))
+        arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"])
+        X = arrays["X"]
+        self.shard = Shard(
+            DenseRows(X) if isinstance(X, np.ndarray) else CsrRows(X), np.asarray(arrays["label"], dtype=np.float64), np.array(arrays["query_ptr"]),
+            loss, arrays.get("weight"), BlockExecutor(_threads()), None,
+        )  # fmt: skip
+        self.told: set[str] = set()  # keys of weightings
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LoadedShard, self._made_of
+
+
+def _threads() -> int | None:
+    """The threads of the worker that this runs on."""
+    with contextlib.suppress(ImportError, ValueError):
+        from distributed import get_worker
+
+        return int(get_worker().state.nthreads)
+    return None
+
+
+CONNECT_S = 10  # to wait for a scheduler
+UNTOLD = "untold"  # instead of a result: the shard was made again and does not know the weighting any more
+
+
+def _on_worker(
+    shards: list[LoadedShard],
+    method: str,
+    small: tuple[Any, ...],
+    own: list[tuple[Any, ...]],
+    key: str | None,
+    telling: list[Any] | None,
+) -> list[Any]:
+    """One call on the shards of a group, run where they are."""
+    results = []
+    for i, (loaded, more) in enumerate(zip(shards, own, strict=True)):
+        if key is not None and key not in loaded.told and telling is not None:
+            loaded.shard.set_weights(key, *telling[i])
+            loaded.told.add(key)
+        if key is not None and key not in loaded.told:
+            results.append(UNTOLD)
+        else:
+            results.append(getattr(loaded.shard, method)(*small, *more))
+    return results
+
+
+class DaskShards:
+    """`Shards` on a cluster."""
+
+    def __init__(self, client: Any, X: StoredFeatures, loss: PairwiseLoss) -> None:
+        self.client, self.loss = client, loss
+        self.units: tuple[tuple[int, ...], ...] | None = None
+        self.n_docs, self.n_columns = X.shape
+        workers = sorted(client.nthreads())
+        if not workers:
+            raise DataError("the cluster has no worker; start some, and try again.")
+        sources = [source for source in X.sources if source is not None]
+        n = min(len(workers), len(sources))
+        cuts = np.linspace(0, len(sources), n + 1).round().astype(int)  # neighbours on one worker: fewer sums travel
+        self._groups = [list(range(a, b)) for a, b in pairwise(cuts)]
+        self._homes = [workers[g * len(workers) // n] for g in range(n)]
+        self._futures = [
+            client.submit(LoadedShard, folder, number, loss, workers=[self._homes[g]], allow_other_workers=True)
+            for g, group in enumerate(self._groups)
+            for folder, number in (sources[k] for k in group)
+        ]
+        manifests = {folder: read_manifest(Path(folder)) for folder, _ in sources}
+        self._sizes = [manifests[folder]["shards"][number]["n_queries"] for folder, number in sources]
+        self.n_queries = sum(self._sizes)
+        self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
+        self._weights: dict[str, tuple[Any, np.ndarray]] = {}
+        self._known: set[str] = set()  # weightings that the workers have been told
+        self.n_rounds = 0
+
+    def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
+        """`method(*small)` of every shard, one task per worker; the results in shard order."""
+        if method == "set_weights":
+            key, inverse = small
+            assert per_query is not None
+            self._weights[key] = (inverse, per_query)
+            return [None] * len(self._futures)  # told with the first call that needs it
+        if method == "forget":
+            self._weights.pop(small[0], None)
+        key = next((a for a in small if isinstance(a, str) and a in self._weights), None)
+        first = key is not None and key not in self._known
+        results = self._round(range(len(self._groups)), method, small, per_query, key, tell=first)
+        if key is not None:
+            self._known.add(key)
+        again = [g for g, found in results.items() if any(isinstance(r, str) and r == UNTOLD for r in found)]
+        if again:
+            results |= self._round(again, method, small, per_query, key, tell=True)
+        return [r for g in range(len(self._groups)) for r in results[g]]
+
+    def in_order(self, method: str, *small: Any) -> Iterator[Any]:
+        return iter(self.call(method, *small))
+
+    def _round(
+        self,
+        groups: Any,
+        method: str,
+        small: tuple[Any, ...],
+        per_query: np.ndarray | None,
+        key: str | None,
+        *,
+        tell: bool,
+    ) -> dict[int, list[Any]]:
+        tasks = {}
+        for g in groups:
+            members = self._groups[g]
+            own = [() if per_query is None else (self._of(per_query, k),) for k in members]
+            telling = None
+            if tell and key is not None:
+                inverse, scale = self._weights[key]
+                telling = [(inverse, self._of(scale, k)) for k in members]
+            tasks[g] = self.client.submit(
+                _on_worker, [self._futures[k] for k in members], method, small, own, key, telling,
+                workers=[self._homes[g]], allow_other_workers=True, pure=False,
+            )  # fmt: skip
+        self.n_rounds += 1
+        return dict(zip(tasks, self.client.gather(list(tasks.values())), strict=True))
+
+    def _of(self, per_query: np.ndarray, shard: int) -> np.ndarray:
+        return per_query[..., self._starts[shard] : self._starts[shard + 1]]
