@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test evidence lint clean
+.PHONY: demo test test-integrations evidence lint clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +23,18 @@ demo: $(VENV)/.report
 test: $(VENV)/.dev
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
+# A real Dask cluster, a gigabyte on disk under a memory limit: an environment of their own, some minutes.
+INTEGRATIONS := .venv-integrations
+
+$(INTEGRATIONS)/.done: pyproject.toml
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev,dask]"
+	@touch $@
+
+test-integrations: $(INTEGRATIONS)/.done
+	$(INTEGRATIONS)/bin/python -m pytest integrations -W default --show-capture=no -p no:cacheprovider
+
 # What takes longer than a test may: long fuzzing, every published table, the benchmarks. Needs SPARSERANK_DATA.
 evidence: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
@@ -38,4 +50,4 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy benchmarks
 
 clean:
-	rm -rf $(VENV) demo-run evidence
+	rm -rf $(VENV) $(INTEGRATIONS) demo-run evidence

@@ -44,7 +44,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("stores")
     sr.write_letor(DATA, folder / "train.txt")
     for name, reading in KINDS.items():
-        sr.convert([folder / "train.txt"], folder / name, reading, shard_bytes=300_000)
+        sr.convert([folder / "train.txt"], folder / name, reading, shard_bytes=500_000)
     return {name: folder / name for name in KINDS}
 
 
@@ -129,18 +129,24 @@ def test_a_killed_worker_changes_nothing(what: str, after_s: float, stores: dict
             np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
 
 
-def test_a_shard_that_was_made_again_is_told_its_weights_again(client: Client, stores: dict[str, Path]) -> None:
+def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str, Path]) -> None:
     data = sr.open_store(stores["dense"])
-    objective = sr.PairwiseObjective(data, client=client)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, data.n_queries)
     w = np.random.default_rng(0).standard_normal(30)
-    before = objective.value_and_gradient(w)
-    shards = objective.shards
-    assert isinstance(shards, DaskShards)
-    client.restart()  # every worker forgets everything
-    client.wait_for_workers(2, timeout=60)
-    again = sr.PairwiseObjective(data, client=client).value_and_gradient(w)
-    assert before[0] == again[0]
-    np.testing.assert_array_equal(before[1], again[1])
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as fresh, Client(fresh) as client:
+        client.wait_for_workers(2, timeout=60)
+        objective = sr.PairwiseObjective(data, query_weight=weight, client=client)
+        before = objective.value_and_gradient(w)
+        rounds = objective.shards.n_rounds
+        killing(fresh, 0.0).join()
+        time.sleep(1.0)
+        again = objective.value_and_gradient(w)
+        assert isinstance(objective.shards, DaskShards)
+        assert objective.shards.n_rounds == rounds + 2  # one that found them untold
+    expected = sr.PairwiseObjective(data, query_weight=weight).value_and_gradient(w)
+    for value, gradient in (before, again):
+        assert value == pytest.approx(expected[0], rel=1e-12)
+        np.testing.assert_allclose(gradient, expected[1], rtol=1e-12, atol=1e-15)
 
 
 def test_data_that_no_worker_can_load_are_refused(client: Client) -> None:
