@@ -13,7 +13,20 @@ from benchmarks.environment import Neighbours, describe
 from benchmarks.jobs import BEFORE
 from benchmarks.report import Verdict, verdict_table
 
-CASES = ("one_fit", "path", "fused_pass", "scaling", "memory", "reading", "greedy", "fsm_convergence", "select")
+CASES = (
+    "one_fit",
+    "path",
+    "fused_pass",
+    "scaling",
+    "memory",
+    "reading",
+    "greedy",
+    "fsm_convergence",
+    "select",
+    "growth",
+    "wide",
+    "cluster",
+)
 
 
 def main() -> int:

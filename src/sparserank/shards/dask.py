@@ -97,6 +97,7 @@ UNTOLD = "untold"  # instead of a result: the shard was made again and does not 
 
 def _on_worker(
     shards: list[LoadedShard],
+    forgotten: list[str],
     method: str,
     small: tuple[Any, ...],
     own: list[tuple[Any, ...]],
@@ -106,6 +107,9 @@ def _on_worker(
     """One call on the shards of a group, run where they are."""
     results = []
     for i, (loaded, more) in enumerate(zip(shards, own, strict=True)):
+        for old in forgotten:
+            loaded.shard.forget(old)
+            loaded.told.discard(old)
         if key is not None and key not in loaded.told and telling is not None:
             loaded.shard.set_weights(key, *telling[i])
             loaded.told.add(key)
@@ -141,6 +145,7 @@ class DaskShards:
         self.n_queries = sum(self._sizes)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
         self._weights: dict[str, tuple[Any, np.ndarray]] = {}
+        self._forgotten: list[str] = []
         self._known: set[str] = set()  # weightings that the workers have been told
         self.n_rounds = 0
 
@@ -151,8 +156,10 @@ class DaskShards:
             assert per_query is not None
             self._weights[key] = (inverse, per_query)
             return [None] * len(self._futures)  # told with the first call that needs it
-        if method == "forget":
+        if method == "forget":  # said with the next call: this one may come when the client is closed already
             self._weights.pop(small[0], None)
+            self._forgotten.append(small[0])
+            return []
         key = next((a for a in small if isinstance(a, str) and a in self._weights), None)
         first = key is not None and key not in self._known
         results = self._round(range(len(self._groups)), method, small, per_query, key, tell=first)
@@ -177,6 +184,7 @@ class DaskShards:
         tell: bool,
     ) -> dict[int, list[Any]]:
         tasks = {}
+        forgotten, self._forgotten = self._forgotten, []
         for g in groups:
             members = self._groups[g]
             own = [() if per_query is None else (self._of(per_query, k),) for k in members]
@@ -185,7 +193,7 @@ class DaskShards:
                 inverse, scale = self._weights[key]
                 telling = [(inverse, self._of(scale, k)) for k in members]
             tasks[g] = self.client.submit(
-                _on_worker, [self._futures[k] for k in members], method, small, own, key, telling,
+                _on_worker, [self._futures[k] for k in members], forgotten, method, small, own, key, telling,
                 workers=[self._homes[g]], allow_other_workers=True, pure=False,
             )  # fmt: skip
         self.n_rounds += 1
