@@ -29,6 +29,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
         Path(f"S{k + 1}.txt.gz").write_bytes(gzip.compress(Path(f"S{k + 1}.txt").read_bytes()))
     X, y, qid = np.array(data.X), data.relevance.astype(int), np.array(data.qid)
     frame = pd.DataFrame(X, columns=list(data.feature_names or ())).assign(grade=y, query=qid)
+    frame.to_parquet("train.parquet", index=False)
     assert len(BLOCKS) == 3
     space: dict[str, object] = {"X": X, "y": y, "qid": qid, "frame": frame}
     with warnings.catch_warnings():

@@ -19,6 +19,7 @@ _HOME = {
     "RankingDataset": "sparserank.data.dataset",
     "concatenate": "sparserank.data.dataset",
     "read_data": "sparserank.data.reading",
+    "Reading": "sparserank.data.reading",
     "open_store": "sparserank.data.store",
     "convert": "sparserank.data.convert",
     "read_letor": "sparserank.data.letor",
