@@ -410,6 +410,24 @@ def test_the_commands_take_stores(text: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(first.coef, second.coef, rtol=1e-9)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_memory_and_store_are_cut_and_added_up_alike(
+    sparse: bool, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparserank.shards.local.SHARD_BYTES", SHARD)
+    reading = Reading(dtype="float64", sparse=sparse)
+    convert([text], tmp_path / "s", reading, shard_bytes=SHARD)
+    stored, memory = open_store(tmp_path / "s"), read_files(text, reading)
+    objectives = [sr.PairwiseObjective(d) for d in (stored, memory)]
+    found, expected = ([s.rows.n_docs for s in o.shards.shards] for o in objectives)  # type: ignore[attr-defined]
+    assert found == expected
+    assert len(found) > 3
+    options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 3}
+    for data, out in ((stored, "a"), (memory, "b")):
+        sr.select(data, out=tmp_path / out, **options)
+    assert (tmp_path / "a/model.json").read_bytes() == (tmp_path / "b/model.json").read_bytes()
+
+
 def test_what_would_copy_a_store_is_refused(store: Path) -> None:
     data = open_store(store)
     with pytest.raises(DataError, match="would copy all features; those in a store are read where they are"):

@@ -29,10 +29,10 @@ from sparserank.data.store import (
 )  # fmt: skip
 from sparserank.data.streams import Position, RowBlock, Stream, below, open_stream
 from sparserank.errors import DataFormatError, RunDirectoryError
+from sparserank.execution.blocks import SHARD_BYTES, shard_end
 from sparserank.quoting import brief
 from sparserank.runs.directory import RunDirectory
 
-SHARD_BYTES = 128 << 20  # of features: a shard is read, sent and checked as a whole
 Progress = Callable[[int, str], None]  # documents written, what is going on
 
 
@@ -198,8 +198,7 @@ class _Conversion:
         ends = np.append(_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # of queries that are whole
         until = _bytes_until(rows.X)
         while len(ends) and at < ends[-1] and (whole or until[n] - until[at] >= self.plan["shard_bytes"]):
-            full = np.searchsorted(until, until[at] + self.plan["shard_bytes"])
-            stop = int(ends[min(np.searchsorted(ends, full), len(ends) - 1)])
+            stop = shard_end(ends, until, at, self.plan["shard_bytes"])
             self.shards.append(self._write(rows.take(slice(at, stop)), len(self.shards)))
             at = stop
             self._note(rows.where[at] if at < n else rows.where[-1] + [0, 0, 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+SHARD_BYTES = 128 << 20  # of features; a shard is what is placed, in memory, on a disk or on a worker, as a whole
 BLOCK_BYTES = 4 << 20  # below this a thread hand-over costs more than the work it carries
 
 
@@ -22,3 +23,14 @@ def split_queries(query_ptr: np.ndarray, row_bytes: float, minimum_bytes: float 
     targets = np.linspace(0, query_ptr[-1], n_blocks + 1)[1:-1]
     inner = np.searchsorted(query_ptr, targets)
     return np.unique(np.concatenate([[0], inner, [n_queries]])).astype(np.int64)
+
+
+def shard_end(ends: np.ndarray, until: np.ndarray, at: int, n_bytes: int) -> int:
+    """The row behind a shard that begins with row `at`: the first end of a query with at least n_bytes of features before it.
+
+    ends    rows behind each query, rising, the last one behind all
+    until   (n_docs + 1,) bytes of features before each row
+    One rule for data in memory and in stores, so that both are added up in the same order.
+    """
+    full = np.searchsorted(until, until[at] + n_bytes)
+    return int(ends[min(np.searchsorted(ends, full), len(ends) - 1)])

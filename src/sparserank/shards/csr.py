@@ -40,6 +40,9 @@ class CsrRows(Rows):
     def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return np.asarray(self.X[rows][:, columns].toarray(), dtype=np.float64)
 
+    def bytes_until(self) -> np.ndarray:
+        return np.asarray(self.X.indptr.astype(np.int64) * (self.X.data.itemsize + self.X.indices.itemsize))
+
     def part(self, lo: int, hi: int) -> CsrRows:
         return CsrRows(self._between(lo, hi))
 

@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.stored import StoredFeatures
-from sparserank.execution import BlockExecutor, split_queries
+from sparserank.execution import BlockExecutor
+from sparserank.execution.blocks import SHARD_BYTES, shard_end
 from sparserank.losses import PairwiseLoss
 from sparserank.shards.csr import CsrRows
 from sparserank.shards.dense import DenseRows
-from sparserank.shards.rows import Rows, in_parts, row_bytes
+from sparserank.shards.rows import Rows, in_parts
 from sparserank.shards.shard import Shard
-
-SHARD_BYTES = 1 << 30  # of features; a shard is what is placed, in memory or elsewhere, as a whole
 
 
 class Shards(Protocol):
@@ -77,15 +76,24 @@ def make_shards(
     """Cut rows and lists into shards; where depends on the data alone. Nothing is copied. Several rows stand one below the other."""
     executor = BlockExecutor(n_threads)
     shards = []
-    for part, first, last in in_parts(rows, query_ptr):
-        start = int(query_ptr[first])
-        for a, b in pairwise(split_queries(query_ptr[first : last + 1] - start, row_bytes(part), SHARD_BYTES) + first):
-            lo, hi = int(query_ptr[a]), int(query_ptr[b])
-            own = part if hi - lo == part.n_docs else part.part(lo - start, hi - start)
-            weight = None if doc_weight is None else doc_weight[lo:hi]
-            ids = None if docid is None else docid[lo:hi]
-            shards.append(Shard(own, relevance[lo:hi], query_ptr[a : b + 1] - lo, loss, weight, executor, ids))
+    for own, a, b in in_parts(rows, query_ptr) if isinstance(rows, Sequence) else _cut(rows, query_ptr):
+        lo, hi = int(query_ptr[a]), int(query_ptr[b])
+        weight = None if doc_weight is None else doc_weight[lo:hi]
+        ids = None if docid is None else docid[lo:hi]
+        shards.append(Shard(own, relevance[lo:hi], query_ptr[a : b + 1] - lo, loss, weight, executor, ids))
     return LocalShards(shards, loss)
+
+
+def _cut(rows: Rows, query_ptr: np.ndarray) -> list[tuple[Rows, int, int]]:
+    """(rows, first query, last query + 1) of each shard."""
+    until, n, at, cuts = rows.bytes_until(), rows.n_docs, 0, [0]
+    while at < n:
+        at = shard_end(query_ptr[1:], until, at, SHARD_BYTES)
+        cuts.append(int(np.searchsorted(query_ptr, at)))
+    cuts[-1:] = [len(query_ptr) - 1]  # queries without documents at the end
+    if len(cuts) <= 2:
+        return [(rows, 0, len(query_ptr) - 1)]
+    return [(rows.part(int(query_ptr[a]), int(query_ptr[b])), a, b) for a, b in pairwise(cuts)]
 
 
 def as_rows(X: Any) -> Rows | list[Rows]:

@@ -51,6 +51,10 @@ class Rows:
         """(len(rows), len(columns)) float64 values of some columns."""
         raise NotImplementedError
 
+    def bytes_until(self) -> np.ndarray:
+        """(n_docs + 1,) bytes of features before each row."""
+        return np.arange(self.n_docs + 1) * row_bytes(self)
+
     def part(self, lo: int, hi: int) -> Rows:
         """Rows lo..hi - 1, not copied."""
         raise NotImplementedError
