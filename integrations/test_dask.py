@@ -97,6 +97,27 @@ def test_selection_on_the_cluster(kind: str, client: Client, stores: dict[str, P
     assert (tmp_path / "run/model.json").exists()
 
 
+def test_fits_on_the_cluster(client: Client, cluster: LocalCluster, stores: dict[str, Path], tmp_path: Path) -> None:
+    data = sr.open_store(stores["dense"])
+    there, here = (sr.SparseRanker(alpha_ratio=0.1).fit_dataset(data, client=c) for c in (client, None))
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-12, atol=1e-12)
+    assert not hasattr(there, "_client")
+    for name, more in (("a", ["--scheduler", cluster.scheduler_address]), ("b", [])):
+        command = [
+            sys.executable,
+            "-m",
+            "sparserank",
+            "fit",
+            str(stores["dense"]),
+            "--out",
+            str(tmp_path / name),
+            *more,
+        ]
+        subprocess.run(command, check=True, capture_output=True)
+    first, second = (sr.load_model(tmp_path / name) for name in "ab")
+    np.testing.assert_allclose(first.coef, second.coef, rtol=1e-12, atol=1e-12)
+
+
 def killing(cluster: LocalCluster, after_s: float) -> threading.Thread:
     """kill -9 of a worker in a while."""
     victim = next(iter(cluster.workers.values())).process.process.pid

@@ -14,6 +14,7 @@ from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.losses.dual import Dual
 from sparserank.quoting import brief
 from sparserank.shards import Shards, as_rows, make_shards
+from sparserank.shards.dask import shards_on
 from sparserank.weighting import Evaluation, Weighting
 from sparserank.weights import usable_weights
 
@@ -75,8 +76,6 @@ class PairwiseObjective:
         if client is None:
             shards: Shards = make_shards(as_rows(X), relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
         else:
-            from sparserank.shards.dask import shards_on
-
             shards = shards_on(client, X, loss or SquaredHinge())
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(

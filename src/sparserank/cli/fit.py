@@ -52,6 +52,7 @@ def fit(
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     threads: opt.Threads = None,
+    scheduler: opt.Scheduler = None,
 ) -> None:
     from sparserank.data.scaling import SCALINGS
     from sparserank.losses import LOSSES
@@ -80,13 +81,16 @@ def fit(
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
     from sparserank.rankers import SparseRanker
+    from sparserank.shards.dask import sums_on
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     refuse_inputs(out, [*train, *([feature_names] if feature_names else [])])
     announce_compiling(parse_lines, descend)
     data = read_files(train, reading)
     ready = prepared(data, scaling)  # what no factor per feature can do; else the data themselves
-    center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool))
+    client = opt.client_of(scheduler)
+    sums_of = None if client is None else sums_on(client, ready.X)
+    center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool), sums_of)
     fitted = FeatureScaling(scaling, center[0], scale[0])
     ranker = SparseRanker(
         loss=loss,
@@ -97,7 +101,7 @@ def fit(
         scaling=scaling if scaling in LINEAR_SCALINGS else REST_OF[scaling],
         tol=tol,
         n_threads=threads,
-    ).fit_dataset(ready)
+    ).fit_dataset(ready, client=client)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
     parameters = {
         "loss": loss, "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,

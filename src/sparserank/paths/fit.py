@@ -17,6 +17,7 @@ from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, fit_path_on
 from sparserank.paths.result import PathResult
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.quoting import brief
+from sparserank.shards.dask import sums_on
 from sparserank.shards.moments import MomentSums
 
 DEFAULT_SCALING = "within-query-std"
@@ -89,11 +90,7 @@ def fit_path(
         that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path followed from w = 0
         alone never leaves 0 for lp).
     """
-    sums_of = None
-    if client is not None:
-        from sparserank.shards.dask import sums_on
-
-        sums_of = sums_on(client, data.X)
+    sums_of = None if client is None else sums_on(client, data.X)
     scale = feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
         data, loss=loss, query_weight=query_weight, pair_weights=pair_weights, scale=scale, n_threads=n_threads,

@@ -65,11 +65,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self._check_all_parameters()
         return self._fit(self._fit_dataset(X, y, qid, group, doc_weight), query_weight)
 
-    def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None) -> Self:
+    def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
         """Fit on a data set, which may be stored: its features are read where they are, never copied.
 
-        query_weight holds one weight >= 0 per query; the data set's doc_weight counts. What a ranker other than SparseRanker and
-        RankSVM computes besides may need all features in memory.
+        query_weight holds one weight >= 0 per query; the data set's doc_weight counts. client is a dask.distributed Client whose workers
+        do the reading; `data` then is that of a store that they all see. What a ranker other than SparseRanker and RankSVM computes
+        besides may need all features in memory.
 
         Raises
             DataError   as `fit`
@@ -83,7 +84,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return self._fit(data, query_weight)
+        self._client = client
+        try:
+            return self._fit(data, query_weight)
+        finally:
+            del self._client  # an estimator can be pickled; a connection cannot
 
     def _fit(self, data: RankingDataset, query_weight: Any) -> Self:
         try:
@@ -149,7 +154,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(
             data, loss=LOSSES[loss](), query_weight=query_weight, pair_weights=pair_weights,
-            scale=scale, n_threads=getattr(self, "n_threads", None),
+            scale=scale, n_threads=getattr(self, "n_threads", None), client=getattr(self, "_client", None),
         )  # fmt: skip
         require_variation(type(self).__name__, objective)
         return objective

@@ -22,6 +22,7 @@ from sparserank.rankers.checks import (
     require_number,
     usable_penalty,
 )
+from sparserank.shards.dask import sums_on
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 from sparserank.weighting import PAIR_WEIGHTS
 
@@ -113,7 +114,10 @@ class SparseRanker(LinearRanker):
             raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        self.scale_ = feature_scale(data, self.scaling, query_weight)
+        client = getattr(self, "_client", None)
+        self.scale_ = feature_scale(
+            data, self.scaling, query_weight, None if client is None else sums_on(client, data.X)
+        )
         objective = self._objective(
             data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_
         )

@@ -23,6 +23,7 @@ from sparserank.penalties import Penalty
 from sparserank.penalties.spec import parse_call
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, Shards, as_rows, make_shards
+from sparserank.shards.dask import shards_on
 from sparserank.shards.measuring import Columns
 from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
@@ -103,8 +104,6 @@ class FoldedPaths:
     @cached_property
     def _shards(self) -> Shards:
         if self.client is not None:
-            from sparserank.shards.dask import shards_on
-
             return shards_on(self.client, self.prepared.X, LOSSES[self.settings.loss]())
         return self._shards_of(self.prepared)
 
