@@ -80,9 +80,40 @@ def test_around_zero_the_digits_of_a_far_feature_are_lost(monkeypatch: pytest.Mo
 def test_nothing_dense_is_made_of_wide_rows() -> None:
     rng = np.random.default_rng(7)
     X = sp.random(PTR[-1], 1_000_000, density=5e-5, format="csr", random_state=rng)
-    made = norms._sparse_deviations(X, PTR, np.ones(X.shape[1]))
+    made = norms._sparse_deviations(X, PTR, np.ones(X.shape[0], dtype=bool), np.ones(X.shape[1]))
     assert made.values.nnz == X.nnz
     assert made.largest.nnz <= X.nnz
     shards = make_shards(as_rows(X), rng.integers(0, 3, PTR[-1]).astype(float), PTR, SquaredHinge())
-    shards.call("set_weights", "key", None, per_query=np.ones((1, len(SIZES))))
-    assert isinstance(norms._pair_sums(made.values, shards.shards[0]._lists), sp.csr_matrix)
+    lists = shards.shards[0]._lists
+    assert isinstance(norms._by_table(lists, np.ones(X.shape[0])).cross(made.values), sp.csr_matrix)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_neither_other_queries_nor_other_features_take_digits(kind: str) -> None:
+    rng = np.random.default_rng(8)
+    n = PTR[-1]
+    query = np.repeat(np.arange(len(SIZES)), SIZES)
+    grade = rng.random(n)  # more grades than a table holds
+    X = rng.standard_normal((n, 3)) * np.array([1e9, 1.0, 1e-7])
+    X[query == 3] *= 1e12  # left out below
+    scale = np.where(np.arange(len(SIZES)) == 3, 0.0, 1.0)[None, :]
+    shards = make_shards(as_rows(sp.csr_matrix(X) if kind == "csr" else X), grade, PTR, SquaredHinge())
+    shards.call("set_weights", "key", None, per_query=scale)
+    expected = by_explicit_pairs(X, grade, scale[0], None, None)
+    np.testing.assert_allclose(shards.call("pair_norms", "key")[0][0][0], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_documents_without_pairs_play_no_part(kind: str) -> None:
+    rng = np.random.default_rng(9)
+    X, grade = rng.random((PTR[-1], 2)) + 0.1, rng.integers(0, 2, PTR[-1]).astype(float)
+    first = PTR[:-1][np.diff(PTR) > 0]
+    weight = np.ones(PTR[-1])
+    X[first, 0], grade[first], weight[first] = 1e9, 2.0, 0.0
+    shards = make_shards(as_rows(sp.csr_matrix(X) if kind == "csr" else X), grade, PTR, SquaredHinge(), weight)
+    scale = np.ones((1, len(SIZES)))
+    shards.call("set_weights", "key", None, per_query=scale)
+    found, largest, offset = (part[0] for part in shards.call("pair_norms", "key")[0])
+    np.testing.assert_allclose(found, by_explicit_pairs(X, grade, scale[0], None, weight), rtol=1e-9)
+    assert largest.max() < 10
+    assert offset.max() < 10

@@ -6,11 +6,13 @@ of the pairs of document i, S_b the sum of v over the documents of level b and U
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.shards._norm_kernels import sums_before
 from sparserank.shards._pass_kernels import ListFacts
 
 
@@ -47,131 +49,146 @@ def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -
 
 
 def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, out: np.ndarray) -> None:
-    deviations = (_sparse_deviations if sp.issparse(X) else _dense_deviations)(X, lists.query_ptr, unit)
-    of_query = _pair_sums(deviations.values, lists)
+    n, n_queries = len(lists.levels), len(lists.n_levels)
+    weight = np.ones(n) if lists.doc_weight is None else lists.doc_weight
+    groups = (_by_table if len(lists.table) else _by_rank)(lists, weight)
+    counted = groups.of_document > 0
+    V, largest, offset = (_sparse_deviations if sp.issparse(X) else _dense_deviations)(
+        X, lists.query_ptr, counted, unit
+    )
+    squares = V.multiply(V) if sp.issparse(V) else V * V
+    together = sp.csr_matrix((groups.of_document, np.arange(n), lists.query_ptr), shape=(n_queries, n))
+    of_query = together @ squares - 2.0 * groups.cross(V)
     for k, scale in enumerate(scales):
         used = np.flatnonzero(scale)
         if len(used):
             out[0, k] = scale[used] @ of_query[used]
-            for i, size in enumerate((deviations.largest, deviations.offset), start=1):
+            for i, size in enumerate((largest, offset), start=1):
                 most = size[used].max(axis=0)
                 out[i, k] = most.toarray().ravel() if sp.issparse(most) else most
 
 
-def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, unit: np.ndarray) -> _Deviations:
-    """Around the first document of each query."""
+def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
+    """Around the first document of each query that is in a pair; those that are in none count as if they stood there."""
     sizes = np.diff(query_ptr)
-    filled = sizes > 0
+    filled = np.flatnonzero(sizes > 0)
     offset, largest = (np.zeros((len(sizes), X.shape[1])) for _ in range(2))
-    offset[filled] = X[query_ptr[:-1][filled]]
+    first = np.minimum.reduceat(np.where(counted, np.arange(len(X)), len(X)), query_ptr[filled])
+    offset[filled] = X[np.where(first < len(X), first, query_ptr[filled])]
     values = X - np.repeat(offset, sizes, axis=0)
     values *= unit
-    largest[filled] = np.maximum.reduceat(np.abs(values), query_ptr[:-1][filled])
+    values[~counted] = 0.0
+    largest[filled] = np.maximum.reduceat(np.abs(values), query_ptr[filled])
     return _Deviations(values, largest, np.abs(offset * unit))
 
 
-def _sparse_deviations(X: sp.csr_matrix, query_ptr: np.ndarray, unit: np.ndarray) -> _Deviations:
-    """Around the first document where every document of a query has the feature, else around 0, so that nothing is filled in."""
+def _sparse_deviations(X: sp.csr_matrix, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
+    """The same where every document in a pair has the feature, else around 0, so that nothing is filled in."""
     n_queries, d = len(query_ptr) - 1, X.shape[1]
-    of_entry = np.repeat(np.repeat(np.arange(n_queries), np.diff(query_ptr)), np.diff(X.indptr))
-    key = of_entry * d + X.indices
+    query_of = np.repeat(np.arange(n_queries), np.diff(query_ptr))
+    entries = np.flatnonzero(np.repeat(counted, np.diff(X.indptr)))
+    key = np.repeat(query_of, np.diff(X.indptr))[entries] * d + X.indices[entries]
     order = np.argsort(key, kind="stable")  # by query, feature and document
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     counts = np.diff(np.append(starts, len(key)))
     query, column = np.divmod(key[order][starts], d)
-    data = X.data.astype(np.float64)
-    centre = np.where(counts == np.diff(query_ptr)[query], data[order[starts]], 0.0)
-    moved = np.empty(len(data))
+    data = X.data[entries].astype(np.float64)
+    n_counted = np.bincount(query_of[counted], minlength=n_queries)
+    centre = np.where(counts == n_counted[query], data[order[starts]] if len(starts) else 0.0, 0.0)
+    moved, values = np.empty(len(data)), np.zeros(X.nnz)
     moved[order] = (data[order] - np.repeat(centre, counts)) * np.repeat(unit[column], counts)
+    values[entries] = moved
     size = np.maximum.reduceat(np.abs(moved[order]), starts) if len(starts) else np.zeros(0)
     by_query = (column, np.searchsorted(query, np.arange(n_queries + 1)))
     shape = (n_queries, d)
     return _Deviations(
-        sp.csr_matrix((moved, X.indices, X.indptr), shape=X.shape),
+        sp.csr_matrix((values, X.indices, X.indptr), shape=X.shape),
         sp.csr_matrix((size, *by_query), shape=shape),
         sp.csr_matrix((np.abs(centre * unit[column]), *by_query), shape=shape),
     )
 
 
-def _pair_sums(V: Any, lists: ListFacts) -> Any:
-    """(n_queries, d) the sum over the pairs of each query, before its scale; dense or CSR as V."""
-    weight = np.ones(len(lists.levels)) if lists.doc_weight is None else lists.doc_weight
-    pairs_of = _by_table if len(lists.table) else _by_rank
-    of_document, cross = pairs_of(V, lists, weight)
-    n = len(weight)
-    squares = V.multiply(V) if sp.issparse(V) else V * V
-    return (
-        sp.csr_matrix((of_document, np.arange(n), lists.query_ptr), shape=(len(lists.n_levels), n)) @ squares
-        - 2.0 * cross
-    )
+class _Groups(NamedTuple):
+    """of_document (n_docs,): c, the weight of the pairs of each document; cross(V): (n_queries, d) the sum over levels a > b of
+    t_ab U_a S_b, dense or CSR as V."""
+
+    of_document: np.ndarray
+    cross: Callable[[Any], Any]
 
 
-def _by_table(V: Any, lists: ListFacts, weight: np.ndarray) -> tuple[np.ndarray, Any]:
-    """(c (n_docs,), sum over levels a > b of t_ab U_a S_b (n_queries, d)): few levels, whose pairs have weights."""
+def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
+    """Few levels, whose pairs have weights."""
     query_ptr, levels, n_levels, table, doc_weight = lists
     n_queries, n = len(n_levels), len(levels)
     query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     K = int(levels.max()) + 1
-    lower, upper, count, weight_of = [], [], np.zeros((n_queries, K)), np.zeros((n_queries, K))
+    count, weight_of = np.zeros((n_queries, K)), np.zeros((n_queries, K))
+    lower, upper = [], []
     for a in range(K):
         members = np.flatnonzero(levels == a)
         place = (members, np.searchsorted(members, query_ptr))
-        lower.append(sp.csr_matrix((np.ones(len(members)), *place), shape=(n_queries, n)) @ V)
-        upper.append(
-            lower[a] if doc_weight is None else sp.csr_matrix((weight[members], *place), shape=(n_queries, n)) @ V
-        )
+        lower.append(sp.csr_matrix((np.ones(len(members)), *place), shape=(n_queries, n)))
+        upper.append(sp.csr_matrix((weight[members], *place), shape=(n_queries, n)))
         count[:, a] = np.diff(place[1])
         weight_of[:, a] = np.bincount(query[members], weight[members], minlength=n_queries)
     of_document = weight * (count @ table[:K, :K].T)[query, levels] + (weight_of @ table[:K, :K])[query, levels]
-    cross = 0.0 * lower[0]
-    for a in range(1, K):
-        for b in range(a):
-            if table[a, b] != 0.0:
-                cross = cross + table[a, b] * _times(upper[a], lower[b])
-    return of_document, cross
+
+    def cross(V: Any) -> Any:
+        S = [members @ V for members in lower]
+        U = S if doc_weight is None else [members @ V for members in upper]
+        total = 0.0 * S[0]
+        for a in range(1, K):
+            for b in range(a):
+                if table[a, b] != 0.0:
+                    total = total + table[a, b] * _times(U[a], S[b])
+        return total
+
+    return _Groups(of_document, cross)
 
 
-def _by_rank(V: Any, lists: ListFacts, weight: np.ndarray) -> tuple[np.ndarray, Any]:
-    """The same for any number of levels, all pairs of weight 1 but for their documents: running sums over a query's levels."""
+def _by_rank(lists: ListFacts, weight: np.ndarray) -> _Groups:
+    """Any number of levels, all pairs of weight 1 but for their documents: running sums over a query's levels."""
     query_ptr, levels, n_levels, _, doc_weight = lists
     n_queries, n = len(n_levels), len(levels)
     query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     order = np.lexsort((levels, query))
-    step = np.diff(query[order], prepend=-1) + np.diff(levels[order], prepend=-1)
-    starts = np.flatnonzero(step)  # of a query's documents of one level
-    group = np.cumsum(step != 0) - 1
-    of_group = query[order[starts]]
+    is_new = (np.diff(query[order], prepend=-1) != 0) | (np.diff(levels[order], prepend=-1) != 0)
+    starts = np.flatnonzero(is_new)  # of a query's documents of one level
+    group, of_group = np.cumsum(is_new) - 1, query[order[starts]]
     ptr = np.append(starts, n)
-    lower = sp.csr_matrix((np.ones(n), order, ptr), shape=(len(starts), n)) @ V
-    upper = lower if doc_weight is None else sp.csr_matrix((weight[order], order, ptr), shape=(len(starts), n)) @ V
-    count, heavy = np.diff(ptr).astype(np.float64), np.add.reduceat(weight[order], starts)
-    below = _before(count[:, None], of_group)[:, 0]
-    above = (
-        np.bincount(of_group, heavy, minlength=n_queries)[of_group] - _before(heavy[:, None], of_group)[:, 0] - heavy
-    )
+    members = sp.csr_matrix((np.ones(n), order, ptr), shape=(len(starts), n))
+    weighted = sp.csr_matrix((weight[order], order, ptr), shape=(len(starts), n))
+    below = _before(np.diff(ptr).astype(np.float64)[:, None], of_group)[:, 0]
+    heavy = np.add.reduceat(weight[order], starts)
+    above = _before(heavy[::-1, None], of_group[::-1])[::-1, 0]
     of_document = np.empty(n)
     of_document[order] = weight[order] * below[group] + above[group]
-    product = _times(upper, _before(lower, of_group))
     together = sp.csr_matrix(
         (np.ones(len(starts)), np.arange(len(starts)), np.searchsorted(of_group, np.arange(n_queries + 1))),
         shape=(n_queries, len(starts)),
     )
-    return of_document, together @ product
+
+    def cross(V: Any) -> Any:
+        S = members @ V
+        return together @ _times(S if doc_weight is None else weighted @ V, _before(S, of_group))
+
+    return _Groups(of_document, cross)
 
 
 def _before(sums: Any, of_group: np.ndarray) -> Any:
     """Row g: the sum of the rows before g of the same query; of CSR rows only where the row has an entry itself."""
     if not sp.issparse(sums):
-        until = np.cumsum(sums, axis=0) - sums
-        return until - until[np.searchsorted(of_group, of_group)]
+        out = np.empty(sums.shape)
+        sums_before(np.ascontiguousarray(sums), np.diff(of_group, prepend=of_group[:1] - 1) != 0, out)
+        return out
     columns = sums.tocsc()
     columns.sort_indices()
-    until = np.cumsum(columns.data) - columns.data
     column = np.repeat(np.arange(sums.shape[1]), np.diff(columns.indptr))
     query = of_group[columns.indices]
-    first = np.flatnonzero(np.diff(query, prepend=-1) | np.diff(column, prepend=-1))
-    data = until - np.repeat(until[first], np.diff(np.append(first, len(until))))
-    return sp.csc_matrix((data, columns.indices, columns.indptr), shape=sums.shape).tocsr()
+    is_first = (np.diff(query, prepend=-1) != 0) | (np.diff(column, prepend=-1) != 0)
+    data = np.empty((len(query), 1))
+    sums_before(columns.data[:, None], is_first, data)
+    return sp.csc_matrix((data[:, 0], columns.indices, columns.indptr), shape=sums.shape).tocsr()
 
 
 def _times(a: Any, b: Any) -> Any:
