@@ -76,7 +76,7 @@ class PairwiseObjective:
         if client is None:
             shards: Shards = make_shards(as_rows(X), relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
         else:
-            shards = shards_on(client, X, loss or SquaredHinge())
+            shards = shards_on(client, X, relevance, of_docs, loss or SquaredHinge())
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
             shards, weight[None, :], scale=scales, pair_weights=pair_weights, feature_names=feature_names,

@@ -133,12 +133,14 @@ def reading_of(
 
 def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
     """The same, taking from a table the columns that the models use, where it has them and the user names none."""
+    from sparserank.data.dataset import numbered
     from sparserank.data.reading import TABLES, kind_of
     from sparserank.data.tables import open_table
 
     used = list(dict.fromkeys(m.feature_names[j] for m in models for j in m.support))
     kind = kind_of(data[0])
-    if reading.feature_columns is not None or kind not in TABLES or not used:
+    named = not any(numbered(m.feature_names) for m in models)
+    if reading.feature_columns is not None or kind not in TABLES or not used or not named:
         return reading
     held = set(open_table(data[0], kind).schema.names)
     return replace(reading, feature_columns=used) if held.issuperset(used) else reading

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,28 +15,33 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.grouping import query_codes
-from sparserank.data.missing import QUERY_MIN, MissingPolicy
+from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading
+from sparserank.data.side_files import SUFFIXES
 from sparserank.data.store import (
     FORMAT,
     MANIFEST,
     PROGRESS,
     STAMPS,
     VERSION,
+    checksum,
     decoded,
     file_name,
     identity_of_shards,
+    is_store,
     map_shard,
     open_store,
+    read_manifest,
     write_shard,
     write_stamps,
 )  # fmt: skip
 from sparserank.data.streams import Position, RowBlock, Stream, below, open_stream
-from sparserank.errors import DataFormatError, RunDirectoryError
+from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.blocks import SHARD_BYTES, shard_end
 from sparserank.quoting import brief
 from sparserank.runs.directory import RunDirectory
 
+FILE_NAME = re.compile(r"\d{5,}-(X|data|indices|indptr|label|qid|query_ptr|docid|weight)\.npy")
 Progress = Callable[[int, str], None]  # documents written, what is going on
 
 
@@ -58,12 +67,15 @@ def convert(
         RunDirectoryError   the folder cannot be written, holds something else, the disk is full
     """
     reading = reading or Reading()
+    if not paths:
+        raise DataError("convert needs at least one file to read.")
+    _refuse_itself(paths, out)
     plan = _plan(paths, reading, shard_bytes)
     with RunDirectory(out, "store") as folder:
         if restart:
             _discard(folder.path)
-        known = folder.read_json(MANIFEST)
-        unfinished = folder.read_json(PROGRESS)
+        known = read_manifest(folder.path) if (folder.path / MANIFEST).exists() else None
+        unfinished = _progress(folder)
         for held in (known, unfinished):
             if held is not None and held.get("plan") != plan:
                 raise RunDirectoryError(
@@ -72,9 +84,10 @@ def convert(
                 )
         if known is not None:
             open_store(folder.path)
-            return dict(known)
+            _drop_others(folder.path, known)
+            return known
         work = _Conversion(folder, plan, open_stream(paths, reading), MissingPolicy.parse(reading.missing), progress)
-        manifest, left = work.run(unfinished)
+        manifest = work.run(unfinished)
         if _plan(paths, reading, shard_bytes) != plan:
             raise DataFormatError(
                 f"{', '.join(map(str, paths))}: changed while being read; convert again with --restart."
@@ -88,30 +101,78 @@ def convert(
         write_stamps(folder.path, stamps)
         folder.write_json(MANIFEST, manifest)
         (folder.path / PROGRESS).unlink(missing_ok=True)
-        for shard in left:
-            for name in shard["files"]:
-                (folder.path / file_name(shard, name)).unlink(missing_ok=True)
+        _drop_others(folder.path, manifest)
         return manifest
+
+
+def _progress(folder: RunDirectory) -> dict[str, Any] | None:
+    """How far an earlier conversion came; None where there was none."""
+    if not (folder.path / PROGRESS).exists():
+        return None
+    state = folder.read_json(PROGRESS)
+    try:
+        whole = {"plan": state["plan"], "shards": list(state["shards"]), "scattered": bool(state["scattered"])}
+        file, block, row = (int(v) for v in state["next"])
+        if state["sum"] != _sum_of({**whole, "next": [file, block, row]}):
+            raise ValueError("sum")
+    except (TypeError, KeyError, ValueError) as error:
+        raise RunDirectoryError(f"{folder.path / PROGRESS}: is damaged; convert again with --restart.") from error
+    return {**whole, "next": [file, block, row]}
+
+
+def _sum_of(state: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
 
 def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int) -> dict[str, Any]:
     """What a conversion depends on, as plain JSON values."""
-    files = []
+    files: list[list[Any]] = []
+    given = reading.feature_names
+    named = [Path(given)] if isinstance(given, str | os.PathLike) else []
+    reading = replace(reading, n_threads=None)  # which changes nothing
     for path in paths:
         place = Path(path)
+        if is_store(place):
+            files.append([os.path.abspath(place), read_manifest(place)["identity"]])
+            continue
         inside = sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
-        for file in inside:
+        beside = [Path(f"{place}{suffix}") for suffix in SUFFIXES if Path(f"{place}{suffix}").is_file()]
+        for file in [*inside, *beside, *named]:
             try:
                 found = os.stat(file)
             except OSError as error:
-                raise DataFormatError(f"{path}: no such file; check the path.") from error
+                raise DataFormatError(f"{file}: no such file; check the path.") from error
             files.append([os.path.abspath(file), found.st_size, found.st_mtime_ns])
     return {"version": VERSION, "files": files, "reading": repr(reading), "shard_bytes": shard_bytes}
 
 
+def _refuse_itself(paths: Sequence[str | os.PathLike], out: str | os.PathLike) -> None:
+    """Refuse to write into what is read."""
+    target = Path(os.path.realpath(out))
+    for path in paths:
+        source = Path(os.path.realpath(path))
+        if target == source or target in source.parents or source in target.parents:
+            raise RunDirectoryError(
+                f"{out}: is, holds or lies in what is read ({path}); choose another folder to write."
+            )
+
+
 def _discard(folder: Path) -> None:
-    for old in [*folder.glob("[0-9]*-*.npy"), folder / MANIFEST, folder / PROGRESS, folder / STAMPS]:
+    for old in [*_shard_files(folder), folder / MANIFEST, folder / PROGRESS, folder / STAMPS]:
         old.unlink(missing_ok=True)
+
+
+def _shard_files(folder: Path) -> list[Path]:
+    """Files that only a store has."""
+    return [f for f in folder.glob("*.npy") if FILE_NAME.fullmatch(f.name)]
+
+
+def _drop_others(folder: Path, manifest: dict[str, Any]) -> None:
+    """Remove shards that the manifest does not know: what was there before scattered queries were gathered."""
+    ours = {file_name(shard, name) for shard in manifest["shards"] for name in shard["files"]}
+    for file in _shard_files(folder):
+        if file.name not in ours:
+            file.unlink(missing_ok=True)
 
 
 class _Conversion:
@@ -132,8 +193,8 @@ class _Conversion:
         self.last: Any = None  # the query of the last row
         self.scattered = False  # whether a query goes on after others
 
-    def run(self, unfinished: dict[str, Any] | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """(the manifest, shards that it replaces)."""
+    def run(self, unfinished: dict[str, Any] | None) -> dict[str, Any]:
+        """The manifest."""
         start = Position(0, 0, 0) if unfinished is None else self._resume(unfinished)
         size = 0
         for block in self.stream.blocks(start):
@@ -146,18 +207,16 @@ class _Conversion:
         self._flush(whole=True)
         if not self.shards:
             raise DataFormatError("no row is left: every label is -1 (unjudged).")
-        left: list[dict[str, Any]] = []
         if self.scattered:
-            left, self.shards = self.shards, self._gathered()
+            self.shards = self._gathered()
         stream = self.stream
-        manifest = {
+        return {
             "format": FORMAT, "version": VERSION, "n_docs": self._n_docs(),
             "n_queries": sum(s["n_queries"] for s in self.shards), "n_features": stream.n_features,
             "dtype": stream.dtype.name, "sparse": stream.sparse,
             "feature_names": None if stream.feature_names is None else list(stream.feature_names),
             "shards": self.shards, "plan": self.plan,
         }  # fmt: skip
-        return manifest, left
 
     def _resume(self, unfinished: dict[str, Any]) -> Position:
         """Take over the shards that are there whole; the position of the first row behind them."""
@@ -165,8 +224,8 @@ class _Conversion:
         for shard in self.shards:
             for name, entry in shard["files"].items():
                 path = self.folder.path / file_name(shard, name)
-                if not path.is_file() or path.stat().st_size != entry["bytes"]:
-                    raise DataFormatError(f"{path}: is missing or torn; convert again with --restart.")
+                if not path.is_file() or checksum(path) != entry["sha256"]:
+                    raise DataFormatError(f"{path}: is missing or was changed; convert again with --restart.")
             self.seen.update(decoded(np.load(self.folder.path / file_name(shard, "qid"))).tolist())
         if self.progress is not None and self.shards:
             self.progress(self._n_docs(), "resumed")
@@ -183,7 +242,7 @@ class _Conversion:
             self.last = q
             if q in self.seen and not self.scattered:
                 self.scattered = True
-                if self.policy is not None and QUERY_MIN in (self.policy.default, *self.policy.by_feature.values()):
+                if self.policy is not None and self.policy.by_query:
                     raise DataFormatError(
                         f"{self.plan['files'][0][0]}: the rows of query {brief(q)} stand in several places, and --missing query-min needs them "
                         "together; sort the rows by query id first (for text: sort -s -k2,2 FILE), or choose --missing zero."
@@ -207,7 +266,7 @@ class _Conversion:
     def _note(self, position: np.ndarray) -> None:
         """How far the shards reach, for another start."""
         state = {"plan": self.plan, "shards": self.shards, "scattered": self.scattered, "next": position.tolist()}
-        self.folder.write_json(PROGRESS, state)
+        self.folder.write_json(PROGRESS, {**state, "sum": _sum_of(state)})
         if self.progress is not None:
             self.progress(self._n_docs(), "written")
 
@@ -219,7 +278,9 @@ class _Conversion:
         ids = rows.qid[starts]
         X = rows.X
         features = (
-            {"data": X.data, "indices": X.indices, "indptr": X.indptr.astype(np.int64)} if sp.issparse(X) else {"X": X}
+            {"data": X.data, "indices": X.indices, "indptr": X.indptr.astype(X.indices.dtype)}
+            if sp.issparse(X)
+            else {"X": X}
         )
         arrays = {
             **features,
@@ -227,7 +288,9 @@ class _Conversion:
             "qid": ids if ids.dtype.kind in "iu" else np.char.encode(ids, "utf-8"),
             "query_ptr": np.append(starts, len(rows.label)).astype(np.int64),
         }
-        if rows.docid is not None:
+        if (
+            rows.docid is not None and rows.docid.astype(bool).any()
+        ):  # what is asked here are the rows of the shard alone
             arrays["docid"] = np.char.encode(rows.docid.astype(str), "utf-8")
         if rows.weight is not None:
             arrays["weight"] = rows.weight

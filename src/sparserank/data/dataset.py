@@ -75,8 +75,12 @@ class RankingDataset:
                 columns[name] = column
         if self.doc_weight is not None:
             columns["doc_weight"] = _as_weights(self.doc_weight, n_docs)
-        if order is not None and isinstance(X, StoredFeatures):
-            raise DataError("the rows of stored features must be grouped by query.")
+        if isinstance(X, StoredFeatures):
+            cut = np.flatnonzero(~np.isin(X.starts, query_ptr))
+            if order is not None or len(cut):
+                raise DataError(
+                    "the rows of a query stand in several parts of what is stored; convert these inputs together, into one store."
+                )
         if order is not None:
             X, relevance, qid = X[order], relevance[order], qid[order]
             columns = {name: None if c is None else c[order] for name, c in columns.items()}

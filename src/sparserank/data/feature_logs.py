@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -89,7 +90,7 @@ def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, 
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield number, _entry(line, f"{path}:{number}")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
             raise DataFormatError(f"{path}: no such file; check the path.") from error
         raise DataFormatError(f"{path}: cannot be read ({error}).") from error
@@ -109,10 +110,23 @@ def _entry(line: bytes, place: str) -> tuple[str, float, str, dict[str, float]]:
             raise DataFormatError(f"{place}: has no {name!r}; give every line its query and its label.")
     try:
         label = float(held["label"])
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DataFormatError(f"{place}: label must be a number; got {brief(held['label'])}.") from error
+    try:
+        str(held["qid"]).encode()
+    except UnicodeEncodeError as error:
+        raise DataFormatError(
+            f"{place}: the query id is no text that UTF-8 can hold; got {brief(held['qid'])}."
+        ) from error
     docid = next((str(held[name]) for name in IDS if held.get(name) is not None), "")
     return str(held["qid"]), label, docid, _features(entry, place)
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ValueError("a name is no text")
+    name.encode()  # lone surrogates are none either
+    return name
 
 
 def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
@@ -122,11 +136,11 @@ def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
             logged = entry[SOLR]
             separator, equals = (",", "=") if "=" in logged else (None, ":")
             pairs = [part.rsplit(equals, 1) for part in logged.split(separator) if part.strip()]
-            return {name: float(value) for name, value in pairs}
+            return {_name(name): float(value) for name, value in pairs}
         logged = entry["fields"][ELASTIC][0]
         (values,) = logged.values()
-        return {v["name"]: float(v.get("value", 0.0)) for v in values}
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        return {_name(v["name"]): float(v.get("value", 0.0)) for v in values}
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if logged is None:
             raise DataFormatError(
                 f"{place}: has no logged features; expected {SOLR!r} (Solr) or fields.{ELASTIC} (Elasticsearch, OpenSearch)."

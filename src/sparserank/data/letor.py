@@ -17,6 +17,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.grouping import plain_ids, query_codes
 from sparserank.data.letor_chunks import Chunk, read_chunks
 from sparserank.data.missing import MissingPolicy
+from sparserank.data.side_files import side_files
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, DataFormatError, DataWarning
 from sparserank.execution.cores import available_cores
@@ -81,7 +82,11 @@ def read_letor(
     kind = float_type(dtype)
     policy = MissingPolicy.parse(missing)
     workers = n_threads or min(available_cores(), 8)
-    chunks = [c for path in paths for c in read_chunks(Path(path), index_base, n_features, workers)]
+    chunks = [
+        c
+        for path, queries in zip(paths, side_files(paths), strict=True)
+        for c in read_chunks(Path(path), index_base, n_features, workers, queries)
+    ]
     for chunk in chunks:
         check_values(chunk, policy, unjudged, kind)
     names = read_names(feature_names) if isinstance(feature_names, str | os.PathLike) else feature_names

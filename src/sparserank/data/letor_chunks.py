@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data import _letor_kernels as kernels
-from sparserank.data.side_files import side_file, with_query_ids
+from sparserank.data.side_files import SideQueries, with_query_ids
 from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.quoting import LONGEST, brief
@@ -54,21 +54,28 @@ class Chunk:
         return f"{self.path}:{self.first_line + line}"
 
 
-def read_chunks(path: Path, index_base: int, n_features: int | None, n_threads: int) -> list[Chunk]:
+def read_chunks(
+    path: Path, index_base: int, n_features: int | None, n_threads: int, queries: SideQueries | None = None
+) -> list[Chunk]:
     """All stretches of a file, in file order.
 
     Raises
         DataFormatError        the file cannot be read, holds no row, or names the first line that is not as the format says
         TooManyFeaturesError   a line names a feature beyond n_features
     """
-    chunks = list(stream_chunks(path, index_base, n_features, n_threads))
+    chunks = list(stream_chunks(path, index_base, n_features, n_threads, queries))
     if not any(len(c.labels) for c in chunks):
         raise DataFormatError(f"{path}: no data rows; expected lines such as '2 qid:10 1:0.03 2:0.67'.")
     return chunks
 
 
 def stream_chunks(
-    path: Path, index_base: int, n_features: int | None, n_threads: int, skip: int = 0
+    path: Path,
+    index_base: int,
+    n_features: int | None,
+    n_threads: int,
+    queries: SideQueries | None = None,
+    skip: int = 0,
 ) -> Iterator[Chunk]:
     """The stretches as they are parsed, no more than a few at a time; the first `skip` are passed over unparsed."""
     first_line = 1
@@ -86,7 +93,7 @@ def stream_chunks(
             first_line += chunk.n_lines
             return chunk
 
-        for number, text in enumerate(_with_ids(path)):
+        for number, text in enumerate(_with_ids(path, queries)):
             if number < skip:
                 first_line += text.count(b"\n")
                 continue
@@ -97,10 +104,9 @@ def stream_chunks(
             yield collect()
 
 
-def _with_ids(path: Path) -> Iterator[bytes]:
+def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
     """The stretches, with the query ids of a side file where the lines have none."""
     blocks = _line_blocks(path)
-    queries = side_file(path)
     first = next(blocks, b"")
     line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"qid:")
     whole = chain([first], blocks)

@@ -58,6 +58,11 @@ class MissingPolicy:
                 raise DataError(f"missing policy: feature must be a number or '*'; got {brief(feature)}.") from error
         return cls(default, by_feature)
 
+    @property
+    def by_query(self) -> bool:
+        """Whether a replacement depends on the other rows of the query."""
+        return QUERY_MIN in (self.default, *self.by_feature.values())
+
     def fill(self, X: Any, query: np.ndarray, index_base: int) -> None:
         """Replace every NaN of X, in place.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import numbers
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,6 +57,14 @@ class Reading:
     doc_weight: str | None = None
     labelled: bool = True
 
+    def __post_init__(self) -> None:
+        if self.unjudged not in ("error", "drop", "zero"):
+            raise DataError(f"unjudged must be 'error', 'drop' or 'zero'; got {brief(self.unjudged)}.")
+        for name in ("n_features", "n_threads"):
+            count = getattr(self, name)
+            if count is not None and (isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1):
+                raise DataError(f"{name} must be an integer of at least 1; got {brief(count)}.")
+
     @property
     def columns(self) -> ColumnNames:
         features = None if self.feature_columns is None else tuple(self.feature_columns)
@@ -86,7 +96,7 @@ def kind_of(path: str | os.PathLike) -> str:
         if head[:2] == b"\x1f\x8b":
             with gzip.open(place) as raw:
                 head = raw.read(HEAD_BYTES)
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return "letor"  # whose reader says what is wrong
     if head[:4] == b"PAR1":
         return "parquet"
@@ -124,6 +134,11 @@ def read_files(
         return _read_text(listed, reading, like)
     if kind == "store":
         stores = [open_store(p) for p in listed]
+        other = next((k for k, d in enumerate(stores) if d.feature_names != stores[0].feature_names), None)
+        if other is not None:
+            raise DataError(
+                f"{listed[other]}: has other features than {listed[0]}, or in another order; convert what both were made of together."
+            )
         data = stores[0] if len(stores) == 1 else concatenate(stores)
         return data if like is None else _like(data, like, str(listed[0]))
     if kind == "log":
@@ -207,8 +222,8 @@ def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDatas
                 f"{table.place} holds features as {'columns' if roles[0].packed else 'a list'}; {tables[0].place} does not."
             )
         wanted = list(roles[0].features) if wanted is None else wanted
-    chosen = _float_type(tables, roles, reading.dtype)
-    X, rest = _collect(tables, roles, chosen)
+    chosen, policy = _float_type(tables, roles, reading.dtype), MissingPolicy.parse(reading.missing)
+    X, rest = _collect(tables, roles, chosen, policy, reading.unjudged)
     label = (
         np.zeros(len(X)) if roles[0].label is None else np.concatenate([b.label for b in rest if b.label is not None])
     )
@@ -217,11 +232,20 @@ def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDatas
         None if any(getattr(b, name) is None for b in rest) else np.concatenate([getattr(b, name) for b in rest])
         for name in ("docid", "weight")
     )
-    _fill(X, qid, tables, roles[0], reading)
-    keep = _judged(label, tables[0], reading.unjudged)
-    if keep is not None:
-        X, label, qid = X[keep], label[keep], qid[keep]
-        docid, weight = (None if v is None else v[keep] for v in (docid, weight))
+    without = label == UNJUDGED
+    if without.any() and reading.unjudged == "zero":
+        label = np.where(without, 0.0, label)
+    elif without.any():
+        if without.all():
+            raise tables[0].error(
+                f"{tables[0].place}: every label is -1 (unjudged); nothing is left after dropping them."
+            )
+        X, label, qid = X[~without], label[~without], qid[~without]
+        docid, weight = (None if v is None else v[~without] for v in (docid, weight))
+    if policy is not None and np.isnan(X.sum(dtype=np.float64)):
+        policy.fill(X, query_codes(qid), 1)
+    if docid is not None and not docid.astype(bool).any():
+        docid = None
     names = (
         read_names(reading.feature_names)
         if isinstance(reading.feature_names, str | os.PathLike)
@@ -243,8 +267,10 @@ def _float_type(tables: Sequence[Table], roles: Sequence[Roles], wanted: Any) ->
     return np.dtype(np.float32 if kinds <= {pa.float32(), pa.float16()} else np.float64)
 
 
-def _collect(tables: Sequence[Table], roles: Sequence[Roles], dtype: np.dtype) -> tuple[np.ndarray, list[Batch]]:
-    """(X of all rows, the batches without their X)."""
+def _collect(
+    tables: Sequence[Table], roles: Sequence[Roles], dtype: np.dtype, policy: MissingPolicy | None, unjudged: str
+) -> tuple[np.ndarray, list[Batch]]:
+    """(X of all rows, NaN where a value is missing; the batches without their X); refuses what the options do not allow."""
     known = sum(t.n_rows for t in tables if t.n_rows is not None) if all(t.n_rows is not None for t in tables) else None
     X: np.ndarray | None = None
     parts, rest, at, first_query = [], [], 0, 0
@@ -252,6 +278,9 @@ def _collect(tables: Sequence[Table], roles: Sequence[Roles], dtype: np.dtype) -
         began = at
         for batch in table.batches(role, dtype):
             n = len(batch.X)
+            set_missing(batch, table, role, policy, at - began)
+            if unjudged == "error" and batch.label is not None:
+                refuse_unjudged(batch.label, table, at - began)
             qid = batch.qid
             if qid is None:
                 assert table.queries is not None
@@ -285,16 +314,21 @@ def _joined(ids: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(ids)
 
 
-def _fill(X: np.ndarray, qid: np.ndarray, tables: Sequence[Table], roles: Roles, reading: Reading) -> None:
-    """Replace missing values in place, or refuse the first."""
-    if np.isfinite(X.sum(dtype=np.float64)) and np.isfinite(X).all():
-        return
-    policy = MissingPolicy.parse(reading.missing)
-    bad = ~np.isfinite(X)
-    refuse_missing(X, bad, tables[0], roles, policy, 0)
-    assert policy is not None
-    X[bad] = np.nan
-    policy.fill(X, query_codes(qid), 1)
+def set_missing(batch: Batch, table: Table, roles: Roles, policy: MissingPolicy | None, at: int) -> None:
+    """What is null or infinite becomes NaN, or is refused without a policy; the batch begins with row `at`."""
+    bad = ~np.isfinite(batch.X)
+    if bad.any():
+        refuse_missing(batch.X, bad, table, roles, policy, at)
+        batch.X[bad] = np.nan
+
+
+def refuse_unjudged(label: np.ndarray, table: Table, at: int) -> None:
+    """Refuse a label of -1; the labels begin with that of row `at`."""
+    without = label == UNJUDGED
+    if without.any():
+        raise table.error(
+            f"{table.place}: row {at + int(np.argmax(without))}: label -1 means unjudged; choose unjudged='drop' or 'zero' (--unjudged drop)."
+        )
 
 
 def refuse_missing(
@@ -314,25 +348,6 @@ def refuse_missing(
 def usable_kind(values_per_row: float, n_features: int) -> bool:
     """Whether rows of so many values are better kept sparse."""
     return values_per_row < DENSE_FROM * n_features
-
-
-def _judged(label: np.ndarray, table: Table, unjudged: str) -> np.ndarray | None:
-    """The rows to keep, None for all; labels of -1 become 0, where that is what was asked for."""
-    if unjudged not in ("error", "drop", "zero"):
-        raise DataError(f"unjudged must be 'error', 'drop' or 'zero'; got {brief(unjudged)}.")
-    without = label == UNJUDGED
-    if not without.any():
-        return None
-    if unjudged == "error":
-        raise table.error(
-            f"{table.place}: row {int(np.argmax(without))}: label -1 means unjudged; choose unjudged='drop' or 'zero' (--unjudged drop)."
-        )
-    if unjudged == "zero":
-        label[without] = 0.0
-        return None
-    if without.all():
-        raise table.error(f"{table.place}: every label is -1 (unjudged); nothing is left after dropping them.")
-    return ~without
 
 
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import scipy.sparse as sp
 
+from sparserank.data.grouping import query_codes
+from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading
+from sparserank.data.store import is_store
 from sparserank.data.streams import RowBlock, Stream, open_stream
 from sparserank.data.writers import letor_lines
-from sparserank.errors import DataError
+from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.files import atomic_write, refuse_inputs
 
 TEXT, PARQUET = (".txt", ".letor", ".svm", ".dat"), (".parquet", ".pq")
+QID, LABEL, DOCUMENT, WEIGHT = "qid", "label", "docno", "weight"  # columns of a Parquet file besides the features
+Progress = Callable[[int, str], None]
 
 
 def is_file_name(out: str | os.PathLike) -> bool:
@@ -30,30 +35,62 @@ def rewrite(
     out: str | os.PathLike,
     reading: Reading | None = None,
     *,
-    progress: Callable[[int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> int:
     """Write one file, whole or not at all; returns the number of documents.
 
     Parameters
-        out   ends in .txt, .letor, .svm or .dat for ranking text, .parquet or .pq for Parquet (columns qid, label, docno where there
-              are document ids, weight where there are weights, then the features)
+        out   a name that nothing has yet; ends in .txt, .letor, .svm or .dat for ranking text, in .parquet or .pq for Parquet (columns
+              qid, label, docno, weight where there are weights, then the features)
     Raises
-        DataFormatError     names file and line, or row and column
-        DataError           sparse features for Parquet
-        RunDirectoryError   the file cannot be written, is one of the inputs, the disk is full
+        DataFormatError     names file and line, or row and column; no row is left
+        DataError           sparse features, or such as are called like another column, for Parquet; missing='query-min'
+        RunDirectoryError   something is called `out` already, it lies in what is read, it cannot be written, the disk is full
     """
+    reading = reading or Reading()
+    policy = MissingPolicy.parse(reading.missing)
+    if policy is not None and policy.by_query:
+        raise DataError(
+            "--missing query-min needs the rows of a query together: write a store first, and then the file from that."
+        )
     refuse_inputs(out, paths)
-    stream = open_stream(paths, reading or Reading())
-    write = _write_text if Path(out).suffix.lower() in TEXT else _write_parquet
-    return write(stream, out, (reading or Reading()).index_base, progress)
+    if os.path.lexists(out):
+        raise RunDirectoryError(f"{out}: exists already; remove it, or choose another name.")
+    if is_store(Path(os.path.realpath(out)).parent):
+        raise RunDirectoryError(f"{out}: lies in a store; choose another place.")
+    stream = open_stream(paths, reading)
+    if Path(out).suffix.lower() in TEXT:
+        return _write_text(_filled(stream, policy), out, reading.index_base, progress)
+    return _write_parquet(_filled(stream, policy), out, progress)
 
 
-def _write_text(
-    stream: Stream, out: str | os.PathLike, index_base: int, progress: Callable[[int, str], None] | None
-) -> int:
+class _Rows(NamedTuple):
+    """A stream whose missing values are filled."""
+
+    sparse: bool
+    names: tuple[str, ...]
+    blocks: Iterator[RowBlock]
+
+
+def _filled(stream: Stream, policy: MissingPolicy | None) -> _Rows:
+    def blocks() -> Iterator[RowBlock]:
+        n = 0
+        for block in stream.blocks():
+            if policy is not None:
+                policy.fill(block.X, query_codes(block.qid), 1)
+            n += len(block.label)
+            yield block
+        if n == 0:
+            raise DataFormatError("no row is left: every label is -1 (unjudged).")
+
+    names = stream.feature_names or tuple(f"f{j + 1}" for j in range(stream.n_features))
+    return _Rows(stream.sparse, names, blocks())
+
+
+def _write_text(rows: _Rows, out: str | os.PathLike, index_base: int, progress: Progress | None) -> int:
     n = 0
     with atomic_write(out) as text:
-        for block in stream.blocks():
+        for block in rows.blocks:
             text.writelines(letor_lines(block.X, block.label, block.qid, block.docid, None, index_base))
             n += len(block.label)
             if progress is not None:
@@ -61,33 +98,33 @@ def _write_text(
     return n
 
 
-def _write_parquet(
-    stream: Stream, out: str | os.PathLike, index_base: int, progress: Callable[[int, str], None] | None
-) -> int:
-    if stream.sparse:
+def _write_parquet(rows: _Rows, out: str | os.PathLike, progress: Progress | None) -> int:
+    if rows.sparse:
         raise DataError(
             f"{out}: Parquet holds dense features, and these are sparse; write ranking text (.txt) or a store."
         )
-    names = stream.feature_names or tuple(f"f{j + 1}" for j in range(stream.n_features))
+    clash = next((name for name in (QID, LABEL, DOCUMENT, WEIGHT) if name in rows.names), None)
+    if clash is not None:
+        raise DataError(f"{out}: a feature is called {clash!r}, as another column is; rename it with --feature-names.")
     n, writer = 0, None
     with atomic_write(out, "wb") as raw:
-        for block in stream.blocks():
-            table = _table(block, names)
-            writer = writer or pq.ParquetWriter(raw, table.schema, compression="zstd")
-            writer.write_table(table)
-            n += len(block.label)
-            if progress is not None:
-                progress(n, "written")
-        if writer is not None:
-            writer.close()
+        try:
+            for block in rows.blocks:
+                table = _table(block, rows.names)
+                writer = writer or pq.ParquetWriter(raw, table.schema, compression="zstd")
+                writer.write_table(table.cast(writer.schema))
+                n += len(block.label)
+                if progress is not None:
+                    progress(n, "written")
+        finally:
+            if writer is not None:
+                writer.close()
     return n
 
 
 def _table(block: RowBlock, names: Sequence[str]) -> pa.Table:
-    columns = {"qid": pa.array(block.qid), "label": pa.array(block.label)}
-    if block.docid is not None:
-        columns["docno"] = pa.array(block.docid.tolist(), pa.string())
+    docid = [""] * len(block.label) if block.docid is None else block.docid.tolist()
+    columns = {QID: pa.array(block.qid), LABEL: pa.array(block.label), DOCUMENT: pa.array(docid, pa.string())}
     if block.weight is not None:
-        columns["weight"] = pa.array(block.weight)
-    assert not sp.issparse(block.X)
+        columns[WEIGHT] = pa.array(block.weight)
     return pa.table(columns | {name: pa.array(np.ascontiguousarray(block.X[:, j])) for j, name in enumerate(names)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +15,19 @@ SUFFIXES = (".query", ".group")
 
 
 class SideQueries:
-    """The queries of a data file without query ids: numbers 0, 1, ... for blocks of rows.
+    """The queries of a data file without query ids: numbers `first`, `first` + 1, ... for blocks of rows.
 
     Raises
         DataFormatError   names file and line of what is no size
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.first = path, 0
         sizes = read_numbers(path, "query size", "a whole number >= 1", lambda v: v >= 1 and v == int(v))
+        if not sizes or sum(sizes) >= 2**62:
+            raise DataFormatError(
+                f"{path}: holds {'no size' if not sizes else 'sizes that no file has'}; expected one query size per line."
+            )
         self.ends = np.cumsum(np.array(sizes, dtype=np.int64))
 
     def ids(self, first: int, last: int, data: str) -> np.ndarray:
@@ -32,7 +36,7 @@ class SideQueries:
             raise DataFormatError(
                 f"{self.path}: the sizes sum to {self.ends[-1]} rows; {data} has more. They must agree."
             )
-        return np.searchsorted(self.ends, np.arange(first, last), side="right")
+        return self.first + np.searchsorted(self.ends, np.arange(first, last), side="right")
 
     def check(self, n_rows: int, data: str) -> None:
         """Refuse a file of other length than the sizes say."""
@@ -40,6 +44,15 @@ class SideQueries:
             raise DataFormatError(
                 f"{self.path}: the sizes sum to {self.ends[-1]} rows; {data} has {n_rows}. They must agree."
             )
+
+
+def side_files(paths: Sequence[str | os.PathLike]) -> list[SideQueries | None]:
+    """Of each file what stands beside it; each counts on behind those before it."""
+    found, first = [side_file(path) for path in paths], 0
+    for queries in found:
+        if queries is not None:
+            queries.first, first = first, first + len(queries.ends)
+    return found
 
 
 def side_file(path: str | os.PathLike) -> SideQueries | None:

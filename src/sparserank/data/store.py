@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.grouping import plain_ids
-from sparserank.data.stored import StoredFeatures, StoredTexts
+from sparserank.data.stored import Source, StoredFeatures, StoredTexts
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
 
@@ -61,16 +61,18 @@ def open_store(
         labels.append(np.asarray(arrays["label"], dtype=np.float64))
         ids.append(np.array(arrays["qid"]))
         ptrs.append(np.array(arrays["query_ptr"][1:]) + ptrs[-1][-1])
-        if "docid" in arrays:
-            docids.append(arrays["docid"])
-        if "weight" in arrays:
-            weights.append(np.array(arrays["weight"]))
+        docids.append(arrays.get("docid", np.broadcast_to(np.bytes_(b""), shard["n_docs"])))
+        weights.append(np.array(arrays.get("weight", np.ones(shard["n_docs"]))))
     query_ids = plain_ids(decoded(np.concatenate(ids)))
     return RankingDataset.of_groups(
-        StoredFeatures(parts, manifest["identity"], [(os.path.abspath(folder), k) for k in range(len(parts))]), np.concatenate(labels), np.concatenate(ptrs), query_ids,
-        docid=StoredTexts(docids) if docids else None, feature_names=manifest["feature_names"],
-        doc_weight=np.concatenate(weights) if weights else None,
+        StoredFeatures(parts, manifest["identity"], [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))]), np.concatenate(labels), np.concatenate(ptrs), query_ids,
+        docid=StoredTexts(docids) if _any_has(manifest, "docid") else None, feature_names=manifest["feature_names"],
+        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None,
     )  # fmt: skip
+
+
+def _any_has(manifest: Mapping[str, Any], array: str) -> bool:
+    return any(array in shard["files"] for shard in manifest["shards"])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -93,6 +95,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             )
         if manifest["identity"] != identity_of_shards(manifest):
             raise ValueError("checksum")
+        if not manifest["shards"] or any(
+            manifest[n] != sum(s[n] for s in manifest["shards"]) for n in ("n_docs", "n_queries")
+        ):
+            raise ValueError("sums")
+        if any(not {"label", "qid", "query_ptr"} <= set(s["files"]) for s in manifest["shards"]):
+            raise ValueError("arrays")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, DataFormatError):
             raise

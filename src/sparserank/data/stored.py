@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.errors import DataError
+
+
+class Source(NamedTuple):
+    """A shard of a store: its folder, its number in there, and what the store's content is known by."""
+
+    folder: str
+    number: int
+    identity: str
 
 
 class StoredFeatures:
@@ -20,12 +28,10 @@ class StoredFeatures:
     Parameters
         parts      arrays or CSR matrices, usually of mapped files
         identity   what the content is known by: results depend on it instead of on the bytes
-        sources    (folder, number) of the store's shard that each part is, None for one that is in memory
+        sources    the store's shard that each part is, None for one that is in memory
     """
 
-    def __init__(
-        self, parts: Sequence[Any], identity: str, sources: Sequence[tuple[str, int] | None] | None = None
-    ) -> None:
+    def __init__(self, parts: Sequence[Any], identity: str, sources: Sequence[Source | None] | None = None) -> None:
         self.parts, self.identity = tuple(parts), identity
         self.sources = tuple(sources) if sources is not None else (None,) * len(self.parts)
         self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self.parts])]).astype(np.int64)
@@ -40,7 +46,10 @@ class StoredFeatures:
         if isinstance(rows, slice) and rows == slice(None):
             taken = [p[:, columns] if columns is not None else p for p in self.parts]
             return sp.vstack(taken, format="csr") if self.is_sparse else np.concatenate(taken)
-        rows = np.arange(*rows.indices(self.shape[0])) if isinstance(rows, slice) else np.asarray(rows)
+        rows = np.arange(self.shape[0])[rows]  # slices, masks and negative numbers become rows
+        if len(rows) == 0:
+            out = self.parts[0][:0]
+            return out if columns is None else out[:, columns]
         part = np.searchsorted(self.starts, rows, side="right") - 1
         held = np.unique(part)
         if len(held) == 1:

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 
 from sparserank.data.dataset import numbered
 from sparserank.data.feature_logs import log_names, log_tables
-from sparserank.data.letor import UNJUDGED, check_values, features_of, float_type
+from sparserank.data.letor import MOST_EMPTY_FEATURES, UNJUDGED, check_values, features_of, float_type
 from sparserank.data.letor_chunks import stream_chunks
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.reading import Reading, kind_of, refuse_missing, refuse_mixed, usable_kind
+from sparserank.data.reading import Reading, kind_of, refuse_mixed, refuse_unjudged, set_missing, usable_kind
+from sparserank.data.side_files import side_files
 from sparserank.data.store import open_store
 from sparserank.data.tables import Batch, Roles, Table, open_table, roles_of
 from sparserank.data.text_lines import read_names
@@ -63,8 +65,8 @@ def below(blocks: Sequence[RowBlock]) -> RowBlock:
         docid = np.concatenate(
             [np.full(len(b.label), "", dtype=object) if b.docid is None else b.docid for b in blocks]
         )
-    if blocks[0].weight is not None:
-        weight = np.concatenate([b.weight for b in blocks if b.weight is not None])
+    if any(b.weight is not None for b in blocks):
+        weight = np.concatenate([np.ones(len(b.label)) if b.weight is None else b.weight for b in blocks])
     label, qid, where = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("label", "qid", "where"))
     return RowBlock(X, label, qid, docid, weight, where)
 
@@ -118,6 +120,7 @@ class _Text(Stream):
     def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
         self._paths, self._reading = [Path(p) for p in paths], reading
         self._threads = reading.n_threads or min(available_cores(), 8)
+        self._queries = side_files(self._paths)
         self._policy = MissingPolicy.parse(reading.missing)
         self.dtype = float_type(reading.dtype or np.float32)
         given = reading.feature_names
@@ -127,20 +130,29 @@ class _Text(Stream):
         if width is None or reading.sparse is None:
             widest, density = self._looked_at()
             width = widest if width is None else width
+        if reading.n_features is not None and width != reading.n_features:
+            raise DataError(f"feature_names holds {width} names for {reading.n_features} features; they must agree.")
         self.n_features = width
+        _refuse_names(self.feature_names, width)
         self.sparse = usable_kind(density, width) if reading.sparse is None else reading.sparse
 
     def _looked_at(self) -> tuple[int, float]:
         """(the number of features, values per row), from a reading of everything."""
         widest, n_values, n_rows = 0, 0, 0
-        for path in self._paths:
+        for path, queries in zip(self._paths, self._queries, strict=True):
             of_file = 0
-            for chunk in stream_chunks(path, self._reading.index_base, self._reading.n_features, self._threads):
+            for chunk in stream_chunks(
+                path, self._reading.index_base, self._reading.n_features, self._threads, queries
+            ):
                 widest, n_values = max(widest, chunk.max_index + 1), n_values + len(chunk.values)
                 of_file += len(chunk.labels)
             if of_file == 0:
                 raise DataFormatError(f"{path}: no data rows; expected lines such as '2 qid:10 1:0.03 2:0.67'.")
             n_rows += of_file
+        if widest > max(MOST_EMPTY_FEATURES, 100 * n_values):
+            raise DataFormatError(
+                f"{self._paths[0]}: there is a feature {widest}, but only {n_values} values are present; correct the index, or renumber the features."
+            )
         if n_values == 0:
             raise DataFormatError(f"{self._paths[0]}: no line has a feature; expected 'label qid:ID index:value ...'.")
         return widest, n_values / n_rows
@@ -151,7 +163,9 @@ class _Text(Stream):
             if f < start.file:
                 continue
             skip = start.block if f == start.file else 0
-            chunks = stream_chunks(path, self._reading.index_base, self.n_features, self._threads, skip)
+            chunks = stream_chunks(
+                path, self._reading.index_base, self.n_features, self._threads, self._queries[f], skip
+            )
             for b, chunk in enumerate(chunks, start=skip):
                 if len(chunk.labels) == 0:
                     continue
@@ -179,6 +193,10 @@ class _Tables(Stream):
             self._roles.append(roles)
             wanted = list(roles.features) if wanted is None and roles.packed is None else wanted
         first = self._roles[0]
+        kinds = {
+            pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
+        }
+        self._as_text = len(kinds) > 1  # of query ids: the same one may be a number here and text there
         given = reading.feature_names
         names = read_names(given) if isinstance(given, str | os.PathLike) else given
         if first.packed is None:
@@ -189,6 +207,7 @@ class _Tables(Stream):
             if batch is None:
                 raise DataFormatError(f"{tables[0].place}: no data rows.")
             self.n_features, self.feature_names = batch.X.shape[1], None if names is None else tuple(names)
+        _refuse_names(self.feature_names, self.n_features)
 
     def _blocks(self, start: Position) -> Iterator[RowBlock]:
         first_query = 0
@@ -215,35 +234,38 @@ class _Tables(Stream):
             raise DataFormatError(
                 f"{table.place} has lists of {batch.X.shape[1]} features; the first rows of {self.n_features}."
             )
-        bad = ~np.isfinite(batch.X)
-        if bad.any():
-            refuse_missing(batch.X, bad, table, self._roles[f], self._policy, at)
-            batch.X[bad] = np.nan
+        set_missing(batch, table, self._roles[f], self._policy, at)
         qid = batch.qid
         if qid is None:
             assert table.queries is not None
             qid = first_query + table.queries.ids(at, at + n, table.place)
+        if self._as_text:
+            qid = qid.astype("U")
         label = np.zeros(n) if batch.label is None else batch.label
-        return _judged(
-            RowBlock(batch.X, label, qid, batch.docid, batch.weight, _at(f, b, n)),
-            self._reading.unjudged,
-            table.place,
-            at,
-        )
+        if self._reading.unjudged == "error":
+            refuse_unjudged(label, table, at)
+        block = RowBlock(batch.X, label, qid, batch.docid, batch.weight, _at(f, b, n))
+        return _judged(block, self._reading.unjudged)
 
 
 class _Stores(Stream):
     """The rows of finished stores, as they are in there."""
 
     def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
-        self._stores = [open_store(p) for p in paths]
+        self._stores, self._places = [open_store(p) for p in paths], [str(p) for p in paths]
         first = self._stores[0]
         for path, other in zip(paths, self._stores, strict=True):
-            if other.n_features != first.n_features or other.is_sparse != first.is_sparse:
-                raise DataError(f"{path}: has other features than {paths[0]}, or is sparse where that is dense.")
+            if other.feature_names != first.feature_names or other.is_sparse != first.is_sparse:
+                raise DataError(
+                    f"{path}: has other features than {paths[0]}, in another order, or is sparse where that is dense; convert what both were made of."
+                )
         self.n_features, self.sparse = first.n_features, first.is_sparse
         self.feature_names = None if numbered(first.feature_names or ()) else tuple(first.feature_names or ())
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)
+
+    def _ones(self, n: int) -> np.ndarray | None:
+        """Weights of a store without, beside one that has some."""
+        return np.ones(n) if any(s.doc_weight is not None for s in self._stores) else None
 
     def _blocks(self, start: Position) -> Iterator[RowBlock]:
         for f, data in enumerate(self._stores):
@@ -251,22 +273,26 @@ class _Stores(Stream):
                 if (f, b) >= start[:2]:
                     rows = slice(lo, lo + X.shape[0])
                     docid = None if data.docid is None else np.asarray(data.docid[rows])
-                    weight = None if data.doc_weight is None else data.doc_weight[rows]
+                    weight = data.doc_weight[rows] if data.doc_weight is not None else self._ones(X.shape[0])
                     qid = np.array(data.qid[rows].tolist())  # type: ignore[index]
-                    yield RowBlock(
-                        X.astype(self.dtype), data.relevance[rows], qid, docid, weight, _at(f, b, X.shape[0])
-                    )
+                    with np.errstate(over="ignore"):
+                        own = X.astype(self.dtype)
+                    values = own.data if sp.issparse(own) else own
+                    if not np.isfinite(values).all():
+                        raise DataFormatError(
+                            f"{self._places[f]}: a value is too large for {self.dtype}; convert it to float64."
+                        )
+                    yield RowBlock(own, data.relevance[rows], qid, docid, weight, _at(f, b, X.shape[0]))
 
 
-def _judged(block: RowBlock, unjudged: str, place: str = "", at: int = 0) -> RowBlock:
+def _refuse_names(names: tuple[str, ...] | None, n_features: int) -> None:
+    if names is not None and (len(names) != n_features or len(set(names)) != n_features):
+        raise DataError(f"feature_names must hold {n_features} different names; got {len(names)}.")
+
+
+def _judged(block: RowBlock, unjudged: str) -> RowBlock:
     """Without rows of label -1, or with 0 for it, as asked for."""
     without = block.label == UNJUDGED
-    if not without.any():
-        return block
-    if unjudged == "error":
-        raise DataFormatError(
-            f"{place}: row {at + int(np.argmax(without))}: label -1 means unjudged; choose unjudged='drop' or 'zero' (--unjudged drop)."
-        )
     if unjudged == "zero":
         return block._replace(label=np.where(without, 0.0, block.label))
-    return block.take(np.flatnonzero(~without))
+    return block.take(np.flatnonzero(~without)) if unjudged == "drop" and without.any() else block

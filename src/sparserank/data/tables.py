@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ LABEL, QID, PACKED = "label", "qid", "features"  # usual names of columns
 DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 32 << 20  # of features, about: wide tables come in fewer rows at a time
+PACKED_WIDTH = 1000  # features that a list may hold; how many, its first row says
 CSV_BLOCK_BYTES = 8 << 20
 SHOWN = 8  # column names in a message
 
@@ -93,7 +95,14 @@ class Table:
         at = 0
         for records in self.record_batches(roles):
             if records.num_rows:
-                yield self._decoded(records, roles, dtype, at)
+                try:
+                    yield self._decoded(records, roles, dtype, at)
+                except (pa.ArrowException, TypeError) as error:
+                    reason = (str(error).splitlines() or [type(error).__name__])[0]
+                    raise self.error(
+                        f"{self.place}: rows from {at}: query, document or weight is of a kind that cannot be read ({brief(reason)}); make it "
+                        "numbers or text."
+                    ) from error
             at += records.num_rows
 
     def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int) -> Batch:
@@ -150,14 +159,17 @@ class Table:
         if column.null_count:
             self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, None, "the query of every row")
         if pa.types.is_integer(column.type):
-            return np.asarray(column.to_numpy(zero_copy_only=False))
+            ids = np.asarray(column.to_numpy(zero_copy_only=False))
+            large = ids.dtype == np.uint64 and len(ids) > 0 and int(ids.max()) >= 2**63
+            return ids.astype("U") if large else ids.astype(np.int64)
         if pa.types.is_floating(column.type):
             values = column.to_numpy(zero_copy_only=False)
             whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
             self._refuse(~whole, at, name, values, "a query id must be a whole number or text")
             return values.astype(np.int64)
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        texts = np.array([str(t) for t in coded.dictionary.to_pylist()] or [""])
+        held = coded.dictionary.to_pylist()
+        texts = np.array(["" if t is None else str(t) for t in held] or [""])
         out = texts[coded.indices.to_numpy(zero_copy_only=False)]
         self._refuse(out == "", at, name, out, "the query of every row")
         return np.asarray(out)
@@ -228,7 +240,8 @@ class _Csv(Table):
 
 
 def _rows(roles: Roles) -> int:
-    return max(min(BATCH_ROWS, BATCH_BYTES // (8 * max(len(roles.features), 1))), 1)
+    width = PACKED_WIDTH if roles.packed is not None else max(len(roles.features), 1)
+    return max(min(BATCH_ROWS, BATCH_BYTES // (8 * width)), 1)
 
 
 def open_table(path: str | os.PathLike, kind: str) -> Table:
@@ -257,7 +270,8 @@ def table_of(name: str, frame: Any) -> Table:
     if isinstance(frame, ds.Dataset):
         return _Dataset(name, frame, None)
     try:
-        if hasattr(frame, "__arrow_c_stream__"):
+        of_pandas = type(frame).__module__.partition(".")[0] == "pandas"  # whose stream takes the index for a column
+        if hasattr(frame, "__arrow_c_stream__") and not of_pandas:
             return _InMemory(name, pa.table(frame))
         return _InMemory(name, pa.Table.from_pandas(frame, preserve_index=False))
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -285,7 +299,12 @@ def roles_of(table: Table, names: ColumnNames, *, wanted: Sequence[str] | None =
     schema, place = table.schema, table.place
     label = _column(table, names.label, LABEL, "label", required=labelled)
     qid = _column(table, names.qid, QID, "qid", required=table.queries is None)
-    weight = None if names.weight is None else _column(table, names.weight, names.weight, "doc_weight", required=True)
+    first = wanted is None  # later tables need no weights
+    weight = (
+        None
+        if names.weight is None
+        else _column(table, names.weight if first else None, names.weight, "doc_weight", required=first)
+    )
     taken = {label, qid, weight}
     docid = next((d for d in DOCUMENT if d in schema.names and d not in taken and not _numeric(schema, d)), None)
     if names.features is not None:
@@ -357,6 +376,6 @@ def _readable(place: str, remedy: str = "") -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise DataFormatError(f"{place}: no such file; check the path.") from error
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataFormatError(f"{place}: cannot be read ({reason}){remedy}.") from error

@@ -104,7 +104,8 @@ class FoldedPaths:
     @cached_property
     def _shards(self) -> Shards:
         if self.client is not None:
-            return shards_on(self.client, self.prepared.X, LOSSES[self.settings.loss]())
+            d = self.prepared
+            return shards_on(self.client, d.X, d.relevance, d.doc_weight, LOSSES[self.settings.loss]())
         return self._shards_of(self.prepared)
 
     @cached_property

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.store import map_shard, read_manifest
-from sparserank.data.stored import StoredFeatures
-from sparserank.errors import DataError
+from sparserank.data.stored import Source, StoredFeatures, StoredTexts
+from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import BlockExecutor
 from sparserank.losses import PairwiseLoss, SquaredHinge
+from sparserank.quoting import brief
 from sparserank.shards.csr import CsrRows
 from sparserank.shards.dense import DenseRows
 from sparserank.shards.moments import MomentSums
@@ -29,12 +30,28 @@ from sparserank.shards.shard import Shard
 REMEDY = "on a cluster the data must be a store on a disk that every worker sees; write one with 'sparserank convert'."
 
 
-def shards_on(client: Any, X: Any, loss: PairwiseLoss) -> DaskShards:
+def shards_on(
+    client: Any, X: Any, relevance: np.ndarray, doc_weight: np.ndarray | None, loss: PairwiseLoss
+) -> DaskShards:
     """The shards of stored features on the workers of a dask.distributed Client.
 
     Raises
-        DataError   features that are in no store; no worker
+        DataError   features that are in no store, labels or document weights other than those in there; no worker
     """
+    shards = _stored(client, X, loss)
+    held = [map_shard(Path(s.folder), read_manifest(Path(s.folder))["shards"][s.number], X.shape[1]) for s in X.sources]
+    labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
+    weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
+    if not np.array_equal(labels, relevance):
+        raise DataError("on a cluster labels are those of the store; convert the data again with the others.")
+    if not np.array_equal(weights, np.ones(len(labels)) if doc_weight is None else doc_weight):
+        raise DataError(
+            "on a cluster weights of documents are those of the store; convert the data again with --doc-weight-column."
+        )
+    return shards
+
+
+def _stored(client: Any, X: Any, loss: PairwiseLoss) -> DaskShards:
     if not isinstance(X, StoredFeatures) or any(source is None for source in X.sources):
         raise DataError(REMEDY)
     return DaskShards(client, X, loss)
@@ -42,7 +59,7 @@ def shards_on(client: Any, X: Any, loss: PairwiseLoss) -> DaskShards:
 
 def sums_on(client: Any, X: Any) -> MomentSums:
     """What moments are made of, summed up by the workers."""
-    shards = shards_on(client, X, SquaredHinge())
+    shards = _stored(client, X, SquaredHinge())
     return lambda used, unit, around: shards.call("moments", unit, around, per_query=used)
 
 
@@ -67,14 +84,17 @@ def connect(address: str) -> Any:
 class LoadedShard:
     """A shard on a worker; sent as what it is loaded from."""
 
-    def __init__(self, folder: str, number: int, loss: PairwiseLoss) -> None:
-        self._made_of = (folder, number, loss)
+    def __init__(self, source: Source, loss: PairwiseLoss) -> None:
+        self._made_of = (source, loss)
+        folder, number, identity = source
         manifest = read_manifest(Path(folder))
+        if manifest["identity"] != identity:
+            raise DataFormatError(f"{folder}: was written anew while it was in use; open it again.")
         arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"])
         X = arrays["X"]
         self.shard = Shard(
             DenseRows(X) if isinstance(X, np.ndarray) else CsrRows(X), np.asarray(arrays["label"], dtype=np.float64), np.array(arrays["query_ptr"]),
-            loss, arrays.get("weight"), BlockExecutor(_threads()), None,
+            loss, arrays.get("weight"), BlockExecutor(_threads()), StoredTexts([arrays["docid"]]) if "docid" in arrays else None,
         )  # fmt: skip
         self.told: set[str] = set()  # keys of weightings
 
@@ -136,12 +156,12 @@ class DaskShards:
         self._groups = [list(range(a, b)) for a, b in pairwise(cuts)]
         self._homes = [workers[g * len(workers) // n] for g in range(n)]
         self._futures = [
-            client.submit(LoadedShard, folder, number, loss, workers=[self._homes[g]], allow_other_workers=True)
+            client.submit(LoadedShard, source, loss, workers=[self._homes[g]], allow_other_workers=True)
             for g, group in enumerate(self._groups)
-            for folder, number in (sources[k] for k in group)
+            for source in (sources[k] for k in group)
         ]
-        manifests = {folder: read_manifest(Path(folder)) for folder, _ in sources}
-        self._sizes = [manifests[folder]["shards"][number]["n_queries"] for folder, number in sources]
+        manifests = {s.folder: read_manifest(Path(s.folder)) for s in sources}
+        self._sizes = [manifests[s.folder]["shards"][s.number]["n_queries"] for s in sources]
         self.n_queries = sum(self._sizes)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
         self._weights: dict[str, tuple[Any, np.ndarray]] = {}
@@ -158,9 +178,10 @@ class DaskShards:
             return [None] * len(self._futures)  # told with the first call that needs it
         if method == "forget":  # said with the next call: this one may come when the client is closed already
             self._weights.pop(small[0], None)
+            self._known.discard(small[0])
             self._forgotten.append(small[0])
             return []
-        key = next((a for a in small if isinstance(a, str) and a in self._weights), None)
+        key = self._key(small)
         first = key is not None and key not in self._known
         results = self._round(range(len(self._groups)), method, small, per_query, key, tell=first)
         if key is not None:
@@ -171,7 +192,18 @@ class DaskShards:
         return [r for g in range(len(self._groups)) for r in results[g]]
 
     def in_order(self, method: str, *small: Any) -> Iterator[Any]:
-        return iter(self.call(method, *small))
+        """One group's results are held at a time, in which order they come is that of the shards."""
+        key = self._key(small)
+        tasks = self._submit(range(len(self._groups)), method, small, None, key, tell=key not in self._known)
+        for g in range(len(self._groups)):
+            found = self._gather([tasks.pop(g)])[0]
+            if any(isinstance(r, str) and r == UNTOLD for r in found):
+                found = self._round([g], method, small, None, key, tell=True)[g]
+            yield from found
+
+    def _key(self, small: tuple[Any, ...]) -> str | None:
+        """The weighting that a call names."""
+        return next((a for a in small if isinstance(a, str) and a in self._weights), None)
 
     def _round(
         self,
@@ -183,6 +215,31 @@ class DaskShards:
         *,
         tell: bool,
     ) -> dict[int, list[Any]]:
+        tasks = self._submit(groups, method, small, per_query, key, tell=tell)
+        return dict(zip(tasks, self._gather(list(tasks.values())), strict=True))
+
+    def _gather(self, tasks: list[Any]) -> list[Any]:
+        try:
+            return list(self.client.gather(tasks))
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] not in ("distributed", "asyncio", "concurrent"):
+                raise
+            raise DataError(
+                f"the cluster could not finish ({type(error).__name__}: {brief(str(error))}); see docs/scale.md on the memory limit of workers, and "
+                "run again: finished work is kept."
+            ) from error
+
+    def _submit(
+        self,
+        groups: Any,
+        method: str,
+        small: tuple[Any, ...],
+        per_query: np.ndarray | None,
+        key: str | None,
+        *,
+        tell: bool,
+    ) -> dict[int, Any]:
+        """A task per group."""
         tasks = {}
         forgotten, self._forgotten = self._forgotten, []
         for g in groups:
@@ -197,7 +254,7 @@ class DaskShards:
                 workers=[self._homes[g]], allow_other_workers=True, pure=False,
             )  # fmt: skip
         self.n_rounds += 1
-        return dict(zip(tasks, self.client.gather(list(tasks.values())), strict=True))
+        return tasks
 
     def _of(self, per_query: np.ndarray, shard: int) -> np.ndarray:
         return per_query[..., self._starts[shard] : self._starts[shard + 1]]

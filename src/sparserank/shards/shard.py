@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Shard:
         loss: PairwiseLoss,
         doc_weight: np.ndarray | None,
         executor: BlockExecutor,
-        docid: np.ndarray | None = None,
+        docid: Any = None,
     ) -> None:
         self.rows, self.loss, self.relevance, self.docid = rows, loss, relevance, docid
         self.query_ptr = read_only(query_ptr.astype(np.int64, copy=False))
