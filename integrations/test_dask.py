@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -175,6 +176,54 @@ def test_data_that_no_worker_can_load_are_refused(client: Client) -> None:
         sr.fit_path(DATA, client=client)
     with pytest.raises(DataError, match="must be a store on a disk that every worker sees"):
         sr.select(DATA, client=client, **SELECT)
+
+
+def test_labels_and_weights_are_those_of_the_store_or_refused(client: Client, stores: dict[str, Path]) -> None:
+    data = sr.open_store(stores["dense"])
+    with pytest.raises(DataError, match="labels are those of the store"):
+        sr.PairwiseObjective(dataclasses.replace(data, relevance=data.relevance[::-1]), client=client)
+    with pytest.raises(DataError, match="weights of documents are those of the store"):
+        sr.PairwiseObjective(data, doc_weight=np.full(data.n_docs, 2.0), client=client)
+
+
+def test_ties_are_broken_by_document_ids_there_too(client: Client, tmp_path: Path) -> None:
+    X = np.round(np.array(DATA.X))
+    ids = np.random.default_rng(0).permutation(DATA.n_docs)
+    tied = sr.RankingDataset(X, DATA.relevance, DATA.qid, [f"d{i:05d}" for i in ids])
+    sr.write_letor(tied, tmp_path / "a.txt")
+    sr.convert([tmp_path / "a.txt"], tmp_path / "s", Reading(dtype="float64"), shard_bytes=500_000)
+    data = sr.open_store(tmp_path / "s")
+    there, here = (sr.select(data, client=c, convention="trec", metric="ndcg@3", **SELECT) for c in (client, None))
+    assert there.sentence == here.sentence
+
+
+def test_a_store_that_is_written_anew_is_not_mixed_with_the_old_one(client: Client, tmp_path: Path) -> None:
+    w = np.random.default_rng(0).standard_normal(30)
+    values = []
+    for seed in (1, 2):
+        sr.write_letor(sr.make_ranking(40, (5, 20), 30, n_informative=6, noise=0.5, seed=seed).data, tmp_path / "a.txt")
+        sr.convert([tmp_path / "a.txt"], tmp_path / "s", Reading(dtype="float64"), restart=True)
+        data = sr.open_store(tmp_path / "s")
+        kept = sr.PairwiseObjective(data, client=client)
+        values.append((kept.value_and_gradient(w)[0], sr.PairwiseObjective(data).value_and_gradient(w)[0]))
+    for there, here in values:
+        assert there == pytest.approx(here, rel=1e-12)
+    assert values[0][0] != values[1][0]
+
+
+def test_an_objective_may_outlive_its_client(cluster: LocalCluster, stores: dict[str, Path]) -> None:
+    code = (
+        "import sys, sparserank as sr; from distributed import Client\n"
+        "with Client(sys.argv[1]) as c: o = sr.PairwiseObjective(sr.open_store(sys.argv[2]), client=c); o.value_and_gradient([0.0] * 30)\n"
+        "del o"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, cluster.scheduler_address, str(stores["dense"])],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Traceback" not in done.stderr
 
 
 def test_the_command_line_finds_its_scheduler(cluster: LocalCluster, stores: dict[str, Path], tmp_path: Path) -> None:

@@ -1,0 +1,304 @@
+"""What a review and a hostile test found in tables and stores, each once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import sparserank as sr
+from sparserank.cli.app import app
+from sparserank.data import convert as converting
+from sparserank.data.convert import convert
+from sparserank.data.reading import Reading, read_files
+from sparserank.data.rewrite import rewrite
+from sparserank.data.store import MANIFEST, PROGRESS, open_store
+from sparserank.errors import SparserankError
+
+DOUBLE = Reading(dtype="float64")
+
+
+def lines(first: int, last: int, *, docid: bool = False, features: int = 3) -> str:
+    rng = np.random.default_rng(first)
+    return "".join(
+        f"{rng.integers(0, 3)} qid:{q} "
+        + " ".join(f"{j}:{v:.3f}" for j, v in enumerate(rng.random(features), start=1))
+        + (f" # docid = d{q}.{i}" if docid else "")
+        + "\n"
+        for q in range(first, last)
+        for i in range(6)
+    )
+
+
+def write(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
+
+
+def test_a_query_that_goes_on_in_another_store_is_refused(tmp_path: Path) -> None:
+    for name, (lo, hi) in {"a": (0, 5), "b": (4, 9)}.items():
+        convert([write(tmp_path / f"{name}.txt", lines(lo, hi))], tmp_path / name)
+    with pytest.raises(SparserankError, match="rows of a query stand in several parts"):
+        read_files([tmp_path / "a", tmp_path / "b"])
+    convert([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "both")
+    assert open_store(tmp_path / "both").n_queries == 9
+
+
+def test_stores_of_other_features_are_not_put_below_each_other(tmp_path: Path) -> None:
+    for name, columns in {"xy": ["x", "y"], "yx": ["y", "x"]}.items():
+        frame = pd.DataFrame(
+            {"qid": [1, 1] if name == "xy" else [2, 2], "label": [0, 1], **dict.fromkeys(columns, 1.0)}
+        )
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        convert([tmp_path / f"{name}.parquet"], tmp_path / name)
+    with pytest.raises(SparserankError, match=r"yx: has other features than .*xy, or in another order"):
+        read_files([tmp_path / "xy", tmp_path / "yx"])
+    with pytest.raises(SparserankError, match="yx: has other features than"):
+        convert([tmp_path / "xy", tmp_path / "yx"], tmp_path / "out")
+
+
+def test_document_ids_and_weights_stay_with_their_rows(tmp_path: Path) -> None:
+    paths = [write(tmp_path / "a.txt", lines(0, 4)), write(tmp_path / "b.txt", lines(4, 8, docid=True))]
+    convert(paths, tmp_path / "s", shard_bytes=100)
+    ids = list(np.asarray(open_store(tmp_path / "s").docid))
+    assert ids == [""] * 24 + [f"d{q}.{i}" for q in range(4, 8) for i in range(6)]
+    rewrite(paths, tmp_path / "c.parquet")
+    assert list(np.asarray(read_files(tmp_path / "c.parquet").docid)) == ids
+    frame = pd.DataFrame({"qid": [1, 1], "label": [0, 1], "x": [1.0, 2.0]})
+    frame.assign(w=[3.0, 4.0]).to_parquet(tmp_path / "w.parquet")
+    frame.assign(qid=2).to_parquet(tmp_path / "p.parquet")
+    convert([tmp_path / "w.parquet"], tmp_path / "w", Reading(doc_weight="w"))
+    convert([tmp_path / "p.parquet"], tmp_path / "p")
+    for order in (["w", "p"], ["p", "w"]):
+        convert([tmp_path / name for name in order], tmp_path / "".join(order))
+        expected = {"w": [3.0, 4.0], "p": [1.0, 1.0]}
+        assert list(open_store(tmp_path / "".join(order)).doc_weight) == expected[order[0]] + expected[order[1]]  # type: ignore[arg-type]
+
+
+def test_a_resumed_conversion_knows_as_many_document_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sparserank.data.letor_chunks.CHUNK_BYTES", 2000)
+    text = write(tmp_path / "a.txt", lines(0, 20, docid=True) + lines(20, 200))
+    whole = convert([text], tmp_path / "whole", shard_bytes=700)
+    for stop in range(1, len(whole["shards"]), 5):
+        calls = 0
+
+        def interrupt(n: int, what: str, stop: int = stop) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == stop:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            convert([text], tmp_path / f"s{stop}", shard_bytes=700, progress=interrupt)
+        assert convert([text], tmp_path / f"s{stop}", shard_bytes=700)["identity"] == whole["identity"]
+
+
+def interrupted(text: Path, out: Path) -> None:
+    def stop(n: int, what: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        convert([text], out, shard_bytes=300, progress=stop)
+
+
+def test_damage_between_two_starts_is_found(tmp_path: Path) -> None:
+    text = write(tmp_path / "a.txt", lines(0, 50))
+    interrupted(text, tmp_path / "s")
+    shard = tmp_path / "s/00000-X.npy"
+    shard.write_bytes(shard.read_bytes()[:-4] + b"\0\0\x80\x7f")
+    with pytest.raises(SparserankError, match=r"00000-X\.npy: is missing or was changed; convert again with --restart"):
+        convert([text], tmp_path / "s", shard_bytes=300)
+    for damage in ("[]", "{}", '{"plan": 1}', "{"):
+        (tmp_path / "s" / PROGRESS).write_text(damage)
+        with pytest.raises(SparserankError, match=r"progress\.json: is damaged; convert again with --restart"):
+            convert([text], tmp_path / "s", shard_bytes=300)
+    convert([text], tmp_path / "s", shard_bytes=300, restart=True)
+    state = json.loads((tmp_path / "s" / MANIFEST).read_text())
+    for change in ({"shards": []}, {"n_docs": 7}):
+        (tmp_path / "s" / MANIFEST).write_text(json.dumps({**state, **change}))
+        with pytest.raises(SparserankError, match="is damaged"):
+            convert([text], tmp_path / "s", shard_bytes=300)
+
+
+def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
+    text = write(tmp_path / "a.txt", lines(0, 9))
+    convert([text], tmp_path / "s")
+    (tmp_path / "s/00000-mine.npy").write_text("mine")
+    for restart in (False, True):
+        with pytest.raises(SparserankError, match="is, holds or lies in what is read"):
+            convert([tmp_path / "s"], tmp_path / "s", restart=restart)
+    convert([text], tmp_path / "s", restart=True)
+    assert (tmp_path / "s/00000-mine.npy").exists()
+    notes = write(tmp_path / "notes.txt", "mine")
+    with pytest.raises(SparserankError, match=r"notes\.txt: exists already"):
+        rewrite([text], notes)
+    with pytest.raises(SparserankError, match="lies in a store"):
+        rewrite([text], tmp_path / "s/x.txt")
+    folder = tmp_path / "folder/part=1"
+    folder.mkdir(parents=True)
+    pd.DataFrame({"qid": [1, 1], "label": [0, 1], "x": [1.0, 2.0]}).to_parquet(folder / "a.parquet")
+    with pytest.raises(SparserankError, match="is, holds or lies in what is read"):
+        convert([tmp_path / "folder"], tmp_path / "folder/store")
+    assert notes.read_text() == "mine"
+
+
+def test_side_files_belong_to_what_is_converted(tmp_path: Path) -> None:
+    text = write(tmp_path / "a.txt", "".join(f"{i % 2} 1:{i}\n" for i in range(12)))
+    write(tmp_path / "a.txt.query", "6\n6\n")
+    names = write(tmp_path / "names", "alpha\n")
+    reading = Reading(feature_names=names)
+    assert convert([text], tmp_path / "s", reading)["n_queries"] == 2
+    assert convert([text], tmp_path / "s", Reading(feature_names=names, n_threads=1))["n_queries"] == 2
+    write(tmp_path / "a.txt.query", "4\n8\n ")
+    with pytest.raises(SparserankError, match="files that have changed since"):
+        convert([text], tmp_path / "s", reading)
+    convert([text], tmp_path / "t", reading)
+    write(names, "beta \n ")
+    with pytest.raises(SparserankError, match="files that have changed since"):
+        convert([text], tmp_path / "t", reading)
+    second = write(tmp_path / "b.txt", text.read_text())
+    write(tmp_path / "b.txt.query", "6\n6\n")
+    assert read_files([text, second]).n_queries == 4
+
+
+def test_a_copied_store_can_be_converted(tmp_path: Path) -> None:
+    convert([write(tmp_path / "a.txt", lines(0, 9))], tmp_path / "s")
+    (tmp_path / "copy").mkdir()
+    for file in (tmp_path / "s").iterdir():
+        (tmp_path / "copy" / file.name).write_bytes(file.read_bytes())
+    assert convert([tmp_path / "copy"], tmp_path / "t", DOUBLE)["n_docs"] == 54
+
+
+def test_a_model_of_numbered_features_reads_the_table_it_was_made_of(tmp_path: Path) -> None:
+    frame = sr.read_data(write(tmp_path / "a.txt", lines(0, 30, features=5)))
+    pd.DataFrame(np.array(frame.X), columns=[f"f{j}" for j in range(1, 6)]).assign(
+        qid=frame.qid, label=frame.relevance
+    ).to_parquet(tmp_path / "t.parquet")
+    for arguments in (
+        ["fit", "t.parquet", "--k", "2", "--out", "m.json"],
+        ["predict", "m.json", "t.parquet"],
+        ["evaluate", "t.parquet", "--system", "m.json"],
+    ):
+        result = CliRunner().invoke(app, [str(tmp_path / a) if "." in a and a[0] != "-" else a for a in arguments])
+        assert result.exit_code == 0, result.exception
+
+
+def test_a_file_is_written_without_missing_values(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("label,qid,f,g\n1,1,,2\n0,1,3,4\n")
+    rewrite([tmp_path / "m.csv"], tmp_path / "m.txt", Reading(missing="zero"))
+    assert (tmp_path / "m.txt").read_text().startswith("1 qid:1 1:0.0 2:2.0")
+    with pytest.raises(SparserankError, match="query-min needs the rows of a query together"):
+        rewrite([tmp_path / "m.csv"], tmp_path / "n.txt", Reading(missing="query-min"))
+    (tmp_path / "u.csv").write_text("label,qid,f\n-1,1,2\n")
+    with pytest.raises(SparserankError, match="no row is left"):
+        rewrite([tmp_path / "u.csv"], tmp_path / "u.parquet", Reading(unjudged="drop"))
+    assert not (tmp_path / "u.parquet").exists()
+    write(tmp_path / "a.txt", lines(0, 3, features=2))
+    with pytest.raises(SparserankError, match="a feature is called 'qid'"):
+        rewrite([tmp_path / "a.txt"], tmp_path / "a.parquet", Reading(feature_names=["qid", "x"]))
+
+
+def test_dropped_rows_fill_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label,qid,f\n-1,1,1\n1,1,5\n0,1,\n-1,1,9\n")
+    reading = Reading(missing="query-min", unjudged="drop", dtype="float64")
+    convert([tmp_path / "a.csv"], tmp_path / "s", reading)
+    for found in (read_files(tmp_path / "a.csv", reading), open_store(tmp_path / "s")):
+        assert found.X[np.arange(2)].ravel().tolist() == [5.0, 5.0]
+
+
+def test_a_query_may_be_a_number_here_and_text_there(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "x": [1.0, 2.0, 3.0, 4.0]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.assign(qid=["1", "1", "3", "3"]).to_parquet(tmp_path / "b.parquet")
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    convert(paths, tmp_path / "s")
+    for found in (open_store(tmp_path / "s"), read_files(paths)):
+        assert list(found.query_ids) == [1, 2, 3]
+    frame.assign(qid=np.array([2**63 + 1, 2**63 + 1, 2**63 + 2, 2**63 + 2], dtype=np.uint64)).to_parquet(paths[0])
+    assert read_files(paths[0]).n_queries == 2
+
+
+def test_the_index_of_a_frame_is_no_feature() -> None:
+    frame = pd.DataFrame({"qid": [1, 1, 2, 2], "label": [0, 1, 0, 1], "x": [1.0, 2.0, 3.0, 4.0]})
+    assert sr.read_data(frame[frame["qid"] > 1]).feature_names == ("x",)
+
+
+ODD: dict[str, tuple[dict[str, Any], str]] = {
+    "struct": ({"qid": [{"a": 1}, {"a": 2}]}, "query, document or weight is of a kind|expected"),
+    "list": ({"qid": [[1], [2]]}, "query, document or weight is of a kind|expected"),
+    "null among categories": ({"qid": pd.Categorical(["a", None])}, "the query of every row"),
+}
+
+
+@pytest.mark.parametrize("case", list(ODD))
+def test_odd_query_ids_end_in_one_sentence(case: str, tmp_path: Path) -> None:
+    columns, message = ODD[case]
+    pd.DataFrame({"label": [0, 1], "x": [1.0, 2.0], **columns}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(SparserankError, match=message):
+        read_files(tmp_path / "a.parquet")
+
+
+BAD: dict[str, tuple[str, bytes, str]] = {
+    "damaged gzip": ("a.txt", gzip.compress(b"1 qid:1 1:1\n" * 50)[:20] + b"xx" * 20, "damaged or truncated gzip"),
+    "infinite label": ("a.jsonl", b'{"qid": 1, "label": 1' + b"0" * 400 + b', "[features]": "a=1"}\n', "1: label must be a number"),
+    "lone surrogate": ("a.jsonl", b'{"qid": "\\ud800", "label": 1, "[features]": "a=1"}\n', "1: the query id is no text"),
+    "name of a number": ("a.jsonl", b'{"qid": 1, "label": 1, "fields": {"_ltrlog": [{"e": [{"name": 5}]}]}}\n', "1: logged features cannot be read"),
+    "mistyped index": ("a.txt", b"1 qid:1 2000000000:1\n", "there is a feature 2000000000, but only 1 values"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_bad_inputs_of_a_conversion(case: str, tmp_path: Path) -> None:
+    name, content, message = BAD[case]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SparserankError, match=message):
+        convert([tmp_path / name], tmp_path / "s")
+    assert not (tmp_path / "s" / MANIFEST).exists()
+
+
+@pytest.mark.parametrize("sizes", ["", "1e30\n", "9000000000000000000\n" * 2])
+def test_sizes_that_no_file_has(sizes: str, tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "1 1:1\n")
+    write(tmp_path / "a.txt.query", sizes)
+    with pytest.raises(SparserankError, match=r"a\.txt\.query: holds"):
+        read_files(tmp_path / "a.txt")
+
+
+def test_options_are_checked() -> None:
+    for options, message in (({"n_features": 0}, "n_features must be"), ({"unjudged": "foo"}, "unjudged must be")):
+        with pytest.raises(SparserankError, match=message):
+            Reading(**options)
+    with pytest.raises(SparserankError, match="at least one file"):
+        convert([], "o")
+
+
+def test_what_a_gathering_left_behind_goes_with_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = lines(0, 40).splitlines(keepends=True)
+    text = write(tmp_path / "a.txt", "".join(rows[i] for i in np.random.default_rng(0).permutation(len(rows))))
+    monkeypatch.setattr(converting, "_drop_others", lambda *_: None)  # as if killed there
+    convert([text], tmp_path / "s", shard_bytes=500)
+    crowded = len(list((tmp_path / "s").glob("*.npy")))
+    monkeypatch.undo()
+    convert([text], tmp_path / "s", shard_bytes=500)
+    assert len(list((tmp_path / "s").glob("*.npy"))) < crowded
+    assert open_store(tmp_path / "s").n_docs == 240
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_of_a_store_are_indexed_as_those_of_an_array(sparse: bool, tmp_path: Path) -> None:
+    convert([write(tmp_path / "a.txt", lines(0, 9))], tmp_path / "s", Reading(sparse=sparse), shard_bytes=100)
+    data = open_store(tmp_path / "s")
+    every = data.X[:]
+    whole = np.concatenate([p.toarray() for p in data.X.parts]) if sparse else np.concatenate(data.X.parts)
+    mask = np.arange(54) % 5 == 0
+    for rows in (mask, np.array([-1, 0, 7]), slice(3, 30, 4), np.array([], dtype=int)):
+        found = data.X[rows]
+        np.testing.assert_array_equal(found.toarray() if sparse else found, whole[rows])
+    assert data.take_queries(np.array([], dtype=int)).n_docs == 0
+    assert every.shape == whole.shape
