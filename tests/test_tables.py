@@ -306,6 +306,27 @@ def test_the_commands_take_tables(tmp_path: Path) -> None:
     assert sr.load_model(tmp_path / "m.json").feature_names == (NAMES[0], NAMES[1], NAMES[3])
 
 
+def test_weights_of_documents_may_be_a_column(tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, DATA.n_docs)
+    FRAME.assign(w=weights).to_parquet(tmp_path / "a.parquet")
+    write_parquet(tmp_path / "b.parquet")
+    (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weights.tolist()))
+    for name, weight in (("a", "w"), ("b", tmp_path / "weights")):
+        options = [
+            "--penalty",
+            "l1",
+            "--n-alphas",
+            6,
+            "--folds",
+            2,
+            "--allow-overlap",
+            "--test",
+            tmp_path / "b.parquet",
+        ]
+        run("select", tmp_path / f"{name}.parquet", "--doc-weight", weight, *options, "--out", tmp_path / name)
+    assert (tmp_path / "a/model.json").read_bytes() == (tmp_path / "b/model.json").read_bytes()
+
+
 def test_a_table_that_lacks_a_feature_of_the_model_is_refused(tmp_path: Path) -> None:
     run("fit", write_parquet(tmp_path / "a.parquet"), "--out", tmp_path / "m.json")
     model = sr.load_model(tmp_path / "m.json")

@@ -140,10 +140,10 @@ def select(
         ),
     ] = None,
     doc_weight: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--doc-weight",
-            help="File with one weight (>= 0) per line of the training files: of every pair in which the document is the "
+            help="File with one weight (>= 0) per line of the training files, or column of a table: of every pair in which the document is the "
             "preferred one, e.g. 1 / propensity of its click.",
             rich_help_panel=MODEL,
         ),
