@@ -66,6 +66,13 @@ class Reading:
                 raise DataError(f"{name} must be an integer of at least 1; got {brief(count)}.")
 
     @property
+    def names(self) -> tuple[str, ...] | None:
+        """The feature names that the user gives, read from their file if need be."""
+        given = self.feature_names
+        names = read_names(given) if isinstance(given, str | os.PathLike) else given
+        return None if names is None else tuple(names)
+
+    @property
     def columns(self) -> ColumnNames:
         features = None if self.feature_columns is None else tuple(self.feature_columns)
         return ColumnNames(self.label, self.qid, features, self.doc_weight)
@@ -246,11 +253,7 @@ def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDatas
         policy.fill(X, query_codes(qid), 1)
     if docid is not None and not docid.astype(bool).any():
         docid = None
-    names = (
-        read_names(reading.feature_names)
-        if isinstance(reading.feature_names, str | os.PathLike)
-        else reading.feature_names
-    )
+    names = reading.names
     if names is None and roles[0].packed is None:
         names = roles[0].features
     return RankingDataset(X, label, qid, docid, names, doc_weight=weight)

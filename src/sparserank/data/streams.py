@@ -21,7 +21,6 @@ from sparserank.data.reading import Reading, kind_of, refuse_mixed, refuse_unjud
 from sparserank.data.side_files import side_files
 from sparserank.data.store import open_store
 from sparserank.data.tables import Batch, Roles, Table, open_table, roles_of
-from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import available_cores
 
@@ -123,9 +122,7 @@ class _Text(Stream):
         self._queries = side_files(self._paths)
         self._policy = MissingPolicy.parse(reading.missing)
         self.dtype = float_type(reading.dtype or np.float32)
-        given = reading.feature_names
-        names = read_names(given) if isinstance(given, str | os.PathLike) else given
-        self.feature_names = None if names is None else tuple(names)
+        self.feature_names = names = reading.names
         width = len(names) if names is not None else reading.n_features
         if width is None or reading.sparse is None:
             widest, density = self._looked_at()
@@ -197,16 +194,15 @@ class _Tables(Stream):
             pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
         }
         self._as_text = len(kinds) > 1  # of query ids: the same one may be a number here and text there
-        given = reading.feature_names
-        names = read_names(given) if isinstance(given, str | os.PathLike) else given
+        names = reading.names
         if first.packed is None:
             self.n_features = len(first.features)
-            self.feature_names = tuple(first.features) if names is None else tuple(names)
+            self.feature_names = tuple(first.features) if names is None else names
         else:
             batch = next(tables[0].batches(first, self.dtype), None)
             if batch is None:
                 raise DataFormatError(f"{tables[0].place}: no data rows.")
-            self.n_features, self.feature_names = batch.X.shape[1], None if names is None else tuple(names)
+            self.n_features, self.feature_names = batch.X.shape[1], names
         _refuse_names(self.feature_names, self.n_features)
 
     def _blocks(self, start: Position) -> Iterator[RowBlock]:

@@ -39,7 +39,7 @@ def shards_on(
         DataError   features that are in no store, labels or document weights other than those in there; no worker
     """
     shards = _stored(client, X, loss)
-    held = [map_shard(Path(s.folder), read_manifest(Path(s.folder))["shards"][s.number], X.shape[1]) for s in X.sources]
+    held = [map_shard(Path(s.folder), shards.manifests[s.folder]["shards"][s.number], X.shape[1]) for s in X.sources]
     labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
     if not np.array_equal(labels, relevance):
@@ -160,8 +160,8 @@ class DaskShards:
             for g, group in enumerate(self._groups)
             for source in (sources[k] for k in group)
         ]
-        manifests = {s.folder: read_manifest(Path(s.folder)) for s in sources}
-        self._sizes = [manifests[s.folder]["shards"][s.number]["n_queries"] for s in sources]
+        self.manifests = {folder: read_manifest(Path(folder)) for folder in {s.folder for s in sources}}
+        self._sizes = [self.manifests[s.folder]["shards"][s.number]["n_queries"] for s in sources]
         self.n_queries = sum(self._sizes)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
         self._weights: dict[str, tuple[Any, np.ndarray]] = {}
