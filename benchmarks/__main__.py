@@ -24,6 +24,7 @@ CASES = (
     "fsm_convergence",
     "select",
     "growth",
+    "larger",
     "wide",
     "cluster",
 )

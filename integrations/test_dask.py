@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,6 @@ from sparserank.shards.dask import DaskShards
 DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, seed=8).data
 KINDS = {"dense": Reading(dtype="float64"), "float32": Reading(), "csr": Reading(dtype="float64", sparse=True)}
 OPTIONS: dict[str, Any] = {"n_alphas": 15, "tol": 1e-7}
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as running:
-        yield running
-
-
-@pytest.fixture
-def client(cluster: LocalCluster) -> Iterator[Client]:
-    with Client(cluster) as connected:
-        connected.wait_for_workers(2, timeout=60)
-        yield connected
 
 
 @pytest.fixture(scope="module")
@@ -169,13 +155,6 @@ def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str,
     for value, gradient in (before, again):
         assert value == pytest.approx(expected[0], rel=1e-12)
         np.testing.assert_allclose(gradient, expected[1], rtol=1e-12, atol=1e-15)
-
-
-def test_data_that_no_worker_can_load_are_refused(client: Client) -> None:
-    with pytest.raises(DataError, match="must be a store on a disk that every worker sees"):
-        sr.fit_path(DATA, client=client)
-    with pytest.raises(DataError, match="must be a store on a disk that every worker sees"):
-        sr.select(DATA, client=client, **SELECT)
 
 
 def test_labels_and_weights_are_those_of_the_store_or_refused(client: Client, stores: dict[str, Path]) -> None:

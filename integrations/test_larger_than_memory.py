@@ -122,7 +122,7 @@ def test_a_pass_beside_a_read(store: Path, tmp_path: Path) -> None:
 
 def test_too_little_memory_ends_in_one_sentence(store: Path, tmp_path: Path) -> None:
     code = (
-        "import resource, sys; import pyarrow.dataset, sparserank.__main__ as m, sparserank.cli.fit, sparserank.data.reading, sparserank.rankers;"
+        "import resource, sys; import pyarrow.dataset, sparserank.__main__ as m, sparserank.cli.fit, sparserank.data.read, sparserank.rankers;"
         "from sparserank.warmup import load_kernels; load_kernels();"
         "used = next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmData')) << 10;"
         "resource.setrlimit(resource.RLIMIT_DATA, (used + (12 << 20),) * 2); sys.argv[0] = 'sparserank'; m.main()"

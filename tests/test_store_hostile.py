@@ -16,7 +16,8 @@ import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.data import convert as converting
 from sparserank.data.convert import convert
-from sparserank.data.reading import Reading, read_files
+from sparserank.data.read import read_files
+from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
 from sparserank.data.store import MANIFEST, PROGRESS, open_store
 from sparserank.errors import SparserankError

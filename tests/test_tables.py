@@ -19,7 +19,10 @@ from typer.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data.reading import Reading, kind_of, read_files, read_tables
+from sparserank.data.kinds import kind_of
+from sparserank.data.read import read_files
+from sparserank.data.reading import Reading
+from sparserank.data.table_reading import read_tables
 from sparserank.data.tables import table_of
 from sparserank.errors import SparserankError
 

@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 _HOME = {
     "RankingDataset": "sparserank.data.dataset",
     "concatenate": "sparserank.data.dataset",
-    "read_data": "sparserank.data.reading",
+    "read_data": "sparserank.data.read",
     "Reading": "sparserank.data.reading",
     "open_store": "sparserank.data.store",
     "convert": "sparserank.data.convert",

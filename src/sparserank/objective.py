@@ -14,7 +14,7 @@ from sparserank.losses import PairwiseLoss, SquaredHinge
 from sparserank.losses.dual import Dual
 from sparserank.quoting import brief
 from sparserank.shards import Shards, as_rows, make_shards
-from sparserank.shards.dask import shards_on
+from sparserank.shards.dask import placed, shards_on
 from sparserank.weighting import Evaluation, Weighting
 from sparserank.weights import usable_weights
 
@@ -76,7 +76,11 @@ class PairwiseObjective:
         if client is None:
             shards: Shards = make_shards(as_rows(X), relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
         else:
-            shards = shards_on(client, X, relevance, of_docs, loss or SquaredHinge())
+            ids = np.arange(n_queries)
+            held = RankingDataset.of_groups(
+                X, relevance, query_ptr, ids, docid=None, feature_names=None, doc_weight=of_docs
+            )
+            shards = shards_on(client, placed(client, held), loss or SquaredHinge())
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
             shards, weight[None, :], scale=scales, pair_weights=pair_weights, feature_names=feature_names,

@@ -51,7 +51,7 @@ def evaluate(
     feature_columns: opt.FeatureColumns = None,
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.reading import read_files
+    from sparserank.data.read import read_files
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
     from sparserank.model import load_model

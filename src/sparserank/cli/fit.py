@@ -76,19 +76,23 @@ def fit(
     import numpy as np
 
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.reading import read_files
     from sparserank.data.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scalings, prepared
+    from sparserank.data.sources import as_datasets
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
     from sparserank.rankers import SparseRanker
-    from sparserank.shards.dask import sums_on
+    from sparserank.shards.dask import placed, sums_on
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     refuse_inputs(out, [*train, *([feature_names] if feature_names else [])])
     announce_compiling(parse_lines, descend)
-    data = read_files(train, reading)
-    ready = prepared(data, scaling)  # what no factor per feature can do; else the data themselves
     client = opt.client_of(scheduler)
+    to_store = ["train"] if client is not None and scaling in LINEAR_SCALINGS else []  # others are done here first
+    data = as_datasets({"train": train}, reading=reading, to_store=to_store)["train"]
+    assert data is not None
+    ready = prepared(data, scaling)  # what no factor per feature can do; else the data themselves
+    if client is not None:
+        ready = placed(client, ready)
     sums_of = None if client is None else sums_on(client, ready.X)
     center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool), sums_of)
     fitted = FeatureScaling(scaling, center[0], scale[0])

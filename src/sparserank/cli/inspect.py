@@ -46,7 +46,8 @@ def inspect(
     import numpy as np
 
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.reading import kind_of, read_files
+    from sparserank.data.kinds import kind_of
+    from sparserank.data.read import read_files
     from sparserank.data.store import open_store
     from sparserank.losses import SquaredHinge
 

@@ -134,7 +134,7 @@ def reading_of(
 def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
     """The same, taking from a table the columns that the models use, where it has them and the user names none."""
     from sparserank.data.dataset import numbered
-    from sparserank.data.reading import TABLES, kind_of
+    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.tables import open_table
 
     used = list(dict.fromkeys(m.feature_names[j] for m in models for j in m.support))

@@ -36,7 +36,7 @@ def predict(
     feature_columns: opt.FeatureColumns = None,
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.reading import read_files
+    from sparserank.data.read import read_files
     from sparserank.data.writers import write_run
     from sparserank.files import atomic_write, refuse_inputs
     from sparserank.model import load_model

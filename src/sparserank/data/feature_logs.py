@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparserank.data.tables import BATCH_ROWS, Roles, Table
+from sparserank.data.table_roles import Roles
+from sparserank.data.tables import BATCH_ROWS, Table
 from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from sparserank.data.dask_sources import ArrayRows, Partitions, is_dask
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.kinds import kind_of
 from sparserank.data.letor import UNJUDGED
-from sparserank.data.reading import Reading, read_files, read_tables, with_options
+from sparserank.data.missing import MissingPolicy
+from sparserank.data.read import read_files
+from sparserank.data.reading import Reading, with_options
+from sparserank.data.streams import Stream, TableRows, open_stream
+from sparserank.data.table_reading import read_tables
 from sparserank.data.tables import is_frame, table_of
+from sparserank.data.temporary_store import in_temporary_store
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, ParameterError
 from sparserank.quoting import brief
@@ -27,17 +34,19 @@ def as_datasets(
     qid: Any = None,
     doc_weight: Any = None,
     reading: Reading | Mapping[str, Any] | None = None,
+    to_store: Sequence[str] = (),
 ) -> dict[str, RankingDataset | None]:
     """Data sets by name; None stays None. The first one decides how many features there are, and their order.
 
     Parameters
         sources   {name: a path or paths (ranking text, Parquet, CSV, Arrow), a RankingDataset, a frame (pandas, polars, Arrow, or
                   whatever gives an Arrow stream), or (X, y, qid)}; the first may also be an array X, with `label` and `qid` the
-                  values of its rows
+                  values of its rows; frames and arrays X may be collections of Dask
         label, qid   names of a table's columns (default 'label' and 'qid')
         doc_weight   name of a table's column, where a table has it; else the weights of the first source's rows, as an array or as
                   a file with one per line
         reading   a Reading or some of its fields, for files and frames
+        to_store  names of sources that a cluster is to read: files and collections of Dask go to a temporary store, block by block
     Raises
         DataError   a source of another kind, an unknown column, features that differ between the sources
     """
@@ -50,8 +59,11 @@ def as_datasets(
         if source is None:
             out[name] = None
             continue
-        if _is_path(source):
-            present = _from_files(source, options, named, first)
+        rows = _as_stream(name, source, options, names, first) if name in to_store else None
+        if rows is not None:
+            present = in_temporary_store(rows, MissingPolicy.parse(options.missing))
+        elif _is_path(source):
+            present = read_files(source, _of_files(options, named), like=first)
         elif isinstance(source, RankingDataset):
             present = source
         elif is_frame(source):
@@ -85,12 +97,13 @@ def _is_path(source: Any) -> bool:
     return isinstance(source, list) and len(source) > 0 and all(isinstance(s, str | os.PathLike) for s in source)
 
 
-def _from_files(paths: Any, options: Reading, named: Mapping[str, str], first: RankingDataset | None) -> RankingDataset:
+def _of_files(options: Reading, named: Mapping[str, str]) -> Reading:
+    """The options with the names of columns that were given besides."""
     weight = named.get("doc_weight")
     columns = {name: given for name, given in named.items() if name != "doc_weight"}
     if weight is not None and not os.path.exists(weight):
         columns["doc_weight"] = weight  # a column, then; text files have none, and their reader does not look
-    return read_files(paths, with_options(options, columns), like=first)
+    return with_options(options, columns)
 
 
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
@@ -104,10 +117,29 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
     return replace(data, doc_weight=np.asarray(doc_weight)[data.row_index])
 
 
+def _as_stream(
+    name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
+) -> Stream | None:
+    """The rows of what need not be in memory as a whole: files that are no store, collections of Dask; None for the others."""
+    named = {parameter: given for parameter, given in names.items() if isinstance(given, str)}
+    if _is_path(source):
+        paths = [source] if isinstance(source, str | os.PathLike) else source
+        if all(kind_of(p) == "store" for p in paths):
+            return None
+        return open_stream(paths, _of_files(options, named), natural=True, like=first)
+    if isinstance(source, tuple) and len(source) == 3 and is_dask(source[0]):
+        return ArrayRows(*source)
+    if not is_dask(source):
+        return None
+    if not is_frame(source):
+        return ArrayRows(source, names["label"], names["qid"])
+    return TableRows([Partitions(name, source)], with_options(options, named), natural=True, like=first)
+
+
 def _from_frame(
     name: str, frame: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
 ) -> RankingDataset:
-    table = table_of(name, frame)
+    table = Partitions(name, frame) if is_dask(frame) else table_of(name, frame)
     columns: dict[str, str] = {}
     for parameter in ("label", "qid"):
         given = names[parameter]

@@ -12,15 +12,18 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from sparserank.data.dataset import numbered
+from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.feature_logs import log_names, log_tables
-from sparserank.data.letor import MOST_EMPTY_FEATURES, UNJUDGED, check_values, features_of, float_type
+from sparserank.data.kinds import kind_of, refuse_mixed
+from sparserank.data.letor import DENSE_FROM, MOST_EMPTY_FEATURES, UNJUDGED, check_values, features_of, float_type
 from sparserank.data.letor_chunks import stream_chunks
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.reading import Reading, kind_of, refuse_mixed, refuse_unjudged, set_missing, usable_kind
+from sparserank.data.reading import Reading
 from sparserank.data.side_files import side_files
 from sparserank.data.store import open_store
-from sparserank.data.tables import Batch, Roles, Table, open_table, roles_of
+from sparserank.data.table_reading import natural_float, refuse_unjudged, set_missing
+from sparserank.data.table_roles import Roles, roles_of
+from sparserank.data.tables import Batch, Table, open_table
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import available_cores
 
@@ -102,17 +105,26 @@ class Stream:
         raise NotImplementedError
 
 
-def open_stream(paths: Sequence[str | os.PathLike], reading: Reading) -> Stream:
-    """The rows of files of one kind; text is read once before, for the number of its features, unless that is given."""
+def open_stream(
+    paths: Sequence[str | os.PathLike], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
+) -> Stream:
+    """The rows of files of one kind; text is read once before, for the number of its features, unless that is given.
+
+    Parameters
+        natural   keep features as `read_files` does where the reading names no dtype, instead of in float32
+        like      the data set whose features these must have
+    """
     kinds = refuse_mixed(paths, [kind_of(p) for p in paths])
     if kinds == "store":
         return _Stores(paths, reading)
     if kinds == "letor":
-        return _Text(paths, reading)
+        if like is not None:
+            reading = replace(reading, n_features=like.n_features)
+        return _Text(paths, replace(reading, dtype=np.float64) if natural and reading.dtype is None else reading)
     if kinds == "log":
         names = log_names(paths) if reading.feature_columns is None else list(reading.feature_columns)
-        return _Tables(log_tables(paths, names), replace(reading, feature_columns=names, label="label", qid="qid"))
-    return _Tables([open_table(p, kinds) for p in paths], reading)
+        return TableRows(log_tables(paths, names), replace(reading, feature_columns=names, label="label", qid="qid"))
+    return TableRows([open_table(p, kinds) for p in paths], reading, natural=natural, like=like)
 
 
 class _Text(Stream):
@@ -131,7 +143,7 @@ class _Text(Stream):
             raise DataError(f"feature_names holds {width} names for {reading.n_features} features; they must agree.")
         self.n_features = width
         _refuse_names(self.feature_names, width)
-        self.sparse = usable_kind(density, width) if reading.sparse is None else reading.sparse
+        self.sparse = density < DENSE_FROM * width if reading.sparse is None else reading.sparse
 
     def _looked_at(self) -> tuple[int, float]:
         """(the number of features, values per row), from a reading of everything."""
@@ -178,18 +190,29 @@ class _Text(Stream):
                     yield block
 
 
-class _Tables(Stream):
-    def __init__(self, tables: Sequence[Table], reading: Reading) -> None:
+class TableRows(Stream):
+    """The rows of tables below each other; parameters as of `open_stream`."""
+
+    sparse = False
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        reading: Reading,
+        *,
+        natural: bool = False,
+        like: RankingDataset | None = None,
+    ) -> None:
         self._tables, self._reading = list(tables), reading
         self._policy = MissingPolicy.parse(reading.missing)
-        self.dtype, self.sparse = float_type(reading.dtype or np.float32), False
         self._roles: list[Roles] = []
-        wanted: list[str] | None = None
+        wanted = None if like is None else list(like.feature_names or ())
         for table in tables:
             roles = roles_of(table, reading.columns, wanted=wanted, labelled=reading.labelled)
             self._roles.append(roles)
             wanted = list(roles.features) if wanted is None and roles.packed is None else wanted
         first = self._roles[0]
+        self.dtype = natural_float(tables, self._roles, reading.dtype if natural else reading.dtype or np.float32)
         kinds = {
             pa.types.is_integer(t.schema.field(r.qid).type) for t, r in zip(tables, self._roles, strict=True) if r.qid
         }

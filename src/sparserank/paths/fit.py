@@ -17,7 +17,7 @@ from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, fit_path_on
 from sparserank.paths.result import PathResult
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.quoting import brief
-from sparserank.shards.dask import sums_on
+from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
 
 DEFAULT_SCALING = "within-query-std"
@@ -78,7 +78,8 @@ def fit_path(
         max_features     stop after the first point with more features than this
         early_stop       stop once ten successive points together lower the loss by less than this share of it; None: never
         progress         called with (points done, points in all)
-        client           a dask.distributed Client whose workers do the reading; `data` then is that of a store that they all see
+        client           a dask.distributed Client whose workers do the reading, of a store that they all see (anything else is written to
+                         one in the folder for temporary files first)
     Returns
         PathResult with n_alphas points (fewer after an early stop)
     Raises
@@ -90,6 +91,7 @@ def fit_path(
         that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path followed from w = 0
         alone never leaves 0 for lp).
     """
+    data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
     scale = feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(

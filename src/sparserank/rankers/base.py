@@ -21,6 +21,7 @@ from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.rankers.checks import checked_metric, checked_query_weight, require_count, require_variation
+from sparserank.shards.dask import placed
 
 MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
 
@@ -37,6 +38,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     coef_: np.ndarray
     scaled_coef_: np.ndarray
+    _takes_client = False  # whether all that it reads is a sum over shards
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
     def fit(
@@ -51,26 +53,27 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         eval_group: Any = None,
         query_weight: Any = None,
         doc_weight: Any = None,
+        client: Any = None,
     ) -> Self:
         """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals.
 
         query_weight holds one weight >= 0 per query, in order of first appearance; doc_weight (n_docs,) one per row, the weight
         of every pair in which that document is the preferred one (not all rankers take it). Evaluation sets are accepted for callers
         that always pass them; only SparseRankerCV uses them. coef_ takes the dtype of X; where float32 would lose a weight
-        (to infinity or to 0) it stays float64.
+        (to infinity or to 0) it stays float64. client is a dask.distributed Client whose workers do the reading, of a store that they all
+        see; anything else is written to one in the folder for temporary files (TMPDIR) first (not all rankers take it).
 
         Raises
             DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the queries
         """
         self._check_all_parameters()
-        return self._fit(self._fit_dataset(X, y, qid, group, doc_weight), query_weight)
+        return self._fit(self._fit_dataset(X, y, qid, group, doc_weight), query_weight, client)
 
     def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
         """Fit on a data set, which may be stored: its features are read where they are, never copied.
 
-        query_weight holds one weight >= 0 per query; the data set's doc_weight counts. client is a dask.distributed Client whose workers
-        do the reading; `data` then is that of a store that they all see. What a ranker other than SparseRanker and RankSVM computes
-        besides may need all features in memory.
+        query_weight holds one weight >= 0 per query; the data set's doc_weight counts. client as in `fit`. What a ranker other than
+        SparseRanker and RankSVM computes besides may need all features in memory.
 
         Raises
             DataError   as `fit`
@@ -84,13 +87,14 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self._client = client
-        try:
-            return self._fit(data, query_weight)
-        finally:
-            del self._client  # an estimator can be pickled; a connection cannot
+        return self._fit(data, query_weight, client)
 
-    def _fit(self, data: RankingDataset, query_weight: Any) -> Self:
+    def _fit(self, data: RankingDataset, query_weight: Any, client: Any) -> Self:
+        if client is not None:
+            if not self._takes_client:
+                raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
+            data = placed(client, data)
+        self._client = client
         try:
             self._learn(data, checked_query_weight(data, query_weight))
         except np.linalg.LinAlgError as error:
@@ -98,6 +102,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 f"{type(self).__name__}: a system of equations has no solution in floating point ({error}); multiply the "
                 "features by constants that bring their values near 1, or take larger strengths."
             ) from error
+        finally:
+            del self._client  # an estimator can be pickled; a connection cannot
         self._keep_weights(self.coef_, data.X.dtype)
         return self
 

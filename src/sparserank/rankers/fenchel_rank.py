@@ -38,6 +38,8 @@ class FenchelRank(LinearRanker):
         Lai et al. (2012), Algorithm 1 and equation (3), in original units; misprints repaired, see docs/theory.md.
     """
 
+    _takes_client = True
+
     def __init__(
         self,
         radius: float = 8.0,

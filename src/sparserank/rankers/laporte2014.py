@@ -38,6 +38,8 @@ class Laporte2014(LinearRanker):
         Laporte et al. (2014), equations (7), (8), (13), Algorithms 1 and 2, Table II.
     """
 
+    _takes_client = True
+
     def __init__(
         self,
         penalty: str = "log",

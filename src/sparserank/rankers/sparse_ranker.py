@@ -67,7 +67,7 @@ class SparseRanker(LinearRanker):
         Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in alpha.
     """
 
-    _takes_doc_weight = True
+    _takes_doc_weight = _takes_client = True
 
     def __init__(
         self,

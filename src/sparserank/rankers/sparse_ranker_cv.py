@@ -64,7 +64,7 @@ class SparseRankerCV(LinearRanker):
         if its qid was given.
     """
 
-    _takes_doc_weight = True
+    _takes_doc_weight = _takes_client = True
 
     def __init__(
         self,
@@ -112,6 +112,7 @@ class SparseRankerCV(LinearRanker):
         eval_group: Any = None,
         query_weight: Any = None,
         doc_weight: Any = None,
+        client: Any = None,
     ) -> Self:
         """Fit; `eval_set` is (X, y) or [(X, y)] with `eval_qid` or `eval_group` (one array or a list of one)."""
         self._check_all_parameters()
@@ -137,7 +138,7 @@ class SparseRankerCV(LinearRanker):
         )  # fmt: skip
         work = FoldedPaths(
             data, of_query, settings, [metric], valid=unseen, query_weight=weight, max_iter=self.max_iter,
-            n_threads=self.n_threads,
+            n_threads=self.n_threads, client=client,
         )  # fmt: skip
         paths = [FINAL, *folds]
         objectives, _ = work.objectives(paths)

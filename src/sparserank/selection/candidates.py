@@ -23,7 +23,7 @@ from sparserank.penalties import Penalty
 from sparserank.penalties.spec import parse_call
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, Shards, as_rows, make_shards
-from sparserank.shards.dask import shards_on
+from sparserank.shards.dask import placed, shards_on
 from sparserank.shards.measuring import Columns
 from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
@@ -64,7 +64,7 @@ class FoldedPaths:
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
         max_iter      of the solver, per strength
-        client        a dask.distributed Client whose workers read the (stored) training queries instead of this process
+        client        a dask.distributed Client whose workers read the training queries instead of this process
         n_threads     threads of a pass; results do not depend on it, nor on which paths are computed together
     """
 
@@ -99,13 +99,14 @@ class FoldedPaths:
 
     @cached_property
     def prepared(self) -> RankingDataset:
-        return prepared(self.data, self.settings.scaling)
+        ready = prepared(self.data, self.settings.scaling)
+        return ready if self.client is None else placed(self.client, ready)
 
     @cached_property
     def _shards(self) -> Shards:
         if self.client is not None:
             d = self.prepared
-            return shards_on(self.client, d.X, d.relevance, d.doc_weight, LOSSES[self.settings.loss]())
+            return shards_on(self.client, d, LOSSES[self.settings.loss]())
         return self._shards_of(self.prepared)
 
     @cached_property

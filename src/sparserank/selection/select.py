@@ -11,6 +11,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.reading import Reading
+from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric
@@ -93,7 +94,8 @@ def select(
         out                  directory to keep finished work in, and to write the results to; the same call goes on after a
                              kill; restart=True discards what a run of other data, options or code left there
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
-        client               a dask.distributed Client whose workers read the training data, which then is a store that they all see
+        client               a dask.distributed Client whose workers read the training data: a store on a disk that they all see; anything
+                             else is written to one in the folder for temporary files (TMPDIR) first
         reading              a `Reading` or some of its fields (missing, unjudged, feature_columns, ...), for files and frames
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
@@ -117,7 +119,10 @@ def select(
         raise ParameterError("protocol", "holdout needs validation data.")
     with warming_up():
         sources = {"train": train, "validation": valid, "test": test}
-        parts = as_datasets(sources, label=label, qid=qid, doc_weight=doc_weight, reading=reading)
+        parts = as_datasets(
+            sources, label=label, qid=qid, doc_weight=doc_weight, reading=reading,
+            to_store=("train", "validation") if client is not None and scaling in LINEAR_SCALINGS else (),
+        )  # fmt: skip
     if not allow_overlap:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparserank.data.store import map_shard, read_manifest
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.store import MANIFEST, map_shard, read_manifest
 from sparserank.data.stored import Source, StoredFeatures, StoredTexts
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import BlockExecutor
@@ -27,39 +29,59 @@ from sparserank.shards.dense import DenseRows
 from sparserank.shards.moments import MomentSums
 from sparserank.shards.shard import Shard
 
-REMEDY = "on a cluster the data must be a store on a disk that every worker sees; write one with 'sparserank convert'."
 
-
-def shards_on(
-    client: Any, X: Any, relevance: np.ndarray, doc_weight: np.ndarray | None, loss: PairwiseLoss
-) -> DaskShards:
-    """The shards of stored features on the workers of a dask.distributed Client.
+def placed(client: Any, data: RankingDataset) -> RankingDataset:
+    """`data` with its features in a store that every worker sees: as they are, or written to a temporary one.
 
     Raises
-        DataError   features that are in no store, labels or document weights other than those in there; no worker
+        DataError           a worker does not see the folder
+        RunDirectoryError   it cannot be written, the disk is full
     """
-    shards = _stored(client, X, loss)
+    if not _in_stores(data.X):
+        from sparserank.data.temporary_store import HeldRows, in_temporary_store
+
+        data = replace(data, X=in_temporary_store(HeldRows(data)).X)
+    folders = sorted({source.folder for source in data.X.sources})
+    for worker, seen in client.run(_sees, folders).items():
+        if not seen:
+            raise DataError(
+                f"worker {worker} does not see {', '.join(folders)}; use a store on a disk that every worker sees "
+                "('sparserank convert'), or set TMPDIR to a folder on one."
+            )
+    return data
+
+
+def _sees(folders: list[str]) -> bool:
+    return all((Path(folder) / MANIFEST).is_file() for folder in folders)
+
+
+def _in_stores(X: Any) -> bool:
+    return isinstance(X, StoredFeatures) and all(source is not None for source in X.sources)
+
+
+def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss) -> DaskShards:
+    """The shards of `placed` data on the workers of a dask.distributed Client.
+
+    Raises
+        DataError   labels or document weights other than those in the store; no worker
+    """
+    X = data.X
+    shards = DaskShards(client, X, loss)
     held = [map_shard(Path(s.folder), shards.manifests[s.folder]["shards"][s.number], X.shape[1]) for s in X.sources]
     labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
-    if not np.array_equal(labels, relevance):
+    if not np.array_equal(labels, data.relevance):
         raise DataError("on a cluster labels are those of the store; convert the data again with the others.")
-    if not np.array_equal(weights, np.ones(len(labels)) if doc_weight is None else doc_weight):
+    if not np.array_equal(weights, np.ones(len(labels)) if data.doc_weight is None else data.doc_weight):
         raise DataError(
             "on a cluster weights of documents are those of the store; convert the data again with --doc-weight-column."
         )
     return shards
 
 
-def _stored(client: Any, X: Any, loss: PairwiseLoss) -> DaskShards:
-    if not isinstance(X, StoredFeatures) or any(source is None for source in X.sources):
-        raise DataError(REMEDY)
-    return DaskShards(client, X, loss)
-
-
 def sums_on(client: Any, X: Any) -> MomentSums:
-    """What moments are made of, summed up by the workers."""
-    shards = _stored(client, X, SquaredHinge())
+    """What moments are made of, summed up by the workers; of `placed` features."""
+    shards = DaskShards(client, X, SquaredHinge())
     return lambda used, unit, around: shards.call("moments", unit, around, per_query=used)
 
 
@@ -146,6 +168,7 @@ class DaskShards:
     def __init__(self, client: Any, X: StoredFeatures, loss: PairwiseLoss) -> None:
         self.client, self.loss = client, loss
         self.units: tuple[tuple[int, ...], ...] | None = None
+        self._features = X  # a temporary store lives as long as these
         self.n_docs, self.n_columns = X.shape
         workers = sorted(client.nthreads())
         if not workers:

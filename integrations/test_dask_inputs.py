@@ -1,0 +1,167 @@
+"""What is in no store reaches a cluster too: the model is that of this process, and nothing is left behind."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client, LocalCluster
+
+import sparserank as sr
+from sparserank.errors import DataError
+
+DATA = sr.make_ranking(60, (5, 30), 12, n_informative=4, noise=0.5, seed=3).data
+NAMES = [f"x{j}" for j in range(12)]
+SELECT: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 8, "folds": 3}
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(DATA.X, columns=NAMES).assign(qid=DATA.qid, label=DATA.relevance)
+
+
+def by_query(folder: Path) -> Path:
+    """Parquet in three files, queries whole in each."""
+    for k, part in frame().groupby(DATA.qid % 3):
+        part.to_parquet(folder / f"part-{k}.parquet", index=False)
+    return folder
+
+
+def cut_in_queries(folder: Path) -> Path:
+    """Parquet in four files of as many rows, queries split between them."""
+    for k, rows in enumerate(np.array_split(np.arange(DATA.n_docs), 4)):
+        frame().iloc[rows].to_parquet(folder / f"part-{k}.parquet", index=False)
+    return folder
+
+
+def text(folder: Path) -> Path:
+    sr.write_letor(DATA, folder / "train.txt")
+    return folder / "train.txt"
+
+
+def csv(folder: Path) -> Path:
+    frame().to_csv(folder / "train.csv", index=False)
+    return folder / "train.csv"
+
+
+INPUTS: dict[str, Callable[[Path], Any]] = {
+    "arrays": lambda _: (np.asarray(DATA.X), DATA.relevance, DATA.qid),
+    "data set": lambda _: DATA,
+    "pandas": lambda _: frame(),
+    "dask frame, queries split between partitions": lambda _: dd.from_pandas(frame(), npartitions=5),
+    "dask arrays": lambda _: (da.from_array(np.asarray(DATA.X), chunks=(100, 5)), da.from_array(DATA.relevance, chunks=70), DATA.qid),
+    "parquet partitioned by query": by_query,
+    "parquet cut in queries": cut_in_queries,
+    "text": text,
+    "csv": csv,
+}  # fmt: skip
+
+
+@pytest.fixture
+def own_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("kind", list(INPUTS))
+def test_the_model_is_that_of_this_process(kind: str, client: Client, tmp_path: Path, own_tmp: Path) -> None:
+    place = tmp_path / "in"
+    place.mkdir()
+    train = INPUTS[kind](place)
+    there, here = (sr.select(train, client=c, **SELECT) for c in (client, None))
+    assert there.sentence == here.sentence
+    np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
+    assert there.model.feature_names == here.model.feature_names
+    del there, here
+    gc.collect()
+    assert not list(own_tmp.glob("sparserank-store-*"))
+
+
+def test_validation_data_of_another_kind(client: Client) -> None:
+    valid = sr.make_ranking(20, (5, 30), 12, n_informative=4, noise=0.5, seed=4).data
+    other = pd.DataFrame(valid.X, columns=NAMES[::-1]).assign(qid=1000 + valid.qid, label=valid.relevance)
+    there, here = (sr.select(frame(), other, client=c, **SELECT) for c in (client, None))
+    assert there.sentence == here.sentence
+
+
+@pytest.mark.parametrize("scaling", ["within-query-std", "log-standard", "query-min-max"])
+def test_every_scaling(scaling: str, client: Client, tmp_path: Path) -> None:
+    train = text(tmp_path)
+    there, here = (sr.select(train, client=c, scaling=scaling, **SELECT) for c in (client, None))
+    np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "ranker", [sr.SparseRanker(alpha_ratio=0.1), sr.SparseRankerCV(n_alphas=8), sr.FenchelRank(radius=0.1)]
+)
+def test_estimators(ranker: Any, client: Client) -> None:
+    there, here = (
+        ranker.fit(frame()[NAMES], DATA.relevance, qid=DATA.qid, client=c).coef_.copy() for c in (client, None)
+    )
+    np.testing.assert_allclose(there, here, rtol=1e-12, atol=1e-12)
+    assert not hasattr(ranker, "_client")
+
+
+def test_an_estimator_that_cannot_says_so(client: Client) -> None:
+    with pytest.raises(DataError, match="GreedyRankRLS does not run on a cluster"):
+        sr.GreedyRankRLS(2).fit(DATA.X, DATA.relevance, qid=DATA.qid, client=client)
+
+
+def test_paths_and_objectives_of_what_is_in_memory(client: Client) -> None:
+    there, here = (sr.fit_path(DATA, "mcp", n_alphas=8, client=c) for c in (client, None))
+    np.testing.assert_allclose(there.coefs, here.coefs, rtol=1e-12, atol=1e-12)
+    weight = np.linspace(0, 2, DATA.n_docs)
+    w = np.linspace(-1, 1, 12)
+    values = [sr.PairwiseObjective(DATA, doc_weight=weight, client=c).value_and_gradient(w)[0] for c in (client, None)]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+def test_bad_values_are_refused_and_nothing_stays(client: Client, own_tmp: Path) -> None:
+    X = np.array(DATA.X)
+    X[7, 3] = np.inf
+    with pytest.raises(DataError, match="inf in row 7, column 3"):
+        sr.select((da.from_array(X, chunks=(50, 12)), DATA.relevance, DATA.qid), client=client, **SELECT)
+    broken = dd.from_pandas(frame().assign(x3=X[:, 3]), npartitions=2)
+    with pytest.raises(DataError, match="row 7, column 'x3': missing or infinite"):
+        sr.select(broken, client=client, **SELECT)
+    assert not list(own_tmp.iterdir())
+
+
+def test_a_folder_that_workers_do_not_see(client: Client, tmp_path: Path) -> None:
+    sr.write_letor(DATA, tmp_path / "a.txt")
+    sr.convert([tmp_path / "a.txt"], tmp_path / "store")
+    data = sr.open_store(tmp_path / "store")
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match=r"does not see .*set TMPDIR to a folder"):
+        sr.fit_path(data, client=client)
+
+
+def test_a_parquet_file_on_the_command_line(cluster: LocalCluster, tmp_path: Path) -> None:
+    pq.write_table(arrow_table(), tmp_path / "train.parquet")
+    for command in (["select", "--penalty", "l1", "--n-alphas", "6", "--folds", "2"], ["fit"]):
+        models = []
+        for name, more in (("a", ["--scheduler", cluster.scheduler_address]), ("b", [])):
+            out = tmp_path / f"{command[0]}-{name}"
+            full = [sys.executable, "-m", "sparserank", command[0], str(tmp_path / "train.parquet"), *command[1:]]
+            done = subprocess.run([*full, "--out", str(out), *more], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            models.append(sr.load_model(out / "model.json" if command[0] == "select" else out))
+        np.testing.assert_allclose(models[0].coef, models[1].coef, rtol=1e-12, atol=1e-12)
+
+
+def arrow_table() -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_pandas(frame(), preserve_index=False)

@@ -1,0 +1,72 @@
+"""Collections of Dask - data frames, arrays - as tables and streams: one partition in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from sparserank.data.grouping import as_query_ids
+from sparserank.data.streams import Position, RowBlock, Stream
+from sparserank.data.table_roles import Roles
+from sparserank.data.tables import Table
+from sparserank.errors import DataError
+
+
+def is_dask(source: Any) -> bool:
+    """Whether it is a collection of Dask, whose values are somewhere else or not computed yet."""
+    return hasattr(source, "__dask_graph__") and hasattr(source, "compute")
+
+
+class Partitions(Table):
+    """A Dask data frame."""
+
+    error = DataError
+
+    def __init__(self, place: str, frame: Any) -> None:
+        super().__init__(place, pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False), None)
+        self._frame = frame
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        for part in self._frame[roles.read].to_delayed():
+            table = pa.Table.from_pandas(part.compute(), preserve_index=False)
+            yield from table.combine_chunks().to_batches()
+
+
+class ArrayRows(Stream):
+    """The rows of a Dask array X (n_docs, n_features), with labels and query ids that are arrays of whatever kind."""
+
+    sparse, feature_names = False, None
+
+    def __init__(self, X: Any, y: Any, qid: Any) -> None:
+        if X.ndim != 2:
+            raise DataError(f"X must be a matrix of numbers (n_docs, n_features); got {X.ndim} dimensions.")
+        self._X = X.rechunk({1: -1})
+        self.n_features = int(X.shape[1])
+        self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        self._y = np.asarray(y, dtype=np.float64)
+        self._qid = as_query_ids(np.asarray(qid), len(self._y))
+        if len(self._y) != len(self._qid) or not np.isfinite(self._y).all():
+            raise DataError("labels must be finite numbers, one per row, like the query ids.")
+
+    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+        at = 0
+        for b, part in enumerate(self._X.to_delayed()[:, 0]):
+            X = part.compute()
+            X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=self.dtype)
+            n = len(X)
+            bad = ~np.isfinite(X)
+            if bad.any():
+                row, column = np.argwhere(bad)[0]
+                raise DataError(
+                    f"X holds {X[row, column]} in row {at + row}, column {column}; replace missing and infinite values by finite numbers."
+                )
+            rows = slice(at, at + n)
+            where = np.column_stack([np.zeros(n, dtype=int), np.full(n, b), np.arange(n)])
+            yield RowBlock(X, self._y[rows], np.asarray(self._qid[rows]), None, None, where)
+            at += n
+        if at != len(self._y):
+            raise DataError(f"X has {at} rows; there are {len(self._y)} labels.")

@@ -1,0 +1,71 @@
+"""What kind of data a file holds: shown by its content."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sparserank.data.store import is_store
+from sparserank.errors import DataError, DataFormatError
+from sparserank.quoting import brief
+
+HEAD_BYTES = 1 << 16
+TABLES = ("parquet", "arrow", "folder", "csv")
+
+
+def kind_of(path: str | os.PathLike) -> str:
+    """'letor', 'parquet', 'arrow', 'csv', 'log' (JSON lines), 'folder' (of Parquet files) or 'store', by content.
+
+    Raises
+        DataFormatError   no such file, or it cannot be read
+    """
+    place = Path(path)
+    if "\0" in str(path) or not place.exists():
+        raise DataFormatError(f"{brief(str(path)) if chr(0) in str(path) else path}: no such file; check the path.")
+    if place.is_dir() and is_store(place):
+        return "store"
+    if place.is_dir():
+        if any(f.suffix in (".parquet", ".pq") for f in place.rglob("*")):
+            return "folder"
+        raise DataFormatError(
+            f"{path}: is a directory, and neither a store nor a folder of Parquet files; name a file."
+        )
+    if not place.is_file():
+        return "letor"  # a pipe can be read once only
+    try:
+        with open(place, "rb") as raw:
+            head = raw.read(HEAD_BYTES)
+        if head[:2] == b"\x1f\x8b":
+            with gzip.open(place) as raw:
+                head = raw.read(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return "letor"  # whose reader says what is wrong
+    if head[:4] == b"PAR1":
+        return "parquet"
+    if head[:6] == b"ARROW1":
+        return "arrow"
+    first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+    if first[:1] in (b"{", b"["):
+        return "log"
+    suffixes = [s.lower() for s in place.suffixes]
+    if ".csv" in suffixes or ".tsv" in suffixes or (b"," in first and b"qid:" not in first and b":" not in first):
+        return "csv"
+    return "letor"
+
+
+def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
+    """The kind that all files are of.
+
+    Raises
+        DataError   names two of different kinds
+    """
+    other = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
+    if other is not None:
+        raise DataError(
+            f"{paths[0]} is {kinds[0]}, {paths[other]} is {kinds[other]}; files that are read together must be of one kind."
+        )
+    return kinds[0]

@@ -1,0 +1,130 @@
+"""Which column of a table is what: label, query, document, weight, features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+if TYPE_CHECKING:
+    from sparserank.data.tables import Table
+
+
+LABEL, QID, PACKED = "label", "qid", "features"  # usual names of columns
+DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
+SHOWN = 8  # column names in a message
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """What the user says of a table's columns; None: by the usual names, all that is left are features."""
+
+    label: str | None = None
+    qid: str | None = None
+    features: tuple[str, ...] | None = None
+    weight: str | None = None
+
+
+class Roles(NamedTuple):
+    """Which column is what. packed: one column holds the features of a row as a list, and `features` is empty."""
+
+    label: str | None
+    qid: str | None
+    docid: str | None
+    weight: str | None
+    features: tuple[str, ...]
+    packed: str | None
+
+    @property
+    def read(self) -> list[str]:
+        """The columns that are needed, each once."""
+        every = [self.label, self.qid, self.docid, self.weight, *self.features, self.packed]
+        return list(dict.fromkeys(name for name in every if name is not None))
+
+
+def roles_of(table: Table, names: ColumnNames, *, wanted: Sequence[str] | None = None, labelled: bool = True) -> Roles:
+    """Which column of a table is what.
+
+    Parameters
+        wanted     names of the features, when another table has decided them; columns beside them are refused unless
+                   names.features says which to take
+        labelled   False: a table without labels is taken too
+    Raises
+        DataError   a column that is named and not there, one that can be no feature, no feature at all
+    """
+    schema, place = table.schema, table.place
+    label = _column(table, names.label, LABEL, "label", required=labelled)
+    qid = _column(table, names.qid, QID, "qid", required=table.queries is None)
+    first = wanted is None  # later tables need no weights
+    weight = (
+        None
+        if names.weight is None
+        else _column(table, names.weight if first else None, names.weight, "doc_weight", required=first)
+    )
+    taken = {label, qid, weight}
+    docid = next((d for d in DOCUMENT if d in schema.names and d not in taken and not _numeric(schema, d)), None)
+    if names.features is not None:
+        for name in names.features:
+            if name not in schema.names:
+                raise DataError(f"{place} has no column {brief(name)}, which is to be a feature; {_holds(table)}.")
+        chosen = names.features
+    else:
+        chosen = tuple(c for c in schema.names if c not in {*taken, docid})
+        if len(chosen) == 1 and _is_list(schema.field(chosen[0]).type):
+            return Roles(label, qid, docid, weight, (), chosen[0])
+    for name in chosen:
+        if not _numeric(schema, name):
+            raise DataError(
+                f"{place}: column {brief(name)} is not numeric ({schema.field(name).type}); drop it, turn it into numbers, "
+                "or name the features with --feature-columns (feature_columns=)."
+            )
+    if not chosen:
+        raise DataError(f"{place} has no feature column beside {brief(label)} and {brief(qid)}.")
+    if wanted is not None:
+        missing = [w for w in wanted if w not in chosen]
+        extra = sorted(set(chosen) - set(wanted))
+        if missing or extra:
+            odd = f"lacks {brief(missing[0])}" if missing else f"has {brief(extra[0])} beside them"
+            raise DataError(f"{place} must have the same feature columns as the training data; it {odd}.")
+        chosen = tuple(wanted)
+    return Roles(label, qid, docid, weight, tuple(chosen), None)
+
+
+def _column(table: Table, given: Any, usual: str, parameter: str, *, required: bool) -> str | None:
+    if given is None and usual not in table.schema.names and not required:
+        return None
+    wanted = usual if given is None else given
+    if wanted not in table.schema.names:
+        option = f"--{parameter}-column" if parameter != "doc_weight" else "--doc-weight"
+        raise DataError(
+            f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {parameter}= ({option})."
+        )
+    if parameter == "label" and not _numeric(table.schema, wanted):
+        raise DataError(
+            f"{table.place}: column {brief(wanted)} is not numeric ({table.schema.field(wanted).type}); a label must be a number."
+        )
+    return str(wanted)
+
+
+def _holds(table: Table) -> str:
+    names = table.schema.names
+    return f"it has {brief(', '.join(names[:SHOWN]) + (' ...' if len(names) > SHOWN else ''))}"
+
+
+def _numeric(schema: pa.Schema, name: str) -> bool:
+    kind = schema.field(name).type
+    t = pa.types
+    return bool(
+        t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_null(kind)
+    )
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    t = pa.types
+    listed = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
+    return bool(listed and (t.is_floating(kind.value_type) or t.is_integer(kind.value_type)))
