@@ -17,7 +17,7 @@ from sparserank.metrics import Metric, parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted, coefs_of, in_units
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import make_shards
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
@@ -161,7 +161,7 @@ def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
     work = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)
     pieces = work([Wanted(PenaltyPath(L1()), f) for f in (0, 1)])
     unseen = DATA.take_queries(fold == 1)
-    scores = unseen.X @ (pieces[1]["coefs"][3] / pieces[1]["scale"])
+    scores = unseen.X @ in_units(coefs_of(pieces[1]), pieces[1]["scale"]).toarray()[3]
     for q, (lo, hi) in enumerate(zip(unseen.query_ptr[:-1], unseen.query_ptr[1:], strict=True)):
         y = unseen.relevance[lo:hi]
         order = sorted(range(hi - lo), key=lambda i: (-scores[lo + i], y[i]))
@@ -195,9 +195,9 @@ def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
     points: dict[int, list] = {f: [] for f in (FINAL, 0, 1, 2)}
     pieces = work([Wanted(GradientSizes(), f, keep=lambda p, n, f=f: points[f].append(p)) for f in points])
     for f, piece in zip(points, pieces, strict=True):
-        assert np.count_nonzero(piece["coefs"], axis=1).tolist() == [1, 2, 3]
+        assert np.diff(coefs_of(piece).indptr).tolist() == [1, 2, 3]
         (again,) = work([Wanted(GradientSizes(), f, done=points[f][:2])])
-        np.testing.assert_array_equal(again["coefs"], piece["coefs"])
+        np.testing.assert_array_equal(coefs_of(again).toarray(), coefs_of(piece).toarray())
 
 
 def test_the_extension_works_as_a_package_of_its_own(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import scipy.sparse as sp
 
 from sparserank import make_ranking, write_letor
 from sparserank.cli.app import main
@@ -177,7 +178,9 @@ def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def points(n: int) -> dict[int, list[Point]]:
-        return {0: [Point(np.full(3, float(i)), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal") for i in range(n)]}
+        return {
+            0: [Point(sp.csr_array(np.full((1, 3), float(i))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal") for i in range(n)]
+        }
 
     write = PieceStore._write
 
@@ -225,7 +228,7 @@ def test_ctrl_c_says_so_and_keeps_finished_work(train: Path, undisturbed: Path, 
     assert differences(run, undisturbed) == []
 
 
-@pytest.mark.parametrize("place", ["sparserank.data.reading.read_letor", "sparserank.reports.files.write_results"])
+@pytest.mark.parametrize("place", ["sparserank.data.read.read_letor", "sparserank.reports.files.write_results"])
 def test_ctrl_c_while_reading_or_writing_says_so_too(
     place: str, undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,7 +299,7 @@ def test_the_comparison_sees_a_changed_piece(undisturbed: Path, tmp_path: Path, 
     for piece in (run / "units").glob("final-*.npz"):
         with np.load(piece) as content:
             arrays = {key: content[key] for key in content.files}
-        np.savez(piece, **(arrays | {"coefs": arrays["coefs"] * (1 + 1e-15)}))  # type: ignore[arg-type]
+        np.savez(piece, **(arrays | {"coefs data": arrays["coefs data"] * (1 + 1e-15)}))  # type: ignore[arg-type]
         PieceStore(run).save(piece.stem, {f"units/{piece.name}": piece.read_bytes()})
     assert select(run)[0] == 0
     assert "model.json" in differences(run, undisturbed)

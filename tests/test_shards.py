@@ -22,7 +22,7 @@ from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, Log, Mcp, Penalty
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted, coefs_of, in_units
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, local, make_shards
 from sparserank.solvers import ProxNewton, Stop
@@ -214,7 +214,7 @@ def test_batched_evaluations_do_not_mix_weightings() -> None:
 def test_a_path_goes_on_behind_known_points_to_the_same_bits(penalty: Penalty) -> None:
     objective = PairwiseObjective(DATA)
     l1 = run(following(objective, L1(), n_alphas=8, alpha_min_ratio=0.02))
-    starts = PathStarts(l1.alphas, l1.scaled_coefs)
+    starts = PathStarts(l1.alphas, l1.sparse_coefs)
     points: list = []
     options = {"n_alphas": 8, "alpha_min_ratio": 0.02, "starts": None if penalty.is_convex else starts}
     whole = run(following(objective, penalty, keep=lambda p, n: points.append(p), **options))  # type: ignore[arg-type]
@@ -226,7 +226,7 @@ def test_a_path_goes_on_behind_known_points_to_the_same_bits(penalty: Penalty) -
 
 def test_path_starts_are_the_path_between_its_points() -> None:
     alphas, coefs = np.array([4.0, 2.0, 1.0]), np.array([[0.0, 0.0], [1.0, 0.0], [2.0, -1.0]])
-    starts = PathStarts(alphas, coefs)
+    starts = PathStarts(alphas, sp.csr_array(coefs))
     for alpha, expected in [(9, [0, 0]), (4, [0, 0]), (3, [0.5, 0]), (2, [1, 0]), (1.5, [1.5, -0.5]), (1, [2, -1])]:
         np.testing.assert_array_equal(run(starts.at(alpha, NOWHERE)), expected)
     np.testing.assert_array_equal(run(starts.at(0.5, NOWHERE)), [2, -1])
@@ -240,7 +240,7 @@ def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
     for f in range(4):
         unseen = DATA.take_queries(f == FOLD)
         for i in (0, 3, 7):
-            scores = unseen.X @ (pieces[f]["coefs"][i] / pieces[f]["scale"])
+            scores = unseen.X @ in_units(coefs_of(pieces[f]), pieces[f]["scale"]).toarray()[i]
             expected = sr.evaluate(scores, unseen, metrics, per_query=True)
             for m, values in enumerate(expected.values()):
                 np.testing.assert_allclose(pieces[f]["values"][m, i], values, atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import resource
 
 import numpy as np
@@ -12,6 +13,7 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.paths import follow
+from sparserank.shards.parcels import packed, unpacked
 from sparserank.solvers.newton_cg import NewtonCG
 
 DATA = sr.make_ranking(120, (8, 40), 40, n_informative=6, noise=0.5, seed=2).data
@@ -77,3 +79,24 @@ def test_a_hundred_thousand_features_go_through_path_and_selection() -> None:
     assert 0 < len(result.model.support) < 300
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     assert peak < 4000  # a Hessian on the features that vary would take 10 GB alone
+
+
+def test_what_travels_between_shards_is_as_large_as_what_is_not_zero() -> None:
+    gradient = np.zeros((2, 50_000))
+    gradient[0, [3, 40_000]] = 1.5, -np.inf
+    sent = packed((gradient, "key", [gradient[0]]))
+    assert len(pickle.dumps(sent)) < 2000
+    back = unpacked(pickle.loads(pickle.dumps(sent)))
+    np.testing.assert_array_equal(back[0], gradient)
+    np.testing.assert_array_equal(back[2][0], gradient[0])
+    assert back[1] == "key"
+    full = np.ones(50_000)
+    assert packed(full) is full
+    assert packed(gradient.astype(np.float32)).dtype == np.float32
+
+
+def test_a_path_holds_what_its_models_have_features() -> None:
+    data = text_like(500, 3000, 10)
+    path = sr.fit_path(data, n_alphas=10, alpha_min_ratio=0.1)
+    assert len(path.sparse_coefs.data) == path.nnz.sum() < 500
+    np.testing.assert_array_equal(path.truncate(2).nnz, np.minimum(path.nnz, 2))

@@ -9,7 +9,7 @@ from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import fit_path_on
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted, coefs_of
 from sparserank.selection.plan import PathSettings
 from sparserank.solvers import solve
 
@@ -35,7 +35,7 @@ def main() -> None:
     fold = query_folds(data.n_queries, 3, 0)
     work = FoldedPaths(data, fold, PathSettings(), [BestReciprocalRank(), parse_metric("ndcg@10")])
     pieces = work([Wanted(GradientSizes(), f) for f in (FINAL, 0, 1, 2)])
-    print("sizes:", [int(n) for n in np.count_nonzero(pieces[0]["coefs"], axis=1)], pieces[1]["values"].shape)
+    print("sizes:", np.diff(coefs_of(pieces[0]).indptr).tolist(), pieces[1]["values"].shape)
 
 
 if __name__ == "__main__":

@@ -111,8 +111,9 @@ def following(
     points = list(done)
     seen: list[Iterate] = []
     for point in points[-SEEN:] if len(points) < len(alphas) else []:
-        at = yield Evaluate(objective, point.w)
-        seen.append(Iterate(point.w, at, point.objective))
+        w = point.w
+        at = yield Evaluate(objective, w)
+        seen.append(Iterate(w, at, point.objective))
     for alpha in alphas[len(points) :].tolist():
         if _enough(points, objective, max_features, early_stop):
             break
@@ -144,7 +145,7 @@ def _enough(
     """Whether the path may end behind these points."""
     if not points:
         return False
-    if max_features is not None and np.count_nonzero(points[-1].w) > max_features:
+    if max_features is not None and points[-1].coef.nnz > max_features:
         return True
     if early_stop is None or len(points) <= WINDOW:
         return False

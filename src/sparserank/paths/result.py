@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.errors import DataError
 from sparserank.penalties import Penalty
@@ -18,9 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """One strength of a path, solved: what a run keeps of it, and goes on from."""
+    """One strength of a path, solved: what a run keeps of it, and goes on from.
 
-    w: np.ndarray
+    coef is (1, n_features), sparse: a path holds as many numbers as its models have features.
+    """
+
+    coef: sp.csr_array
     loss: float
     objective: float
     kkt_violation: float
@@ -32,7 +37,12 @@ class Point:
     @classmethod
     def of(cls, s: Solution, seconds: float) -> Point:
         gap = np.nan if s.gap is None else s.gap
-        return cls(s.w, s.loss, s.value, s.kkt_violation, gap, s.n_iter, seconds, s.status.value)
+        return cls(sp.csr_array(s.w[None, :]), s.loss, s.value, s.kkt_violation, gap, s.n_iter, seconds, s.status.value)
+
+    @property
+    def w(self) -> np.ndarray:
+        """(n_features,)"""
+        return np.asarray(self.coef.toarray()[0])
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ class PathCertificate:
 class PathResult:
     """Solutions for decreasing `alphas`, each with its certificate.
 
-    alphas (n_alphas,), scaled_coefs (n_alphas, n_features) of the scaled features, losses and objectives (mean loss, +
+    alphas (n_alphas,), sparse_coefs (n_alphas, n_features) CSR, of the scaled features, losses and objectives (mean loss, +
     penalty), kkt_violations,
     gaps (NaN when nonconvex), n_iters, times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
     penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of tolerances.
@@ -57,7 +67,7 @@ class PathResult:
 
     penalty: Penalty
     alphas: np.ndarray
-    scaled_coefs: np.ndarray
+    sparse_coefs: sp.csr_array
     losses: np.ndarray
     objectives: np.ndarray
     kkt_violations: np.ndarray
@@ -87,7 +97,7 @@ class PathResult:
     ) -> PathResult:
         """The path of these points, one per alpha."""
         return cls(
-            penalty, alphas.copy(), np.array([p.w for p in points]), np.array([p.loss for p in points]),
+            penalty, alphas.copy(), sp.csr_array(sp.vstack([p.coef for p in points], format="csr")), np.array([p.loss for p in points]),
             np.array([p.objective for p in points]), np.array([p.kkt_violation for p in points]),
             np.array([p.gap for p in points]), np.array([p.n_iter for p in points]),
             np.array([p.time_s for p in points]), tuple(p.status for p in points),
@@ -96,21 +106,31 @@ class PathResult:
 
     def __repr__(self) -> str:
         sizes = f"{self.nnz.min()} to {self.nnz.max()}" if len(self.alphas) else "no"
-        return f"PathResult({self.penalty.label}, {len(self.alphas)} points, {sizes} of {self.scaled_coefs.shape[1]} features)"
+        return f"PathResult({self.penalty.label}, {len(self.alphas)} points, {sizes} of {self.sparse_coefs.shape[1]} features)"
+
+    @property
+    def scaled_coefs(self) -> np.ndarray:
+        """(n_alphas, n_features) coefficients of the scaled features."""
+        return np.asarray(self.sparse_coefs.toarray())
 
     @property
     def coefs(self) -> np.ndarray:
         """(n_alphas, n_features) coefficients in units of X."""
         return self.scaled_coefs if self.scale is None else self.scaled_coefs / self.scale
 
+    def scaled_coef(self, index: int) -> np.ndarray:
+        """(n_features,) coefficients of one point, of the scaled features."""
+        return np.asarray(self.sparse_coefs[[index]].toarray()[0])
+
     @property
     def nnz(self) -> np.ndarray:
         """(n_alphas,) number of selected features."""
-        return np.count_nonzero(self.scaled_coefs, axis=1)
+        return np.diff(self.sparse_coefs.indptr)
 
     def support(self, index: int) -> np.ndarray:
         """Selected features of one point, 0-based."""
-        return np.flatnonzero(self.scaled_coefs[index])
+        lo, hi = self.sparse_coefs.indptr[index : index + 2]
+        return np.asarray(self.sparse_coefs.indices[lo:hi])
 
     def certificate(self) -> PathCertificate:
         """The worst figures over the whole path."""
@@ -126,13 +146,13 @@ class PathResult:
         """Every point cut to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
         if k < 1:
             raise DataError(f"truncate needs k >= 1; got {k}.")
-        coefs = self.scaled_coefs.copy()
-        if k < coefs.shape[1]:
-            drop = np.argsort(-np.abs(coefs), axis=1, kind="stable")[:, k:]
-            np.put_along_axis(coefs, drop, 0.0, axis=1)
+        coefs = self.sparse_coefs.copy()
+        for lo, hi in pairwise(coefs.indptr.tolist()):
+            coefs.data[lo:hi][np.argsort(-np.abs(coefs.data[lo:hi]), kind="stable")[k:]] = 0.0
+        coefs.eliminate_zeros()
         nothing = np.full(len(self.alphas), np.nan)
         return replace(
-            self, scaled_coefs=coefs, losses=nothing, objectives=nothing, kkt_violations=nothing, gaps=nothing,
+            self, sparse_coefs=coefs, losses=nothing, objectives=nothing, kkt_violations=nothing, gaps=nothing,
             statuses=("truncated",) * len(self.alphas),
         )  # fmt: skip
 
@@ -149,7 +169,7 @@ class PathResult:
                 "alpha_fraction": self.alphas / self.alpha_max if self.alpha_max > 0 else np.ones_like(self.alphas),
                 "C_sum": c_mean / self.total_weight,
                 "C_mean": c_mean,
-                "r": np.abs(self.scaled_coefs).sum(axis=1),
+                "r": np.asarray(abs(self.sparse_coefs).sum(axis=1)),
                 "nnz": self.nnz,
                 "loss": self.losses,
                 "objective": self.objectives,
@@ -158,6 +178,6 @@ class PathResult:
                 "n_iter": self.n_iters,
                 "time_s": self.times_s,
                 "status": list(self.statuses),
-                "features": [[self.feature_names[j] for j in np.flatnonzero(c)] for c in self.scaled_coefs],
+                "features": [[self.feature_names[j] for j in self.support(i)] for i in range(len(self.alphas))],
             }
         )

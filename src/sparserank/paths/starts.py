@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, Penalty
@@ -33,21 +34,24 @@ class Starts(Protocol):
 class PathStarts:
     """Starts read off an l1 path between its strengths, along which the solution is nearly linear."""
 
-    def __init__(self, alphas: np.ndarray, scaled_coefs: np.ndarray) -> None:
-        """alphas (n,) falling, scaled_coefs (n, n_features)."""
-        self.alphas, self.coefs = alphas, scaled_coefs
+    def __init__(self, alphas: np.ndarray, sparse_coefs: sp.csr_array) -> None:
+        """alphas (n,) falling, sparse_coefs (n, n_features) of the scaled features."""
+        self.alphas, self.coefs = alphas, sparse_coefs
 
     def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
         yield from ()
         if alpha >= self.alphas[0]:
-            return self.coefs[0]
+            return self._coef(0)
         after = int(np.searchsorted(-self.alphas, -alpha))  # the first strength of at most alpha
         if after == len(self.alphas):
-            return self.coefs[-1]
+            return self._coef(len(self.alphas) - 1)
         high, low = self.alphas[after - 1], self.alphas[after]
         share = (high - alpha) / (high - low)
-        before, there = self.coefs[after - 1], self.coefs[after]
+        before, there = self._coef(after - 1), self._coef(after)
         return np.where(there == before, there, (1.0 - share) * before + share * there)
+
+    def _coef(self, index: int) -> np.ndarray:
+        return np.asarray(self.coefs[[index]].toarray()[0])
 
 
 class SolvedStarts:

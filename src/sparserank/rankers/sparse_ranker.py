@@ -165,7 +165,7 @@ class SparseRanker(LinearRanker):
                 f"no strength gives between 1 and {k} features: too many enter at once (duplicated features?)."
             )
         best = int(within[np.argmin(path.losses[within])])
-        self.scaled_coef_ = path.scaled_coefs[best]
+        self.scaled_coef_ = path.scaled_coef(best)
         self.alpha_ = float(path.alphas[best])
         self.penalty_ = path.penalty.with_alpha(self.alpha_)
         self.loss_, self.objective_ = float(path.losses[best]), float(path.objectives[best])

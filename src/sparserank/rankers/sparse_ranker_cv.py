@@ -152,8 +152,8 @@ class SparseRankerCV(LinearRanker):
         if unseen is data:
             self.values_[:, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
         self._choose(self.path_.penalty)
-        self.scaled_coef_, self.scale_ = self.path_.scaled_coefs[self.chosen_index_], self.path_.scale
-        self._keep_weights(self.path_.coefs[self.chosen_index_], data.X.dtype)
+        self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
+        self._keep_weights(self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_, data.X.dtype)
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
         return self

@@ -94,16 +94,17 @@ def coefficient_path(result: SelectionResult) -> str:
     figure, axes = new_axes("alpha / alpha at the start of the path", "weight (scaled features)")
     fraction = path.alphas / path.alpha_max
     selected = path.support(chosen.index)
-    strongest = selected[np.argsort(-np.abs(path.coefs[chosen.index, selected]), kind="stable")]
-    for j in np.flatnonzero(path.coefs.any(axis=0)):
+    strongest = selected[np.argsort(-np.abs(path.scaled_coef(chosen.index)[selected]), kind="stable")]
+    coefs = path.sparse_coefs.tocsc()
+    for j in np.flatnonzero(np.diff(coefs.indptr)):
         if j not in selected:
-            axes.plot(fraction, path.coefs[:, j], color="#cfd4dd", linewidth=0.9, zorder=1)
+            axes.plot(fraction, coefs[:, [j]].toarray(), color="#cfd4dd", linewidth=0.9, zorder=1)
     for rank, j in enumerate(strongest):
         label = picture_text(path.feature_names[j]) if rank < LABELLED else None
         style = "-" if rank < len(SERIES) else "--"
         axes.plot(
             fraction,
-            path.coefs[:, j],
+            coefs[:, [j]].toarray(),
             color=SERIES[rank % len(SERIES)],
             linestyle=style,
             linewidth=1.5,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
@@ -29,6 +30,7 @@ from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
 
 UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
+CSR = ("data", "indices", "indptr")
 FINAL = -1  # the number of the path that is delivered: on all training queries
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
 
@@ -37,7 +39,7 @@ FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between 
 class Wanted:
     """One path: of a maker, without the queries of a fold.
 
-    start   an l1 path as arrays: where a concave penalty is started from besides its own last solution
+    start   an l1 path: where a concave penalty is started from besides its own last solution
     done    points known from an earlier run, as `keep` gave them
     keep    called with each new point of the path and the number of points in all
     scored  False: the path is only started from
@@ -45,7 +47,7 @@ class Wanted:
 
     maker: PathMaker
     fold: int
-    start: Mapping[str, np.ndarray] | None = None
+    start: PathStarts | None = None
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
     scored: bool = True
@@ -158,20 +160,19 @@ class FoldedPaths:
             for i, want in enumerate(wanted):
                 if want.scored:
                     of_fold.setdefault(want.fold, []).append(i)
-            coefs = [p.scaled_coefs / s.scale for p, s in zip(paths, scalings, strict=True)]
-            models = {f: np.concatenate([coefs[i] for i in members]) for f, members in of_fold.items()}
+            coefs = [in_units(p.sparse_coefs, s.scale) for p, s in zip(paths, scalings, strict=True)]
+            models = {f: sp.vstack([coefs[i] for i in members], format="csr") for f, members in of_fold.items()}
             for f, values in self.measure(models).items():
-                cuts = np.cumsum([len(coefs[i]) for i in of_fold[f]])[:-1]
+                cuts = np.cumsum([coefs[i].shape[0] for i in of_fold[f]])[:-1]
                 for i, own in zip(of_fold[f], np.split(values, cuts, axis=1), strict=True):
                     pieces[i]["values"] = own
             return pieces
 
     def _plan(self, wanted: Wanted) -> PathPlan:
-        start = wanted.start
         return replace(
             self.path_plan,
             tol=self._tol(wanted.fold),
-            starts=None if start is None else PathStarts(start["alphas"], start["coefs"]),
+            starts=wanted.start,
             done=wanted.done,
             keep=wanted.keep,
         )
@@ -184,8 +185,8 @@ class FoldedPaths:
     def _tol(self, fold: int) -> float:
         return self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
 
-    def measure(self, models: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
-        """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) per fold, in units of `prepared`.
+    def measure(self, models: Mapping[int, sp.csr_array]) -> dict[int, np.ndarray]:
+        """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) CSR per fold, in units of `prepared`.
 
         Those of FINAL are scored on `valid`, and left out without.
         """
@@ -208,17 +209,17 @@ class FoldedPaths:
         return np.array([mean_of(v) for v in values]).reshape(2, len(columns))
 
 
-def _measured(shards: Shards, models: np.ndarray | Columns, metrics: Sequence[Metric]) -> np.ndarray:
+def _measured(shards: Shards, models: sp.csr_array | Columns, metrics: Sequence[Metric]) -> np.ndarray:
     """(n_metrics, n_models, n_queries)"""
     parts = shards.call("measure", [models], metrics, per_query=np.zeros(shards.n_queries, dtype=np.int64))
     return np.concatenate([p[0] for p in parts], axis=2)
 
 
 def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:
-    """A fitted path as arrays for the run directory; coefs are those of the scaled features."""
+    """A fitted path as arrays for the run directory; `coefs_of` reads the coefficients."""
     return {
         "alphas": path.alphas,
-        "coefs": path.scaled_coefs,
+        **{f"coefs {part}": getattr(path.sparse_coefs, part) for part in CSR},
         "losses": path.losses,
         "objectives": path.objectives,
         "kkt_violations": path.kkt_violations,
@@ -233,6 +234,17 @@ def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:
     }
 
 
+def coefs_of(arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
+    """(n_alphas, n_features) coefficients of the scaled features of a path as arrays."""
+    shape = (len(arrays["alphas"]), len(arrays["scale"]))
+    return sp.csr_array(tuple(arrays[f"coefs {part}"] for part in CSR), shape=shape)
+
+
+def in_units(coefs: sp.csr_array, scale: np.ndarray) -> sp.csr_array:
+    """Coefficients of scaled features in units of the features themselves."""
+    return sp.csr_array((coefs.data / scale[coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)
+
+
 def unpack(
     arrays: dict[str, np.ndarray], settings: PathSettings, names: tuple[str, ...], like: Penalty
 ) -> tuple[PathResult, FeatureScaling]:
@@ -240,10 +252,10 @@ def unpack(
     alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
     penalty = type(like)(**parse_call(str(arrays["shape"][0]))[1])
     path = PathResult(
-        penalty, arrays["alphas"], arrays["coefs"], arrays["losses"], arrays["objectives"], arrays["kkt_violations"],
+        penalty, arrays["alphas"], coefs_of(arrays), arrays["losses"], arrays["objectives"], arrays["kkt_violations"],
         arrays["gaps"], arrays["n_iters"], arrays["times_s"], tuple(arrays["statuses"].tolist()),
         alpha_max, l1_alpha_max, int(n_pairs), total_weight, names,
     )  # fmt: skip
-    if path.scaled_coefs.shape[1] != len(names):
+    if path.sparse_coefs.shape[1] != len(names):
         raise DataError("a stored path has another number of features than the data; use --restart.")
     return path, FeatureScaling(settings.scaling, arrays["center"], arrays["scale"])

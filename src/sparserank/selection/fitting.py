@@ -10,11 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from sparserank.paths import PathMaker, PenaltyPath, Point, l1_like
+from sparserank.paths import PathMaker, PathStarts, PenaltyPath, Point, l1_like
 from sparserank.penalties import Penalty
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted, coefs_of
 from sparserank.selection.store import SelectionStore
 from sparserank.selection.unfinished import drop_points, save_points, stored_points
 
@@ -139,7 +139,8 @@ class FittedPaths:
     def _wanted(self, family: Family, fold: int, done: Paths, points: Sequence[Point]) -> Wanted:
         start = None
         if family.start is not None:
-            start = {name: done[family.start, fold][name] for name in ("alphas", "coefs")}
+            first = done[family.start, fold]
+            start = PathStarts(first["alphas"], coefs_of(first))
         return Wanted(family.maker, fold, start, tuple(points), scored=family.scored)
 
     def _by_processes(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
@@ -19,7 +20,7 @@ from sparserank.paths import PathResult, PenaltyPath, refit_on_support
 from sparserank.penalties import Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
-from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
+from sparserank.selection.candidates import FINAL, FoldedPaths, coefs_of, in_units, unpack
 from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
 from sparserank.selection.fitting import Family, FittedPaths, families
 from sparserank.selection.plan import SelectionPlan
@@ -158,10 +159,10 @@ class SelectionJob:
         costs = np.ones(len(self.names)) if self.plan.costs is None else np.array(self.plan.costs)
         out = []
         for i in range(len(path.alphas)):
-            used = path.coefs[i] != 0
-            if not used.any():
+            used = path.support(i)
+            if len(used) == 0:
                 continue
-            out.append(Candidate(label, i, int(used.sum()), float(costs[used].sum()), self._values(units, label, i)))
+            out.append(Candidate(label, i, len(used), float(costs[used].sum()), self._values(units, label, i)))
         return out
 
     def _values(self, units: dict, label: str, index: int, metric: int = 0) -> np.ndarray:
@@ -195,7 +196,7 @@ class SelectionJob:
     def _model(self, chosen: Candidate, paths: dict, scalings: dict) -> RankingModel:
         path, scaling = paths[chosen.penalty], scalings[chosen.penalty]
         before = ""
-        coef = path.coefs[chosen.index].copy()
+        coef = path.scaled_coef(chosen.index)
         parameters = {
             "loss": self.plan.settings.loss,
             "penalty": repr(path.penalty.with_alpha(path.alphas[chosen.index])),
@@ -225,8 +226,8 @@ class SelectionJob:
         models = {}
         for f in self.folds or [FINAL]:
             arrays = units[chosen.penalty, f]
-            models[f] = np.repeat((arrays["coefs"][chosen.index] / arrays["scale"])[None, :], len(features), axis=0)
-            models[f][np.arange(len(features)), features] = 0.0
+            full_model = in_units(coefs_of(arrays)[[chosen.index]], arrays["scale"])
+            models[f] = sp.csr_array(sp.vstack([_without(full_model, j) for j in features], format="csr"))
         for f, values in self.work.measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
             full[:, where] = units[chosen.penalty, f]["values"][:, chosen.index]
@@ -251,7 +252,7 @@ class SelectionJob:
         systems = {f"chosen ({len(model.support)} features)": model.score_dataset(test)}
         dense_path = paths[DENSE]
         systems[f"dense RankSVM ({dense.n_features} features)"] = RankingModel(
-            dense_path.coefs[dense.index], self.names, scalings[DENSE]
+            dense_path.scaled_coef(dense.index), self.names, scalings[DENSE]
         ).score_dataset(test)
         systems[f"best single feature ({self.names[feature]}{' ascending' if sign < 0 else ''})"] = sign * _column(
             test, feature
@@ -285,6 +286,12 @@ class SelectionJob:
             for mean, j in zip(of_sign, sought, strict=True)
         )
         return -int(negative), sign
+
+
+def _without(model: sp.csr_array, j: int) -> sp.csr_array:
+    """(1, n_features) a model, its weight of feature j set to 0."""
+    kept = model.indices != j
+    return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)
 
 
 def _column(data: RankingDataset, j: int) -> np.ndarray:

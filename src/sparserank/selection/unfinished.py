@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.paths import Point
 from sparserank.selection.store import SelectionStore
@@ -39,20 +40,24 @@ def _name(label: str, turn: int) -> str:
 
 
 def _arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {}
     for fold, known in points.items():
         numbers = [(p.loss, p.objective, p.kkt_violation, p.gap, p.n_iter, p.time_s) for p in known]
-        arrays[f"coefs {fold}"] = np.array([p.w for p in known])
+        coefs = sp.vstack([p.coef for p in known], format="csr") if known else sp.csr_array((0, 0))
+        arrays |= {f"{part} {fold}": getattr(coefs, part) for part in ("data", "indices", "indptr")}
+        arrays[f"shape {fold}"] = np.array(coefs.shape)
         arrays[f"numbers {fold}"] = np.array(numbers, dtype=np.float64)
         arrays[f"statuses {fold}"] = np.array([p.status for p in known], dtype="U32")
     return arrays
 
 
 def _points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:
-    if f"coefs {fold}" not in arrays:
+    if f"shape {fold}" not in arrays:
         return []
-    each = zip(*(arrays[f"{what} {fold}"] for what in ("coefs", "numbers", "statuses")), strict=True)
+    data, indices, indptr, shape = (arrays[f"{what} {fold}"] for what in ("data", "indices", "indptr", "shape"))
+    coefs = sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+    each = zip(range(len(indptr) - 1), arrays[f"numbers {fold}"], arrays[f"statuses {fold}"], strict=True)
     return [
-        Point(w, float(x[0]), float(x[1]), float(x[2]), float(x[3]), int(x[4]), float(x[5]), str(status))
-        for w, x, status in each
+        Point(coefs[[i]], float(x[0]), float(x[1]), float(x[2]), float(x[3]), int(x[4]), float(x[5]), str(status))
+        for i, x, status in each
     ]

@@ -34,8 +34,9 @@ class CsrRows(Rows):
     def query_block(self, lo: int, hi: int) -> sp.csr_matrix:
         return self._between(lo, hi)
 
-    def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(self.X[rows] @ models.T, dtype=np.float64)
+    def times(self, models: np.ndarray | sp.csr_array, rows: np.ndarray) -> np.ndarray:
+        product = self.X[rows] @ models.T
+        return np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
 
     def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return np.asarray(self.X[rows][:, columns].toarray(), dtype=np.float64)

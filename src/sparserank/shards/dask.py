@@ -27,6 +27,7 @@ from sparserank.quoting import brief
 from sparserank.shards.csr import CsrRows
 from sparserank.shards.dense import DenseRows
 from sparserank.shards.moments import MomentSums
+from sparserank.shards.parcels import packed, unpacked
 from sparserank.shards.shard import Shard
 
 
@@ -148,6 +149,7 @@ def _on_worker(
 ) -> list[Any]:
     """One call on the shards of a group, run where they are."""
     results = []
+    small, telling = unpacked(small), unpacked(telling)
     for i, (loaded, more) in enumerate(zip(shards, own, strict=True)):
         for old in forgotten:
             loaded.shard.forget(old)
@@ -158,7 +160,7 @@ def _on_worker(
         if key is not None and key not in loaded.told:
             results.append(UNTOLD)
         else:
-            results.append(getattr(loaded.shard, method)(*small, *more))
+            results.append(packed(getattr(loaded.shard, method)(*small, *more)))
     return results
 
 
@@ -243,7 +245,7 @@ class DaskShards:
 
     def _gather(self, tasks: list[Any]) -> list[Any]:
         try:
-            return list(self.client.gather(tasks))
+            return [unpacked(found) for found in self.client.gather(tasks)]
         except Exception as error:
             if type(error).__module__.partition(".")[0] not in ("distributed", "asyncio", "concurrent"):
                 raise
@@ -264,6 +266,7 @@ class DaskShards:
     ) -> dict[int, Any]:
         """A task per group."""
         tasks = {}
+        small = packed(small)
         forgotten, self._forgotten = self._forgotten, []
         for g in groups:
             members = self._groups[g]
@@ -271,7 +274,7 @@ class DaskShards:
             telling = None
             if tell and key is not None:
                 inverse, scale = self._weights[key]
-                telling = [(inverse, self._of(scale, k)) for k in members]
+                telling = packed([(inverse, self._of(scale, k)) for k in members])
             tasks[g] = self.client.submit(
                 _on_worker, [self._futures[k] for k in members], forgotten, method, small, own, key, telling,
                 workers=[self._homes[g]], allow_other_workers=True, pure=False,

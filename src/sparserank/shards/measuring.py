@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.execution import BlockExecutor
 from sparserank.metrics.ranking import rank_lists
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sparserank.metrics import Convention, Metric
     from sparserank.metrics.ranking import RankedLists
 
+DENSE_FROM = 0.1  # share of weights that are not 0 from which products with arrays are faster
 CHUNK_BYTES = 16 << 20  # of features and scores together
 
 
@@ -27,8 +29,9 @@ class Columns:
     columns: np.ndarray
     signs: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.columns)
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.columns),)
 
 
 def measure(
@@ -36,7 +39,7 @@ def measure(
     relevance: np.ndarray,
     query_ptr: np.ndarray,
     docid: np.ndarray | None,
-    models: Sequence[np.ndarray | Columns],
+    models: Sequence[sp.csr_array | Columns],
     judge: np.ndarray,
     metrics: Sequence[Metric],
     executor: BlockExecutor,
@@ -44,16 +47,17 @@ def measure(
     """Metrics of groups of models, each on the queries that are its own.
 
     Parameters
-        models   per group (n_models, n_columns) float64, or Columns
+        models   per group (n_models, n_columns) float64 CSR, or Columns
         judge    (n_queries,) the group whose models are scored on a query; -1: none
     Returns
         per group (n_metrics, n_models, its queries), queries in order
     """
+    models = [m if isinstance(m, Columns) else _as_products_want(m, rows) for m in models]
     out, chunks = [], []
     for g, coefs in enumerate(models):
-        queries = np.flatnonzero(judge == g)
-        out.append(np.empty((len(metrics), len(coefs), len(queries))))
-        per_chunk = max(CHUNK_BYTES // (8 * (rows.n_columns if rows.is_dense else 64) + 16 * max(len(coefs), 1)), 1)
+        queries, n_models = np.flatnonzero(judge == g), coefs.shape[0]
+        out.append(np.empty((len(metrics), n_models, len(queries))))
+        per_chunk = max(CHUNK_BYTES // (8 * (rows.n_columns if rows.is_dense else 64) + 16 * max(n_models, 1)), 1)
         sizes = query_ptr[queries + 1] - query_ptr[queries]
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // per_chunk)) + 1
         edges = [0, *cuts.tolist(), len(queries)]
@@ -66,7 +70,7 @@ def measure(
         ids, judged = None if docid is None else docid[documents], relevance[documents]
         scores = np.asfortranarray(_scores(rows, models[g], documents))
         known: dict[Convention, dict[Any, np.ndarray]] = {}
-        for i in range(len(models[g])):
+        for i in range(models[g].shape[0]):
             ranked: dict[Convention, RankedLists] = {}
             for m, metric in enumerate(metrics):
                 if metric.convention not in ranked:
@@ -79,7 +83,13 @@ def measure(
     return out
 
 
-def _scores(rows: Rows, models: np.ndarray | Columns, documents: np.ndarray) -> np.ndarray:
+def _as_products_want(models: sp.csr_array, rows: Rows) -> np.ndarray | sp.csr_array:
+    """Models as arrays where rows are dense, or they are."""
+    few = not rows.is_dense and models.nnz < DENSE_FROM * np.prod(models.shape)
+    return models if few else np.asarray(models.toarray())
+
+
+def _scores(rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: np.ndarray) -> np.ndarray:
     """(len(documents), n_models)"""
     if isinstance(models, Columns):
         return rows.columns(documents, models.columns) * models.signs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.execution import BlockExecutor, split_queries
 from sparserank.shards._moment_kernels import moments as add_moments
-from sparserank.shards.rows import Rows, in_parts, row_bytes
+from sparserank.shards.rows import Rows, in_parts, query_pieces, row_bytes
 
 LARGEST_EXPONENT = 256  # numbers between 2 to the minus and to the plus of this are left in their own units
 
@@ -139,6 +140,15 @@ def _add_sparse(
 ) -> None:  # fmt: skip
     """The same from CSR, without a dense row: sums of squares, which cancel to the square root of the rounding."""
     X = rows.query_block(0, rows.n_docs)
+    for first, last in pairwise(query_pieces(X, query_ptr)):
+        own = X[query_ptr[first] : query_ptr[last]]
+        _add_piece(own, query_ptr[first : last + 1] - query_ptr[first], used[:, first:last], unit, low, high, sums)
+
+
+def _add_piece(
+    X: sp.csr_matrix, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, low: np.ndarray, high: np.ndarray,
+    sums: np.ndarray,
+) -> None:  # fmt: skip
     X = sp.csr_matrix((X.data * unit[X.indices], X.indices, X.indptr), shape=X.shape)
     sizes = np.diff(query_ptr)
     members = sp.csr_matrix((np.ones(X.shape[0]), np.arange(X.shape[0]), query_ptr), shape=(len(sizes), X.shape[0]))

@@ -7,6 +7,7 @@ of the pairs of document i, S_b the sum of v over the documents of level b and U
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 
 from sparserank.shards._norm_kernels import sums_before
 from sparserank.shards._pass_kernels import ListFacts
+from sparserank.shards.rows import query_pieces
 
 
 class _Deviations(NamedTuple):
@@ -44,7 +46,9 @@ def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -
     if len(lists.levels) == 0:
         return out
     with np.errstate(over="ignore", invalid="ignore"):
-        _add_norms(X, lists, scales, unit, out)
+        for first, last in pairwise(query_pieces(X, lists.query_ptr)):
+            rows = X[lists.query_ptr[first] : lists.query_ptr[last]]
+            _add_norms(rows, lists_between(lists, first, last), scales[:, first:last], unit, out)
     return out
 
 
@@ -62,10 +66,10 @@ def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, o
     for k, scale in enumerate(scales):
         used = np.flatnonzero(scale)
         if len(used):
-            out[0, k] = scale[used] @ of_query[used]
+            out[0, k] += scale[used] @ of_query[used]
             for i, size in enumerate((largest, offset), start=1):
                 most = size[used].max(axis=0)
-                out[i, k] = most.toarray().ravel() if sp.issparse(most) else most
+                out[i, k] = np.maximum(out[i, k], most.toarray().ravel() if sp.issparse(most) else most)
 
 
 def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
+
+PIECE = 1 << 19  # non-zeros whose statistics are worked on at once
 
 
 class Rows:
@@ -84,3 +87,13 @@ def documents_of(query_ptr: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """Rows of the given queries, in their order."""
     first, lengths = query_ptr[queries], query_ptr[queries + 1] - query_ptr[queries]
     return np.arange(int(lengths.sum())) + np.repeat(first - (np.cumsum(lengths) - lengths), lengths)
+
+
+def query_pieces(X: Any, query_ptr: np.ndarray) -> list[int]:
+    """The queries at which statistics begin anew, and the last: those of sparse rows take a dozen times the bytes of their values."""
+    last = len(query_ptr) - 1
+    if not sp.issparse(X):
+        return [0, last]
+    until = X.indptr[query_ptr]
+    starts = np.searchsorted(until, np.arange(PIECE, int(until[-1]), PIECE))
+    return np.unique([0, *starts.tolist(), last]).tolist()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.execution import BlockExecutor, split_queries
 from sparserank.execution.threads import one_blas_thread
@@ -325,7 +326,7 @@ class Shard:
     # -- what models are worth ----------------------------------------------------------------------------------------
 
     def measure(
-        self, models: Sequence[np.ndarray | Columns], metrics: Sequence[Metric], judge: np.ndarray
+        self, models: Sequence[sp.csr_array | Columns], metrics: Sequence[Metric], judge: np.ndarray
     ) -> list[np.ndarray]:
         """Per group of models (n_models, n_columns), in units of the columns, or of single columns: (n_metrics, n_models, queries
         judged by the group)."""

@@ -29,7 +29,10 @@ def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
         }  # fmt: skip
         info["total_weight"] = path.total_weight
         yield Candidate(
-            {"penalty": label, "alpha_ratio": path.alphas[i] / path.alpha_max}, path.coefs[i], path.times_s[i], info
+            {"penalty": label, "alpha_ratio": path.alphas[i] / path.alpha_max},
+            path.scaled_coef(i),
+            path.times_s[i],
+            info,
         )
 
 
