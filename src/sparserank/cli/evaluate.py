@@ -94,7 +94,7 @@ def _scores(path: Path, data: Any) -> Any:
 
 
 def _as_table(rows: list[dict[str, Any]], data: Any) -> None:
-    from sparserank.statistics import DEFAULT_CONFIDENCE, as_percent
+    from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, as_percent
 
     table(
         f"{data.n_queries} queries, {data.n_docs} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals; differences to the first system, paired t test",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from sparserank.errors import DataError
+from sparserank.quoting import brief
 
 if TYPE_CHECKING:
     from sparserank.data.reading import Reading
@@ -144,6 +145,14 @@ def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[
         return reading
     held = set(open_table(data[0], kind).schema.names)
     return replace(reading, feature_columns=used) if held.issuperset(used) else reading
+
+
+def number_or(text: str, word: str, option: str) -> float | str:
+    """A number, or the word that stands for none."""
+    try:
+        return text if text == word else float(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"must be a number or {word}; got {brief(text)}.", param_hint=option) from error
 
 
 def client_of(scheduler: str | None) -> Any:

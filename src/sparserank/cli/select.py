@@ -76,9 +76,14 @@ def select(
     pair_weights: Annotated[
         str, typer.Option("--pair-weights", help="pair (every pair counts the same) or query.", rich_help_panel=MODEL)
     ] = defaults.PAIR_WEIGHTS,
-    refit: Annotated[
-        bool, typer.Option("--refit", help="Refit the chosen features without sparsity penalty.", rich_help_panel=MODEL)
-    ] = False,
+    refits: Annotated[
+        bool,
+        typer.Option(
+            "--refits/--no-refits",
+            help="Try the models of each size also half-way and fully refitted without the sparsity penalty.",
+            rich_help_panel=MODEL,
+        ),
+    ] = defaults.REFITS,
     metric: Annotated[
         str, typer.Option("--metric", help="Metric of choice.", rich_help_panel=CHOICE)
     ] = defaults.METRIC,
@@ -107,9 +112,12 @@ def select(
         int, typer.Option("--seed", min=0, help="Seed of the folds.", rich_help_panel=CHOICE)
     ] = defaults.SEED,
     margin: Annotated[
-        float,
+        str,
         typer.Option(
-            "--margin", help="Loss that still counts as equally good, relative to the best.", rich_help_panel=CHOICE
+            "--margin",
+            help="Loss that still counts as equally good, relative to the best (0.01 is 1%), or auto: 1%, or 1.25 times the smallest loss that "
+            "the queries can rule out, where that is more.",
+            rich_help_panel=CHOICE,
         ),
     ] = defaults.MARGIN,
     k: Annotated[
@@ -198,8 +206,8 @@ def select(
             with progress_bar("paths") as progress:
                 result = run(
                     train, valid, test, metric=metric, convention=convention, scaling=scaling, protocol=protocol,
-                    folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget, costs=costs,
-                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refit=refit, baseline_feature=baseline_feature, n_alphas=n_alphas,
+                    folds=folds, seed=seed, margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs,
+                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, baseline_feature=baseline_feature, n_alphas=n_alphas,
                     alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
                     out=out, restart=restart, n_threads=threads, progress=progress, client=opt.client_of(scheduler),
                     reading=reading,

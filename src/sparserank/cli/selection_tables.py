@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from sparserank.cli.screen import say, show
-from sparserank.reports.selection import feature_table, penalty_table, test_table
+from sparserank.reports.selection import feature_table, penalty_table, size_table, test_table
 from sparserank.selection.result import SelectionResult
 
 
 def show_selection(result: SelectionResult) -> None:
     """Penalties with certificates, the choice, selected features with costs, comparison on test."""
     show(penalty_table(result))
-    say(result.sentence)
+    show(size_table(result))
+    for sentence in result.sentences:
+        say(sentence)
     for text in result.notes:
         say(f"note: {text}")
     print()

@@ -12,10 +12,10 @@ from importlib.resources import files
 
 import numpy as np
 
+from sparserank.evaluation.statistics import one_sided_t
 from sparserank.experiments.results import Results, Row
 from sparserank.experiments.summary import system_table
 from sparserank.losses.levels import pair_totals, relevance_levels
-from sparserank.statistics import one_sided_t
 
 Value = float | str | None  # None: not available
 

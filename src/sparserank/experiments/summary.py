@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.evaluation.statistics import holm, mean_interval, one_sided_t, randomisation_test
 from sparserank.experiments.results import Results
 from sparserank.experiments.systems import SYSTEMS
-from sparserank.statistics import holm, mean_interval, one_sided_t, randomisation_test
 
 FREQUENT = 5
 SIGNIFICANCE = 0.05

@@ -8,9 +8,11 @@ from sparserank.paths.follow import (
     following,
     path_start,
     refit_on_support,
+    refitting,
     warn_of_missed,
 )
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath
+from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 from sparserank.paths.starts import PathStarts, l1_like
 
@@ -25,6 +27,7 @@ __all__ = [
     "PathStarts",
     "PenaltyPath",
     "Point",
+    "RefitPath",
     "alpha_max",
     "feature_scale",
     "fit_path",
@@ -33,5 +36,6 @@ __all__ = [
     "l1_like",
     "path_start",
     "refit_on_support",
+    "refitting",
     "warn_of_missed",
 ]

@@ -190,7 +190,26 @@ def warn_of_missed(path: PathResult, tol: float, stacklevel: int) -> None:
 def refit_on_support(
     objective: PairwiseObjective, support: np.ndarray, alpha: float | None = None, tol: float = 1e-8
 ) -> Solution:
-    """RankSVM (ridge) on the given features alone; `alpha` defaults to 1e-4 of their mean curvature."""
+    """RankSVM (ridge) on the given features alone; `alpha` defaults to 1e-4 of their mean curvature.
+
+    Warns
+        ConvergenceWarning   the tolerance was not reached
+    """
+    penalty, stop = _refit_problem(objective, support, alpha, tol)
+    return solve(ProxNewton(), objective, penalty, stop=stop)
+
+
+def refitting(
+    objective: PairwiseObjective, start: np.ndarray, alpha: float | None = None, tol: float = 1e-8
+) -> Steps[Solution]:
+    """`refit_on_support` of the features of a solution, from there, as steps for a driver; it never warns."""
+    penalty, stop = _refit_problem(objective, np.flatnonzero(start), alpha, tol)
+    return solving(ProxNewton(), objective, penalty, start, stop)
+
+
+def _refit_problem(
+    objective: PairwiseObjective, support: np.ndarray, alpha: float | None, tol: float
+) -> tuple[Ridge, Stop]:
     if len(support) == 0:
         raise DataError("cannot refit a model without features.")
     if alpha is None:
@@ -198,4 +217,4 @@ def refit_on_support(
     weights = np.full(objective.n_features, np.inf)
     weights[support] = 1.0
     scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
-    return solve(ProxNewton(), objective, Ridge(alpha, weights=tuple(weights)), stop=Stop(tol=tol, scale=scale))
+    return Ridge(alpha, weights=tuple(weights.tolist())), Stop(tol=tol, scale=scale)

@@ -97,7 +97,7 @@ class PathResult:
     ) -> PathResult:
         """The path of these points, one per alpha."""
         return cls(
-            penalty, alphas.copy(), sp.csr_array(sp.vstack([p.coef for p in points], format="csr")), np.array([p.loss for p in points]),
+            penalty, alphas.copy(), _below([p.coef for p in points], len(feature_names)), np.array([p.loss for p in points]),
             np.array([p.objective for p in points]), np.array([p.kkt_violation for p in points]),
             np.array([p.gap for p in points]), np.array([p.n_iter for p in points]),
             np.array([p.time_s for p in points]), tuple(p.status for p in points),
@@ -181,3 +181,7 @@ class PathResult:
                 "features": [[self.feature_names[j] for j in self.support(i)] for i in range(len(self.alphas))],
             }
         )
+
+
+def _below(coefs: Sequence[sp.csr_array], n_features: int) -> sp.csr_array:
+    return sp.csr_array(sp.vstack(coefs, format="csr")) if coefs else sp.csr_array((0, n_features))

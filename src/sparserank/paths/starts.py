@@ -34,23 +34,24 @@ class Starts(Protocol):
 class PathStarts:
     """Starts read off an l1 path between its strengths, along which the solution is nearly linear."""
 
-    def __init__(self, alphas: np.ndarray, sparse_coefs: sp.csr_array) -> None:
-        """alphas (n,) falling, sparse_coefs (n, n_features) of the scaled features."""
-        self.alphas, self.coefs = alphas, sparse_coefs
+    def __init__(self, alphas: np.ndarray, sparse_coefs: sp.csr_array, losses: np.ndarray | None = None) -> None:
+        """alphas (n,) falling, sparse_coefs (n, n_features) of the scaled features; losses (n,), for refits."""
+        self.alphas, self.coefs, self.losses = alphas, sparse_coefs, losses
 
     def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
         yield from ()
         if alpha >= self.alphas[0]:
-            return self._coef(0)
+            return self.coef(0)
         after = int(np.searchsorted(-self.alphas, -alpha))  # the first strength of at most alpha
         if after == len(self.alphas):
-            return self._coef(len(self.alphas) - 1)
+            return self.coef(len(self.alphas) - 1)
         high, low = self.alphas[after - 1], self.alphas[after]
         share = (high - alpha) / (high - low)
-        before, there = self._coef(after - 1), self._coef(after)
+        before, there = self.coef(after - 1), self.coef(after)
         return np.where(there == before, there, (1.0 - share) * before + share * there)
 
-    def _coef(self, index: int) -> np.ndarray:
+    def coef(self, index: int) -> np.ndarray:
+        """(n_features,) one point."""
         return np.asarray(self.coefs[[index]].toarray()[0])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,6 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning
+from sparserank.evaluation.statistics import mean_interval
 from sparserank.paths import DEFAULT_SCALING, warn_of_missed
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker, _query_ids
@@ -28,10 +28,10 @@ from sparserank.rankers.checks import (
     usable_penalty,
 )
 from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
-from sparserank.selection.choice import Candidate, best_candidate, best_within, smallest_non_inferior
-from sparserank.selection.fitting import FittedPaths, Paths, families
+from sparserank.selection.choice import AUTO, choose
+from sparserank.selection.fitting import FittedPaths, families
 from sparserank.selection.plan import PathSettings
-from sparserank.statistics import mean_interval
+from sparserank.selection.pool import Pool
 from sparserank.weighting import PAIR_WEIGHTS
 
 RULES = ("non_inferior", "best")
@@ -45,18 +45,19 @@ class SparseRankerCV(LinearRanker):
     Parameters
         penalty               as in SparseRanker
         metric                metric to choose by, higher is better
-        rule                  'non_inferior' (the smallest model whose one-sided upper bound on the mean paired loss against the
-                              best is at most `margin` times the best) or 'best'
-        margin, confidence    of that rule
+        rule                  'non_inferior' (the smallest model whose loss against the best of all sizes is bounded by `margin` times
+                              the best, all bounds holding at once) or 'best'
+        margin, confidence    of that rule; margin 'auto': 1%, or 1.25 times the smallest loss that the queries can rule out
         n_features_to_select  the best model of at most this many features instead
         cv, seed              query folds, used when fit gets no eval_set
         scaling               as in SparseRanker; in every fold learned on its training queries
         n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads   of the paths
     Attributes
         coef_, scaled_coef_, scale_, support_, alpha_ (as in SparseRanker), n_iter_, best_index_ (highest mean), chosen_index_;
-        path_ (PathResult on all training rows); values_ (n_alphas, n_queries) metric on queries unseen by the model, NaN for
-        queries of weight 0, which do not count;
-        curve_: list of dicts with alpha, n_features, mean, low, high, one per alpha
+        (of points of path_, PathResult on all training rows); bound_ on the mean loss of the chosen model against the best, resolution_
+        (the smallest such bound of any size); values_ (n_sizes, n_queries) metric on queries unseen by the model, NaN for
+        queries of weight 0, which do not count; curve_: list of dicts with alpha, n_features, mean, low, high, bound, one per size of the
+        path (per alpha for ridge)
     Raises
         DataError             as SparseRanker; fewer than two queries without an eval_set
     Notes
@@ -71,7 +72,7 @@ class SparseRankerCV(LinearRanker):
         penalty: str | Penalty = "l1",
         metric: str = "ndcg@10",
         rule: str = "non_inferior",
-        margin: float = 0.01,
+        margin: float | str = AUTO,
         confidence: float = 0.95,
         n_features_to_select: int | None = None,
         cv: int = 5,
@@ -148,10 +149,10 @@ class SparseRankerCV(LinearRanker):
         path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()), penalty)
         self.path_ = replace(path, scale=None if self.scaling == "none" else scaling.scale)
         warn_of_missed(self.path_, self.tol, stacklevel=2)
-        self.values_ = self._unseen_values(fitted, of_query, folds)
         if unseen is data:
-            self.values_[:, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
-        self._choose(self.path_.penalty)
+            fitted[PATH, FINAL]["values"][:, :, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
+        pool = Pool(fitted, of_query if folds else None, np.ones(data.n_features))
+        self._choose(pool, penalty)
         self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
         self._keep_weights(self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_, data.X.dtype)
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
@@ -162,7 +163,8 @@ class SparseRankerCV(LinearRanker):
         name = type(self).__name__
         penalty = checked_penalty(name, self.penalty)
         require_choice(name, "rule", self.rule, RULES)
-        require_number(name, "margin", self.margin, least=0, below=1)
+        if self.margin != AUTO:
+            require_number(name, "margin", self.margin, least=0, below=1)
         require_number(name, "confidence", self.confidence, above=0, below=1)
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
         require_count(name, "cv", self.cv, least=2)
@@ -177,16 +179,6 @@ class SparseRankerCV(LinearRanker):
             raise DataError(
                 f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
             )
-
-    def _unseen_values(self, fitted: Paths, of_query: np.ndarray, folds: Sequence[int]) -> np.ndarray:
-        """(n_alphas, n_queries) of queries that the model has not seen; points of folds are matched by their fraction of the
-        path's start."""
-        if not folds:
-            return fitted[PATH, FINAL]["values"][0].copy()
-        values = np.full((len(self.path_.alphas), len(of_query)), np.nan)
-        for f in folds:
-            values[:, of_query == f] = fitted[PATH, f]["values"][0]
-        return values
 
     def _evaluation_data(self, eval_set: Any, eval_qid: Any, eval_group: Any) -> RankingDataset:
         if isinstance(eval_set, list):
@@ -203,20 +195,23 @@ class SparseRankerCV(LinearRanker):
             raise DataError(f"eval_set has {data.n_features} features; training data have {self.n_features_in_}.")
         return data
 
-    def _choose(self, penalty: Penalty) -> None:
-        nnz = self.path_.nnz
-        candidates = [Candidate(penalty.label, i, int(nnz[i]), float(nnz[i]), self.values_[i]) for i in range(len(nnz))]
-        best = best_candidate(candidates)
-        self.best_index_ = best.index
-        chosen = best
-        if self.n_features_to_select is not None:
-            chosen = best_within(candidates, self.n_features_to_select, None)
-        elif self.rule == "non_inferior":
-            verdict = smallest_non_inferior(candidates, best, self.margin * abs(best.mean), self.confidence)
-            chosen = best if verdict is None else verdict.candidate
-        self.chosen_index_ = chosen.index
+    def _choose(self, pool: Pool, penalty: Penalty) -> None:
+        smooth = penalty.smooth_at_zero
+        candidates = pool.of_points(PATH) if smooth else pool.of_sizes(PATH)
+        within = self.n_features_to_select
+        choice = choose(candidates, margin=self.margin, k=within, confidence=self.confidence, seed=self.seed)
+        best = choice.best
+        chosen = choice.chosen if within is not None or self.rule == "non_inferior" else best
+        self.best_index_, self.chosen_index_ = best.index, chosen.index
+        self.bound_, self.resolution_ = choice.bound(chosen), choice.bounds.resolution
+        self.values_ = np.array([c.values for c in choice.candidates])
         self.curve_ = []
-        for c in candidates:
+        for c in choice.candidates:
             mean, low, high = mean_interval(c.values, self.confidence)
             alpha = float(self.path_.alphas[c.index])
-            self.curve_.append({"alpha": alpha, "n_features": c.n_features, "mean": mean, "low": low, "high": high})
+            self.curve_.append(
+                {
+                    "alpha": alpha, "n_features": c.n_features, "mean": mean, "low": low, "high": high,
+                    "bound": choice.bound(c),
+                }
+            )  # fmt: skip

@@ -10,8 +10,10 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from sparserank.evaluation.statistics import as_percent
+from sparserank.paths.sizes import point_within
 from sparserank.selection.result import SelectionResult
-from sparserank.statistics import as_percent, mean_interval
+from sparserank.selection.statements import share
 from sparserank.text import visible
 
 INK, SOFT, ACCENT, BAND = "#1c2330", "#8a93a3", "#c2410c", "#dbe4f3"
@@ -50,31 +52,22 @@ def quality_against_size(result: SelectionResult) -> str:
     """Best quality of each number of features with the interval of its loss against the best, and the chosen point."""
     metric = repr(result.plan.metric)
     figure, axes = new_axes("number of features", f"mean {metric}")
-    best = result.best
-    sizes, means, low, high = [], [], [], []
-    for c in result.by_size:
-        _loss, loss_low, loss_high = mean_interval(best.values - c.values, result.plan.confidence)
-        sizes.append(c.n_features)
-        means.append(c.mean)
-        low.append(best.mean - loss_high)
-        high.append(best.mean - loss_low)
+    best, choice = result.best, result.choice
+    sizes, means = [c.n_features for c in result.by_size], [c.mean for c in result.by_size]
+    low = [max(best.mean - choice.bound(c), 0.0) for c in result.by_size]
     axes.fill_between(
-        sizes,
-        low,
-        high,
-        color=BAND,
-        linewidth=0,
-        label=f"{as_percent(result.plan.confidence)} interval of the difference to the best",
-    )
+        sizes, low, means, color=BAND, linewidth=0,
+        label=f"down to the bound on the loss ({as_percent(result.plan.confidence)}, all sizes at once)",
+    )  # fmt: skip
     axes.plot(sizes, means, color=SERIES[0], marker="o", markersize=4, linewidth=1.6, label="best model of each size")
-    floor = best.mean - result.plan.margin * abs(best.mean)
+    floor = best.mean - choice.margin
     axes.axhline(
-        floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"margin: {result.plan.margin:.1%} below the best"
+        floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"margin: {share(choice.margin, choice)} below the best"
     )
     axes.plot(
         [result.dense.n_features], [result.dense.mean], marker="s", color=INK, linestyle="none", label="dense RankSVM"
     )
-    chosen = result.chosen.candidate
+    chosen = result.chosen
     axes.plot(
         [chosen.n_features], [chosen.mean], marker="o", markersize=11, markerfacecolor="none", markeredgewidth=2.2,
         color=ACCENT, linestyle="none", label=f"chosen: {chosen.n_features} features",
@@ -89,12 +82,13 @@ def quality_against_size(result: SelectionResult) -> str:
 
 def coefficient_path(result: SelectionResult) -> str:
     """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
-    chosen = result.chosen.candidate
+    chosen = result.chosen
     path = result.paths[chosen.penalty]
+    at = point_within(path.nnz, path.losses, chosen.k)  # the point that the chosen model is, or is a refit of
     figure, axes = new_axes("alpha / alpha at the start of the path", "weight (scaled features)")
     fraction = path.alphas / path.alpha_max
-    selected = path.support(chosen.index)
-    strongest = selected[np.argsort(-np.abs(path.scaled_coef(chosen.index)[selected]), kind="stable")]
+    selected = path.support(at)
+    strongest = selected[np.argsort(-np.abs(path.scaled_coef(at)[selected]), kind="stable")]
     coefs = path.sparse_coefs.tocsc()
     for j in np.flatnonzero(np.diff(coefs.indptr)):
         if j not in selected:
@@ -111,7 +105,7 @@ def coefficient_path(result: SelectionResult) -> str:
             label=label,
             zorder=2,
         )
-    axes.axvline(fraction[chosen.index], color=ACCENT, linewidth=1.4, zorder=3)
+    axes.axvline(fraction[at], color=ACCENT, linewidth=1.4, zorder=3)
     axes.set_xscale("log")
     axes.invert_xaxis()
     axes.axhline(0, color=SOFT, linewidth=0.8)

@@ -32,9 +32,9 @@ def write_results(result: SelectionResult, folder: Path) -> list[Path]:
 
 
 def path_table(result: SelectionResult) -> pa.Table:
-    """All paths below each other, with the mean quality of every point that has features."""
+    """All paths below each other, with the mean quality of the points that stand for a size."""
     metric = repr(result.plan.metric)
-    quality = {(c.penalty, c.index): c.mean for c in result.candidates}
+    quality = {(c.penalty, c.index): c.mean for c in result.choice.candidates if c.relax == 0}
     parts = []
     for label, path in result.paths.items():
         resolved = pa.array([repr(path.penalty)] * len(path.alphas))
@@ -48,13 +48,14 @@ def path_table(result: SelectionResult) -> pa.Table:
 def per_query_table(result: SelectionResult) -> pa.Table:
     """One row per candidate and query: the metric of choice on queries that the model has not seen."""
     n = result.n_queries
-    chosen = [*result.candidates, result.dense]
+    chosen = result.choice.candidates
     labels = list(dict.fromkeys(c.penalty for c in chosen))
     of_label = np.array([labels.index(c.penalty) for c in chosen], dtype=np.int32)
     of_query = np.tile(np.arange(n, dtype=np.int32), len(chosen))
     return pa.table(
         {
             "penalty": pa.DictionaryArray.from_arrays(np.repeat(of_label, n), labels),
+            "relax": np.repeat([c.relax for c in chosen], n),
             "index": np.repeat([c.index for c in chosen], n),
             "n_features": np.repeat([c.n_features for c in chosen], n),
             "query": pa.DictionaryArray.from_arrays(of_query, pa.array(result.query_ids)),

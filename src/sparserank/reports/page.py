@@ -12,7 +12,7 @@ from sparserank.selection.result import SelectionResult
 
 def render_page(result: SelectionResult) -> str:
     """One HTML document: no script, no network, pictures inline."""
-    plan, chosen = result.plan, result.chosen.candidate
+    plan, chosen = result.plan, result.chosen
     rules = plan.metric.convention
     scored = (
         "out of fold, over all training and validation queries"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from sparserank.evaluation.statistics import as_percent
 from sparserank.reports.document import Table, figure, p_text
-from sparserank.selection.choice import Verdict
+from sparserank.selection.choice import Candidate
 from sparserank.selection.result import SelectionResult
-from sparserank.statistics import as_percent
+from sparserank.selection.statements import share
 
 
 def where(result: SelectionResult) -> str:
@@ -15,41 +17,45 @@ def where(result: SelectionResult) -> str:
 
 
 def penalty_table(result: SelectionResult) -> Table:
-    """The smallest model of each penalty, with the certificate of its path."""
-    metric = result.metric
-
-    def size(verdict: Verdict | None) -> list[str]:
-        if verdict is None:
-            return ["none", "-", "-"]
-        c = verdict.candidate
-        return [str(c.n_features), figure(c.mean), figure(verdict.bound, signed=True)]
-
+    """The smallest model of each penalty within the margin, with the certificate of its path."""
     rows = []
     for label, path in result.paths.items():
         c = path.certificate()
         gap = "-" if c.gap is None else f"{c.gap:.0e}"
         certificate = [c.status, f"{c.kkt_violation:.0e}", gap, figure(c.time_s, 1)]
-        if label in result.by_own:
-            rows.append([label, *size(result.by_penalty[label]), *size(result.by_own[label])[:2], *certificate])
-        else:
+        found = result.by_penalty.get(label)
+        if label not in result.by_penalty:
             dense = result.dense
-            rows.append(["dense (ridge)", str(dense.n_features), figure(dense.mean), "", "", "", *certificate])
+            rows.append(
+                ["dense (ridge)", str(dense.n_features), figure(dense.mean), _bound(result, dense), *certificate]
+            )
+        elif found is None:
+            rows.append([label, "none", "-", "-", *certificate])
+        else:
+            rows.append([found.label, str(found.n_features), figure(found.mean), _bound(result, found), *certificate])
     return Table(
-        f"Smallest model within {result.plan.margin:.1%} of the best ({metric} {where(result)}, {result.n_queries} queries), "
-        "against the best of all and of its own path",
-        ["penalty", "features", metric, "bound", "own: features", metric, "path", "worst kkt", "gap", "s"],
+        f"Smallest model whose loss is at most {share(result.choice.margin, result.choice)} ({result.metric} {where(result)}, "
+        f"{result.n_queries} queries)",
+        ["penalty", "features", result.metric, "loses at most", "path", "worst kkt", "gap", "s"],
         rows,
     )
 
 
 def size_table(result: SelectionResult) -> Table:
-    """The best model of each number of features; the chosen one stands out."""
-    best, chosen = result.best.mean, result.chosen.candidate
-    rows = [[str(c.n_features), c.penalty, figure(c.mean), figure(best - c.mean)] for c in result.by_size]
+    """The best model of each number of features, with a bound that holds for all of them at once; the chosen one stands out."""
+    choice = result.choice
+    rows = [
+        [str(c.n_features), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c)] for c in result.by_size
+    ]
     return Table(
-        "Best model of each size", ["features", "penalty", result.metric, "below the best"], rows, folded=True,
-        strong=tuple(i for i, c in enumerate(result.by_size) if c is chosen),
+        f"Best model of each size; with {as_percent(result.plan.confidence)} confidence all bounds hold at once",
+        ["features", "penalty", result.metric, "below the best", "loses at most"], rows, folded=True,
+        strong=tuple(i for i, c in enumerate(result.by_size) if c is result.chosen),
     )  # fmt: skip
+
+
+def _bound(result: SelectionResult, c: Candidate) -> str:
+    return share(result.choice.bound(c), result.choice) if math.isfinite(result.choice.bound(c)) else "-"
 
 
 def feature_table(result: SelectionResult) -> Table:

@@ -1,21 +1,36 @@
-"""The rule that picks a model: the smallest one shown not to be worse than the best by more than a margin."""
+"""The rule that picks a model: the smallest one whose loss against the best of all candidates is bounded by a margin."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.statistics import as_percent, mean_interval, upper_bound
+from sparserank.evaluation.bounds import LossBounds, loss_bounds
+
+AUTO = "auto"
+LEAST_MARGIN = 0.01  # relative to the best: what `auto` never goes below
+ABOVE_RESOLUTION = 1.25  # `auto` is at least this multiple of what the queries can show
+N_RESAMPLES = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
-    """One model: where it stands, its size, its cost, and its metric per query (out of fold, or on validation)."""
+    """A way to make a model of at most k features, and how good the models are that it makes.
+
+    penalty      label of the path maker
+    k            features at most: in every fold and in the final path the point of lowest training loss within it
+    relax        share of the way from the point to its refit without the sparsity penalty: 0, 1/2 or 1
+    index        point on the final path (of the label's own path, or of its refits when relax > 0)
+    n_features   of the final model; cost: their total cost
+    values       (n_queries,) metric on queries that the scored model has not seen
+    """
 
     penalty: str
+    k: int
+    relax: float
     index: int
     n_features: int
     cost: float
@@ -26,83 +41,165 @@ class Candidate:
         finite = self.values[np.isfinite(self.values)]
         return float(finite.mean()) if len(finite) else float("nan")
 
+    @property
+    def label(self) -> str:
+        """'mcp', 'mcp half refitted', 'mcp refitted'."""
+        return self.penalty + {0.0: "", 0.5: " half refitted", 1.0: " refitted"}[self.relax]
+
 
 @dataclass(frozen=True)
-class Verdict:
-    """A candidate against the best: mean loss per query, its one-sided upper bound and two-sided interval, the margin.
+class Resampled:
+    """The rule applied to resampled queries, without fitting anything anew.
 
-    Bound and interval hold with probability `confidence`.
+    n_features   (n_resamples,) sizes that it chose
+    loss         mean over resamples of what the chosen one loses, on the queries left out, against the candidate that is best on the
+                 resample; None where no query was ever left out
     """
 
-    candidate: Candidate
-    reference: Candidate
-    loss: float
-    bound: float
-    interval: tuple[float, float]
+    n_features: np.ndarray
+    loss: float | None
+
+    def range(self, share: float = 0.9) -> tuple[int, int]:
+        """The sizes between which this share of the choices lies."""
+        low, high = np.quantile(self.n_features, [(1 - share) / 2, (1 + share) / 2], method="closest_observation")
+        return int(low), int(high)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen among which candidates, and what the data can say of it.
+
+    candidates   all that were compared, those that may not be chosen (dense ones) included; bounds are theirs, row by row
+    margin       absolute, in units of the metric; relative_margin: of the best mean
+    limit        'at most 5 features', or None when the margin decided
+    """
+
+    candidates: tuple[Candidate, ...]
+    bounds: LossBounds
+    best: Candidate
+    chosen: Candidate
     margin: float
-    confidence: float
+    relative_margin: float
+    limit: str | None
+    resampled: Resampled
+
+    def bound(self, c: Candidate) -> float:
+        """Simultaneous upper bound on the mean loss against the best of all candidates."""
+        return float(self.bounds.upper[self._row[c]])
+
+    def loss(self, c: Candidate) -> float:
+        """Mean loss against the candidate of the highest mean."""
+        return float(self.bounds.means[self._row[self.best]] - self.bounds.means[self._row[c]])
+
+    def within_margin(self, c: Candidate) -> bool:
+        return self.bound(c) <= self.margin
 
     @property
-    def non_inferior(self) -> bool:
-        return self.bound <= self.margin
+    def _row(self) -> dict[Candidate, int]:
+        return {c: i for i, c in enumerate(self.candidates)}
 
-    def sentence(self, metric: str) -> str:
-        c, r = self.candidate, self.reference
-        if c is r:
-            return f"{c.n_features} features: the best candidate itself, {metric} {c.mean:.4f}."
-        best = f"the best ({r.n_features} features, {r.penalty})"
-        claim = (
-            f"not worse than {best} by more than {self.margin:.4f} {metric}"
-            if self.non_inferior
-            else f"NOT shown to be within {self.margin:.4f} {metric} of {best}"
-        )
-        return (
-            f"{c.n_features} features ({c.penalty}): {claim}: loss {self.loss:+.4f}, {as_percent(self.confidence)} interval [{self.interval[0]:+.4f}, "
-            f"{self.interval[1]:+.4f}], upper bound {self.bound:+.4f}."
-        )
+    def smallest(self, among: Sequence[Candidate]) -> Candidate | None:
+        """The smallest of these within the margin: fewest features, then lowest cost, then highest mean."""
+        row = self._row
+        return _smallest(among, [bool(self.bounds.upper[row[c]] <= self.margin) for c in among])
 
 
-def judge(candidate: Candidate, reference: Candidate, margin: float, confidence: float = 0.95) -> Verdict:
-    """Paired loss of `candidate` against `reference` over queries; `margin` is in units of the metric."""
-    loss = reference.values - candidate.values
-    if candidate is reference:
-        return Verdict(candidate, reference, 0.0, 0.0, (0.0, 0.0), margin, confidence)
-    mean, low, high = mean_interval(loss, confidence)
-    return Verdict(candidate, reference, mean, upper_bound(loss, confidence), (low, high), margin, confidence)
+def choose(
+    sparse: Sequence[Candidate],
+    others: Sequence[Candidate] = (),
+    *,
+    margin: float | str = AUTO,
+    confidence: float = 0.95,
+    k: int | None = None,
+    budget: float | None = None,
+    seed: int = 0,
+) -> Choice:
+    """The smallest of the sparse candidates that loses at most `margin` against the best of all; others are compared, never chosen.
 
-
-def best_candidate(candidates: Sequence[Candidate]) -> Candidate:
-    """Highest mean; the smaller, then the cheaper, among equals. Models without features never count."""
-    usable = [c for c in candidates if c.n_features > 0 and np.isfinite(c.mean)]
+    Parameters
+        margin      relative to the best mean, or 'auto': 1%, or 1.25 times what the queries can show where that is more
+        k, budget   instead: the best of at most k features, or of at most this total cost
+        seed        of the draws behind the bounds, and of the resampling
+    Raises
+        DataError   no candidate has a feature and a value; none is that small
+    """
+    usable = [c for c in sparse if c.n_features > 0 and np.isfinite(c.mean)]
     if not usable:
         raise DataError("no candidate model has a feature; nothing can be chosen.")
-    return min(usable, key=lambda c: (-c.mean, c.n_features, c.cost))
+    everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
+    values = np.array([c.values for c in everyone])
+    bounds = loss_bounds(values, confidence, seed=seed)
+    best = min(everyone, key=lambda c: (-c.mean, c.n_features, c.cost))
+    unit = abs(best.mean) if best.mean != 0 else 1.0
+    relative = relative_margin(margin, bounds.resolution, unit)
+    limit = None
+    if k is not None or budget is not None:
+        limit = f"at most {k} features" if k is not None else f"a total cost of at most {budget:g}"
+        chosen = _best_within(usable, k, budget)
+    else:
+        passing = [bool(u <= relative * unit) for u in bounds.upper[: len(usable)]]
+        chosen = _smallest(usable, passing) or min(usable, key=lambda c: (-c.mean, c.n_features, c.cost))
+
+    reach = bounds.quantile[:, None] * bounds.error
+
+    def again(means: np.ndarray) -> Candidate:
+        """What the same rule chooses by these means, the errors of differences taken as known."""
+        if k is not None or budget is not None:
+            within = [i for i, c in enumerate(usable) if _is_within(c, k, budget)]
+            return usable[max(within, key=lambda i: (means[i], -usable[i].n_features))]
+        upper = np.maximum((means[:, None] + reach).max(axis=0) - means, 0.0)
+        top = abs(float(means.max())) or 1.0
+        allowed = relative_margin(margin, float(upper.min()), top) * top
+        found = _smallest(usable, [bool(u <= allowed) for u in upper[: len(usable)]], means)
+        return found or usable[int(np.argmax(means[: len(usable)]))]
+
+    return Choice(
+        everyone, bounds, best, chosen, relative * unit, relative, limit, _resampled(values, everyone, again, seed)
+    )
 
 
-def smallest_non_inferior(
-    candidates: Sequence[Candidate], reference: Candidate, margin: float, confidence: float = 0.95
-) -> Verdict | None:
-    """The smallest candidate whose upper bound on the mean paired loss is at most `margin`; None if there is none.
-
-    Smallest means fewest features, then lowest cost, then highest mean. Models without features never count.
-    """
-    verdicts = [judge(c, reference, margin, confidence) for c in candidates if c.n_features > 0 and np.isfinite(c.mean)]
-    passing = [v for v in verdicts if v.non_inferior]
-    return min(passing, key=lambda v: (v.candidate.n_features, v.candidate.cost, -v.candidate.mean), default=None)
+def relative_margin(margin: float | str, resolution: float, unit: float) -> float:
+    """The margin relative to a best mean of |unit|."""
+    if margin != AUTO:
+        return float(margin)
+    return max(LEAST_MARGIN, ABOVE_RESOLUTION * resolution / unit) if np.isfinite(resolution) else LEAST_MARGIN
 
 
-def best_within(candidates: Sequence[Candidate], k: int | None, budget: float | None) -> Candidate:
-    """The best candidate of at most k features and at most `budget` total cost.
-
-    Raises
-        DataError   no candidate is that small
-    """
-    within = [
-        c
-        for c in candidates
-        if c.n_features > 0 and (k is None or c.n_features <= k) and (budget is None or c.cost <= budget)
+def _smallest(among: Sequence[Candidate], passing: Sequence[bool], means: np.ndarray | None = None) -> Candidate | None:
+    ranked = [
+        (c.n_features, c.cost, -(c.mean if means is None else means[i]), i)
+        for i, (c, ok) in enumerate(zip(among, passing, strict=True))
+        if ok
     ]
+    return among[min(ranked)[3]] if ranked else None
+
+
+def _is_within(c: Candidate, k: int | None, budget: float | None) -> bool:
+    return (k is None or c.n_features <= k) and (budget is None or c.cost <= budget)
+
+
+def _best_within(among: Sequence[Candidate], k: int | None, budget: float | None) -> Candidate:
+    within = [c for c in among if _is_within(c, k, budget)]
     if not within:
         limit = f"{k} features" if budget is None else f"a cost of {budget:g}"
         raise DataError(f"no model on the path stays within {limit}; allow more, or use more alphas (--n-alphas).")
-    return best_candidate(within)
+    return min(within, key=lambda c: (-c.mean, c.n_features, c.cost))
+
+
+def _resampled(
+    values: np.ndarray, everyone: Sequence[Candidate], again: Callable[[np.ndarray], Candidate], seed: int
+) -> Resampled:
+    """Source: Tsamardinos, Greasidou and Borboudakis (2018), the bootstrap of out-of-fold predictions."""
+    V = values[:, np.isfinite(values).all(axis=0)]
+    n = V.shape[1]
+    rng = np.random.default_rng([seed, 1])
+    row = {c: i for i, c in enumerate(everyone)}
+    sizes, losses = [], []
+    for _ in range(N_RESAMPLES if n else 0):
+        counts = np.bincount(rng.integers(0, n, n), minlength=n)
+        means = V @ (counts / n)
+        chosen, out = again(means), counts == 0
+        sizes.append(chosen.n_features)
+        if out.any():
+            losses.append(float((V[int(np.argmax(means))] - V[row[chosen]])[out].mean()))
+    return Resampled(np.array(sizes, dtype=np.int64), float(np.mean(losses)) if losses else None)

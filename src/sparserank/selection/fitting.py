@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from sparserank.paths import PathMaker, PathStarts, PenaltyPath, Point, l1_like
+from sparserank.paths import PathMaker, PathStarts, PenaltyPath, Point, RefitPath, l1_like
 from sparserank.penalties import Penalty
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
@@ -45,7 +45,7 @@ class _OnePath:
 class Family:
     """The paths of one maker, without each fold and on all queries.
 
-    start    label of the l1 family that they are started from
+    start    label of the family whose paths they are started from, or refit
     scored   False: they are only started from
     """
 
@@ -55,7 +55,12 @@ class Family:
     scored: bool = True
 
 
-def families(penalties: Mapping[str, Penalty]) -> list[Family]:
+def refit_label(label: str) -> str:
+    """The family of the refits of a family."""
+    return f"{label} refitted"
+
+
+def families(penalties: Mapping[str, Penalty], *, refits: bool = False) -> list[Family]:
     """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path under the
     same rules, which is one of them or comes along, so that no path depends on what else is asked for."""
     first: list[Family] = []
@@ -72,7 +77,8 @@ def families(penalties: Mapping[str, Penalty]) -> list[Family]:
                 starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1)"
                 first.append(Family(starts[l1], PenaltyPath(l1), scored=False))
             second.append(Family(label, PenaltyPath(penalty), starts[l1]))
-    return first + second
+    again = [Family(refit_label(label), RefitPath(), label) for label in penalties] if refits else []
+    return first + second + again
 
 
 class FittedPaths:
@@ -127,20 +133,28 @@ class FittedPaths:
         """(family, fold) of what is computed at the same time, whole families of at most so many paths: what others start from
         comes first."""
         stages: list[list[tuple[Family, int]]] = []
-        for started in (False, True):
+        depths = self._depths()
+        for depth in range(1 + max(depths.values())):
             stages.append([])
             for f in self.families:
-                paths = [(f, fold) for fold in waiting[f.label] if (f.start is not None) == started]
+                paths = [(f, fold) for fold in waiting[f.label] if depths[f.label] == depth]
                 if stages[-1] and len(stages[-1]) + len(paths) > most:
                     stages.append([])
                 stages[-1] += paths
         return [stage for stage in stages if stage]
 
+    def _depths(self) -> dict[str, int]:
+        """How many families have to be there before each."""
+        depths: dict[str, int] = {}
+        for f in self.families:  # which are in such an order
+            depths[f.label] = 0 if f.start is None else 1 + depths[f.start]
+        return depths
+
     def _wanted(self, family: Family, fold: int, done: Paths, points: Sequence[Point]) -> Wanted:
         start = None
         if family.start is not None:
             first = done[family.start, fold]
-            start = PathStarts(first["alphas"], coefs_of(first))
+            start = PathStarts(first["alphas"], coefs_of(first), first["losses"])
         return Wanted(family.maker, fold, start, tuple(points), scored=family.scored)
 
     def _by_processes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,20 +12,21 @@ from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, per_query_values
+from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.model import RankingModel
-from sparserank.paths import PathResult, PenaltyPath, refit_on_support
+from sparserank.paths import PenaltyPath
 from sparserank.penalties import Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
-from sparserank.selection.candidates import FINAL, FoldedPaths, coefs_of, in_units, unpack
-from sparserank.selection.choice import Candidate, Verdict, best_candidate, best_within, judge, smallest_non_inferior
+from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
+from sparserank.selection.choice import Candidate, choose
 from sparserank.selection.fitting import Family, FittedPaths, families
 from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.pool import Pool, best_of_sizes
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.store import SelectionStore
-from sparserank.statistics import mean_interval
 
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
@@ -95,46 +95,40 @@ class SelectionJob:
         plan = self.plan
         began = time.perf_counter()
         dense_reference = Family(DENSE, PenaltyPath(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO))
-        fitted = FittedPaths(
-            self.work, [*families(plan.labelled), dense_reference], [FINAL, *self.folds], self.n_threads
-        )
+        wanted = [*families(plan.labelled, refits=plan.refits), dense_reference]
+        fitted = FittedPaths(self.work, wanted, [FINAL, *self.folds], self.n_threads)
         units = fitted.all(store, progress)
         paths, scalings = {}, {}
         for label, penalty in {**plan.labelled, DENSE: Ridge()}.items():
             paths[label], scalings[label] = unpack(units[label, FINAL], self.plan.settings, self.names, penalty)
-        sparse = [c for label in plan.labelled for c in self._candidates(label, paths[label], units)]
-        dense = best_candidate(self._candidates(DENSE, paths[DENSE], units))
-        best = best_candidate([*sparse, dense])
-        margin = self.plan.margin * abs(best.mean)
+        costs = np.ones(len(self.names)) if plan.costs is None else np.array(plan.costs)
+        pool = Pool(units, self.fold if plan.protocol == "cv" else None, costs)
+        sparse = [c for label in plan.labelled for c in pool.of_sizes(label)]
+        dense = pool.of_points(DENSE)
+        choice = choose(
+            sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed
+        )
         notes: list[str] = self._weighting()
-        by_penalty: dict[str, Verdict | None] = {}
-        by_own: dict[str, Verdict] = {}
-        for label in plan.labelled:
-            own = [c for c in sparse if c.penalty == label]
-            own_best = best_candidate(own)
-            own_verdict = smallest_non_inferior(own, own_best, plan.margin * abs(own_best.mean), plan.confidence)
-            by_own[label] = own_verdict or judge(own_best, own_best, margin, plan.confidence)
-            by_penalty[label] = smallest_non_inferior(own, best, margin, plan.confidence)
-        chosen = self._choose(sparse, best, margin, notes)
-        model = self._model(chosen.candidate, paths, scalings)
-        if plan.refit:
+        if choice.limit is None and not choice.within_margin(choice.chosen):
             notes.append(
-                "weights were refitted on the chosen features; quality, bound and costs are those before the refit."
+                "no sparse model is shown to be within the margin; the sparse model of the highest mean was taken. More queries or a "
+                "larger --margin would help."
             )
+        chosen = choice.chosen
+        model = self._model(chosen, paths, scalings, pool)
         result = SelectionResult(
-            plan=self.plan,
+            plan=plan,
             model=model,
-            chosen=chosen,
-            best=best,
-            dense=dense,
-            candidates=sparse,
-            by_penalty=by_penalty,
-            by_own=by_own,
-            by_size=_frontier(sparse),
+            choice=choice,
+            dense=max(dense, key=lambda c: c.mean),
+            by_penalty={
+                label: choice.smallest([c for c in choice.candidates if c.penalty == label]) for label in plan.labelled
+            },
+            by_size=best_of_sizes([c for c in choice.candidates if c.penalty in plan.labelled]),
             paths=paths,
             scalings=scalings,
-            drops=self._drops(chosen.candidate, model, units),
-            test=self._compare_on_test(model, dense, paths, scalings, notes),
+            drops=self._drops(chosen, model, pool),
+            test=self._compare_on_test(model, max(dense, key=lambda c: c.mean), paths, scalings, notes),
             constant_features=tuple(np.array(self.names)[self.everything.constant_features()]),
             query_ids=tuple(str(q) for q in self._scored().query_ids),
             notes=notes,
@@ -154,25 +148,6 @@ class SelectionJob:
             return []
         return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
 
-    def _candidates(self, label: str, path: PathResult, units: dict) -> list[Candidate]:
-        """Points of the final path; their quality comes from the same point of every fold's path, on held-out queries."""
-        costs = np.ones(len(self.names)) if self.plan.costs is None else np.array(self.plan.costs)
-        out = []
-        for i in range(len(path.alphas)):
-            used = path.support(i)
-            if len(used) == 0:
-                continue
-            out.append(Candidate(label, i, len(used), float(costs[used].sum()), self._values(units, label, i)))
-        return out
-
-    def _values(self, units: dict, label: str, index: int, metric: int = 0) -> np.ndarray:
-        if self.plan.protocol == "holdout":
-            return units[label, FINAL]["values"][metric, index]
-        values = np.empty(self.everything.n_queries)
-        for f in self.folds:
-            values[self.fold == f] = units[label, f]["values"][metric, index]
-        return values
-
     def _scored(self) -> RankingDataset:
         """The queries that candidates are judged on, in the order of their values."""
         if self.plan.protocol == "holdout":
@@ -180,57 +155,37 @@ class SelectionJob:
             return self.valid
         return self.everything
 
-    def _choose(self, sparse: Sequence[Candidate], best: Candidate, margin: float, notes: list[str]) -> Verdict:
-        plan = self.plan
-        if plan.k is not None or plan.budget is not None:
-            return judge(best_within(sparse, plan.k, plan.budget), best, margin, plan.confidence)
-        verdict = smallest_non_inferior(sparse, best, margin, plan.confidence)
-        if verdict is None:
-            notes.append(
-                "no sparse model could be shown to be as good as the dense one within the margin; "
-                "the best sparse model was taken. More queries or a larger --margin would help."
-            )
-            return judge(best_candidate(sparse), best, margin, plan.confidence)
-        return verdict
-
-    def _model(self, chosen: Candidate, paths: dict, scalings: dict) -> RankingModel:
+    def _model(self, chosen: Candidate, paths: dict, scalings: dict, pool: Pool) -> RankingModel:
         path, scaling = paths[chosen.penalty], scalings[chosen.penalty]
-        before = ""
-        coef = path.scaled_coef(chosen.index)
+        alpha = float(pool.alpha(chosen))
         parameters = {
             "loss": self.plan.settings.loss,
-            "penalty": repr(path.penalty.with_alpha(path.alphas[chosen.index])),
-            "alpha_fraction": float(path.alphas[chosen.index] / path.alpha_max),
-            "refit": self.plan.refit,
+            "penalty": repr(path.penalty.with_alpha(alpha)),
+            "alpha_fraction": alpha / path.alpha_max,
+            "relax": chosen.relax,
         }
-        if self.plan.refit:
-            (objective,), _ = self.work.objectives([FINAL])
-            coef = refit_on_support(objective, np.flatnonzero(coef)).w
-            before = " (before the refit)"
         metadata = {
             "metric": repr(self.plan.metric),
-            "status": path.statuses[chosen.index] + before,
-            "kkt_violation": float(path.kkt_violations[chosen.index]),
+            **pool.certificate(chosen),
             "n_pairs": path.n_pairs,
             "quality": float(chosen.mean),
-            "quality_from": ("out of fold" if self.plan.protocol == "cv" else "validation queries") + before,
+            "quality_from": "out of fold" if self.plan.protocol == "cv" else "validation queries",
         }
-        return RankingModel(coef, self.names, scaling, parameters, metadata)
+        return RankingModel(pool.model(chosen).toarray()[0], self.names, scaling, parameters, metadata)
 
-    def _drops(self, chosen: Candidate, model: RankingModel, units: dict) -> list[dict[str, Any]]:
+    def _drops(self, chosen: Candidate, model: RankingModel, pool: Pool) -> list[dict[str, Any]]:
         """For each selected feature and metric: what setting its weight to 0 costs, on queries the model has not seen."""
         features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
         metrics = self.plan.metrics
         n = len(chosen.values)
-        full, without = np.empty((len(metrics), n)), np.empty((len(metrics), len(features), n))
+        full = np.array([pool.values(chosen, m) for m in range(len(metrics))])
+        without = np.empty((len(metrics), len(features), n))
         models = {}
         for f in self.folds or [FINAL]:
-            arrays = units[chosen.penalty, f]
-            full_model = in_units(coefs_of(arrays)[[chosen.index]], arrays["scale"])
-            models[f] = sp.csr_array(sp.vstack([_without(full_model, j) for j in features], format="csr"))
+            whole = pool.model_in_units(chosen, f)
+            models[f] = sp.csr_array(sp.vstack([_without(whole, j) for j in features], format="csr"))
         for f, values in self.work.measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
-            full[:, where] = units[chosen.penalty, f]["values"][:, chosen.index]
             without[:, :, where] = values
         rows = []
         for k, j in enumerate(features):
@@ -296,12 +251,3 @@ def _without(model: sp.csr_array, j: int) -> sp.csr_array:
 
 def _column(data: RankingDataset, j: int) -> np.ndarray:
     return data.X[:, [j]].toarray().ravel() if data.is_sparse else np.asarray(data.X[:, j], dtype=np.float64)
-
-
-def _frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best candidate of each size, smallest first."""
-    best: dict[int, Candidate] = {}
-    for c in candidates:
-        if c.n_features not in best or c.mean > best[c.n_features].mean:
-            best[c.n_features] = c
-    return [best[k] for k in sorted(best)]

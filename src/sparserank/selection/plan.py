@@ -17,6 +17,7 @@ from sparserank.penalties import Penalty, parse_penalty
 from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, data_hash
 from sparserank.selection import defaults
+from sparserank.selection.choice import AUTO
 from sparserank.weighting import PAIR_WEIGHTS
 
 PROTOCOLS = ("cv", "holdout")
@@ -49,7 +50,8 @@ class SelectionPlan:
 
     protocol  'cv': quality out of fold over all queries of train and validation, final path on all of them;
               'holdout': paths on train, choice on validation alone (the papers' protocol)
-    margin    largest loss that still counts as equally good, relative to the best
+    margin    largest loss that still counts as equally good, relative to the best, or 'auto': 1%, or what the queries can show
+    refits    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
     costs     one per feature, in the order of the features; they weight the penalties too
 
@@ -64,12 +66,12 @@ class SelectionPlan:
     protocol: str = defaults.PROTOCOL
     n_folds: int = defaults.N_FOLDS
     seed: int = defaults.SEED
-    margin: float = defaults.MARGIN
+    margin: float | str = defaults.MARGIN
     confidence: float = defaults.CONFIDENCE
     k: int | None = None
     budget: float | None = None
     costs: tuple[float, ...] | None = None
-    refit: bool = False
+    refits: bool = defaults.REFITS
     baseline_feature: str | None = None
 
     def __post_init__(self) -> None:
@@ -82,8 +84,10 @@ class SelectionPlan:
         _choice("protocol", self.protocol, PROTOCOLS)
         _count("folds", self.n_folds, 2)
         _count("seed", self.seed, 0)
-        if not 0 <= _real("margin", self.margin) < 1:
-            raise ParameterError("margin", f"must lie in [0, 1), relative to the best; got {brief(self.margin)}.")
+        if self.margin != AUTO and not (isinstance(self.margin, int | float) and 0 <= self.margin < 1):
+            raise ParameterError(
+                "margin", f"must be 'auto' or lie in [0, 1), relative to the best; got {brief(self.margin)}."
+            )
         _number("confidence", self.confidence, 0.0, 1.0)
         if self.k is not None:
             _count("k", self.k, 1)
@@ -119,7 +123,7 @@ class SelectionPlan:
     ) -> dict[str, Any]:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
-        Margin, k and budget are left out: they choose among finished pieces.
+        Margin, k and budget are left out: they choose among finished pieces; refits only add some.
         """
         return {
             "sparserank": __version__,

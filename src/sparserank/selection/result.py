@@ -14,14 +14,15 @@ from sparserank.files import atomic_write
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.runs.directory import RunDirectory
-from sparserank.selection.choice import Candidate, Verdict, judge
+from sparserank.selection.choice import Candidate, Choice
 from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.statements import choice_sentences
 from sparserank.strict_json import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT, FORMAT_VERSION = "sparserank-result", 1
+FORMAT, FORMAT_VERSION = "sparserank-result", 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,22 +30,19 @@ class SelectionResult:
     """Everything the screen, the report and the files show.
 
     paths       {penalty label: final path}; scalings likewise
-    candidates  every point of every path, with its per-query quality; dense ones apart
-    by_penalty  the smallest candidate of each penalty that is non-inferior to the best of all, or None
-    by_own      the smallest candidate of each penalty that is non-inferior, by the same margin, to the best of its own path
-    by_size     the best candidate of each number of features, smallest first
+    choice      the candidates that were compared, the chosen one, the best, and the bounds on what each loses
+    dense       the best dense candidate
+    by_penalty  the smallest candidate of each penalty within the margin, or None
+    by_size     the candidate of the highest mean of each number of features, smallest first
     drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
     test        values of the chosen model and its rivals on the test queries, or None
     """
 
     plan: SelectionPlan
     model: RankingModel
-    chosen: Verdict
-    best: Candidate
+    choice: Choice
     dense: Candidate
-    candidates: list[Candidate]
-    by_penalty: dict[str, Verdict | None]
-    by_own: dict[str, Verdict]
+    by_penalty: dict[str, Candidate | None]
     by_size: list[Candidate]
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
@@ -65,11 +63,25 @@ class SelectionResult:
 
     @property
     def sentence(self) -> str:
-        """What was chosen and what it costs, in one sentence."""
-        return self.chosen.sentence(self.metric)
+        """What was chosen, what it loses at most, and what the queries can show at all."""
+        return " ".join(self.sentences)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences of `sentence`, one by one; the first says what to keep."""
+        return choice_sentences(self.choice, self.metric, self.model.n_features)
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.choice.chosen
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate of the highest mean, dense ones included."""
+        return self.choice.best
 
     def __repr__(self) -> str:
-        return f"SelectionResult({self.sentence})"
+        return f"SelectionResult({self.sentences[0]})"
 
     def table(self) -> pa.Table:
         """The selected features, largest weight first: feature, weight (of the scaled feature), and for each metric what
@@ -85,27 +97,27 @@ class SelectionResult:
         return pa.Table.from_pylist(rows)
 
     def sizes(self) -> pa.Table:
-        """The best model of each number of features: n_features, penalty, cost, mean of the metric, mean loss against the
-        best of all with its interval and one-sided upper bound, whether it is the chosen one."""
+        """The best model of each number of features: n_features, penalty, relax, cost, mean of the metric, mean loss against the best of
+        all, the bound on that loss (all bounds hold at once), whether it is the chosen one."""
         import pyarrow as pa
 
         return pa.Table.from_pylist([self._size(c) for c in self.by_size])
 
     def _size(self, c: Candidate) -> dict[str, Any]:
-        v = judge(c, self.best, self.chosen.margin, self.plan.confidence)
         return {
-            "n_features": c.n_features, "penalty": c.penalty, "cost": c.cost, "mean": c.mean, "loss": v.loss,
-            "low": v.interval[0], "high": v.interval[1], "bound": v.bound, "chosen": c is self.chosen.candidate,
+            "n_features": c.n_features, "penalty": c.penalty, "relax": c.relax, "cost": c.cost, "mean": c.mean,
+            "loss": self.choice.loss(c), "bound": self.choice.bound(c), "chosen": c is self.chosen,
         }  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """Everything the screen says, for programs: the content of result.json (docs/result-json.md)."""
-        plan = self.plan
+        plan, bounds = self.plan, self.choice.bounds
         content = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "sparserank": __version__,
             "sentence": self.sentence,
+            "sentences": self.sentences,
             "notes": self.notes,
             "loss": plan.settings.loss,
             "metric": self.metric,
@@ -115,9 +127,23 @@ class SelectionResult:
             "n_queries": self.n_queries,
             "n_features": self.model.n_features,
             "confidence": plan.confidence,
-            "margin": {"relative": plan.margin, "absolute": self.chosen.margin},
+            "margin": {
+                "asked": plan.margin,
+                "relative": self.choice.relative_margin,
+                "absolute": self.choice.margin,
+            },
+            "shown": {
+                "candidates": len(self.choice.candidates),
+                "resolution": bounds.resolution,
+                "n_queries": bounds.n_queries,
+                "n_zero": bounds.n_zero,
+            },
+            "resampled": {
+                "n_features": self.choice.resampled.n_features.tolist(),
+                "loss": self.choice.resampled.loss,
+            },
             "chosen": {
-                **_verdict(self.chosen),
+                **self._compared(self.chosen),
                 "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
             },
             "best": _candidate(self.best),
@@ -134,14 +160,18 @@ class SelectionResult:
         out: dict[str, Any] = plain(content)
         return out
 
+    def _compared(self, c: Candidate) -> dict[str, Any]:
+        choice = self.choice
+        compared = {"loss": choice.loss(c), "bound": choice.bound(c), "within_margin": choice.within_margin(c)}
+        return {**_candidate(c), **compared}
+
     def _penalty(self, label: str, path: PathResult) -> dict[str, Any]:
         c = path.certificate()
-        within_best, within_own = self.by_penalty.get(label), self.by_own.get(label)
+        within = self.by_penalty.get(label)
         return {
             "penalty": label,
             "resolved": repr(path.penalty),
-            "within_best": None if within_best is None else _verdict(within_best),
-            "within_own": None if within_own is None else _verdict(within_own),
+            "within_margin": None if within is None else self._compared(within),
             "certificate": {
                 "status": c.status, "kkt_violation": c.kkt_violation, "gap": c.gap, "seconds": c.time_s,
             },
@@ -169,11 +199,7 @@ class SelectionResult:
 
 
 def _candidate(c: Candidate) -> dict[str, Any]:
-    return {"penalty": c.penalty, "index": c.index, "n_features": c.n_features, "cost": c.cost, "mean": c.mean}
-
-
-def _verdict(v: Verdict) -> dict[str, Any]:
     return {
-        **_candidate(v.candidate), "loss": v.loss, "low": v.interval[0], "high": v.interval[1], "bound": v.bound,
-        "non_inferior": v.non_inferior,
+        "penalty": c.penalty, "k": c.k, "relax": c.relax, "index": c.index, "n_features": c.n_features, "cost": c.cost,
+        "mean": c.mean,
     }  # fmt: skip

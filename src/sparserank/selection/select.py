@@ -43,13 +43,13 @@ def select(
     protocol: str = defaults.PROTOCOL,
     folds: int = defaults.N_FOLDS,
     seed: int = defaults.SEED,
-    margin: float = defaults.MARGIN,
+    margin: float | str = defaults.MARGIN,
     confidence: float = defaults.CONFIDENCE,
     k: int | None = None,
     budget: float | None = None,
     costs: str | os.PathLike | Sequence[float] | None = None,
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None = None,
-    refit: bool = False,
+    refits: bool = defaults.REFITS,
     baseline_feature: str | None = None,
     n_alphas: int = defaults.N_ALPHAS,
     alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO,
@@ -67,9 +67,9 @@ def select(
 ) -> SelectionResult:
     """Select the smallest ranking model that ranks as well as the best.
 
-    Fits a path of models for every penalty, estimates the quality of every point out of fold over the queries of train and
-    validation, chooses the smallest model that is not worse than the best by more than `margin`, and compares it on
-    test with the dense model and the best single feature.
+    Fits a path of models for every penalty, estimates the quality of every size out of fold over the queries of train and
+    validation, bounds what each loses against the best of all that were tried, chooses the smallest whose bound is within `margin`, and
+    compares it on test with the dense model and the best single feature.
 
     Parameters
         train, valid, test   each a path or list of paths of ranking text, a RankingDataset, a pandas or polars frame, or
@@ -79,7 +79,8 @@ def select(
         metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
         scaling              as in `fit_scaling`; learned on the training queries of every fold
         protocol             'cv' (out of fold), or 'holdout' (choice on valid alone)
-        margin               loss that still counts as equally good, relative to the best, in [0, 1)
+        margin               loss that still counts as equally good, relative to the best, in [0, 1); 'auto': 1%, or 1.25 times the
+                             smallest loss that the queries can rule out, where that is more
         k, budget            the best model of at most k features, or of at most this total cost, instead
         costs                one cost > 0 per feature, or a file with one per line; they weight the penalties too
         query_weight         weights >= 0 of queries in the loss: {query id: weight} for every query of train (and of valid, under
@@ -89,7 +90,7 @@ def select(
         doc_weight           weights >= 0 of the training documents: of every pair in which the document is the preferred one. A
                              file with one weight per line in the order of the training rows, an array, or the name of
                              a column of the frames; data sets bring their own. Metrics do not know them
-        refit                refit the chosen features without sparsity penalty
+        refits               try the models of each size without the shrinkage of their penalty too: half-way and fully refitted
         baseline_feature     feature that holds the score in use today, for the comparison on test
         out                  directory to keep finished work in, and to write the results to; the same call goes on after a
                              kill; restart=True discards what a run of other data, options or code left there
@@ -111,7 +112,7 @@ def select(
             "pair_weights": pair_weights, "loss": loss,
         },
         protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
-        refit=refit, baseline_feature=baseline_feature,
+        refits=refits, baseline_feature=baseline_feature,
     )  # fmt: skip
     if budget is not None and costs is None:
         raise ParameterError("budget", "needs costs.")

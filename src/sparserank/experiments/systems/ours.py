@@ -9,7 +9,6 @@ import numpy as np
 
 from sparserank.data.dataset import concatenate
 from sparserank.data.folds import query_folds
-from sparserank.evaluation import mean_of
 from sparserank.experiments.systems.base import Candidate, Fold, Grid
 from sparserank.paths import PathResult, fit_path_on
 from sparserank.penalties import parse_penalty
@@ -17,6 +16,7 @@ from sparserank.selection import choice, defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
 from sparserank.selection.fitting import FittedPaths, families
 from sparserank.selection.plan import PathSettings
+from sparserank.selection.pool import Pool
 
 N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
 
@@ -45,7 +45,7 @@ def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     """The product's default: within-query scaling, paths on train and validation, choice out of fold.
 
-    Its answer for a metric is the smallest model that is not worse than the best by more than 1%, or else the best.
+    Its answer for a metric is the smallest model whose loss against the best is bounded by the default margin.
     """
     everything = concatenate([fold.data.train, fold.data.valid], join_queries=False)
     metrics = list(fold.metrics.values())
@@ -54,30 +54,25 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     work = FoldedPaths(everything, of_query, settings, metrics, n_threads=1)
     penalties = {label: parse_penalty(label) for label in grid["penalty"]}
     fitted = FittedPaths(work, families(penalties), [FINAL, *range(N_FOLDS)], 1).all(None, None)
+    names = tuple(everything.feature_names or ())
     models: list[Candidate] = []
-    quality: list[np.ndarray] = []  # (n_metrics, n_queries) of each model
+    index: dict[tuple[str, int], int] = {}
     for label in penalties:
-        names = tuple(everything.feature_names or ())
         path, scaling = unpack(fitted[label, FINAL], settings, names, penalties[label])
-        values = np.empty((len(metrics), len(path.alphas), everything.n_queries))
         seconds = sum(float(fitted[label, f]["times_s"].sum()) for f in range(N_FOLDS)) / len(path.alphas)
-        for f in range(N_FOLDS):
-            values[:, :, of_query == f] = fitted[label, f]["values"]
         for i, c in enumerate(path_points(path, label)):
-            estimates = {name: mean_of(values[m, i]) for m, name in enumerate(fold.metrics)}
-            models.append(replace(c, coef=c.coef / scaling.scale, time_s=c.time_s + seconds, valid=estimates))
-            quality.append(values[:, i])
+            index[label, i] = len(models)
+            models.append(replace(c, coef=c.coef / scaling.scale, time_s=c.time_s + seconds))
+    pool = Pool(fitted, of_query, np.ones(everything.n_features))
+    sizes = [c for label in penalties for c in pool.of_sizes(label)]
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):
-        pool = [
-            choice.Candidate(c.params["penalty"], i, int(np.count_nonzero(c.coef)), 0.0, quality[i][m])
-            for i, c in enumerate(models)
-            if c.coef.any()
-        ]
-        best = choice.best_candidate(pool)
-        verdict = choice.smallest_non_inferior(pool, best, MARGIN * abs(best.mean), 0.95)
-        preferred.setdefault((verdict.candidate if verdict else best).index, []).append(name)
-    yield from (replace(c, preferred_for=tuple(preferred.get(i, ()))) for i, c in enumerate(models))
+        by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in sizes}
+        chosen = choice.choose(list(by_metric), margin=MARGIN, confidence=defaults.CONFIDENCE, seed=fold.seed).chosen
+        preferred.setdefault(by_metric[chosen], []).append(name)
+        for size, i in by_metric.items():
+            models[i] = replace(models[i], valid={**(models[i].valid or {}), name: size.mean})
+    yield from (replace(c, preferred_for=tuple(preferred.get(i, ()))) for i, c in enumerate(models) if c.valid)
 
 
 def random(fold: Fold, grid: Grid) -> Iterator[Candidate]:

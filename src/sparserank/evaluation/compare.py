@@ -10,9 +10,9 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, rank_lists
-from sparserank.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
 
 DEFAULT_METRICS = ("ndcg@10", "map")
 

@@ -1,0 +1,11 @@
+"""Values per query in, statements out: systems compared, intervals and tests, bounds that hold after a choice."""
+
+from sparserank.evaluation.compare import (
+    DEFAULT_METRICS,
+    Comparison,
+    evaluate,
+    mean_of,
+    per_query_values,
+)
+
+__all__ = ["DEFAULT_METRICS", "Comparison", "evaluate", "mean_of", "per_query_values"]

@@ -1,0 +1,73 @@
+"""The models of a path without the shrinkage of its penalty: each size refitted, half-way and fully."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.objective import PairwiseObjective
+from sparserank.paths.follow import refitting
+from sparserank.paths.makers import PathPlan
+from sparserank.paths.result import PathResult, Point
+from sparserank.paths.sizes import points_by_size
+from sparserank.paths.starts import PathStarts
+from sparserank.penalties import Ridge
+from sparserank.solvers import Solution
+from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
+from sparserank.solvers.solution import Iterate
+
+RELAX = (0.5, 1.0)  # shares of the way from a point to its refit
+MOST_FEATURES = 200  # of a model that is refitted: larger ones are hardly shrunken, and a refit of noise
+LEAST_TOL = 1e-6
+
+
+@dataclass(frozen=True)
+class RefitPath:
+    """A path maker: for the point that stands for each size on another path (`plan.starts`) the points RELAX of the way to the
+    ridge solution on its features (1e-4 of their mean curvature), so that 2 points have the alpha of the one they come from.
+
+    Source
+        Meinshausen (2007), the relaxed lasso; Hastie, Tibshirani and Tibshirani (2020) for a mixture of both solutions.
+    """
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        source = plan.starts
+        assert isinstance(source, PathStarts)
+        assert source.losses is not None
+        nnz = np.diff(source.coefs.indptr)
+        chosen = [i for k, i in points_by_size(nnz, source.losses).items() if k <= MOST_FEATURES]
+        points = list(plan.done[: len(plan.done) // len(RELAX) * len(RELAX)])
+        for i in chosen[len(points) // len(RELAX) :]:
+            began = yield Seconds()
+            start = source.coef(i)
+            full = yield from refitting(objective, start, tol=max(plan.tol, LEAST_TOL))
+            for share in RELAX:
+                solution = full if share == 1.0 else (yield from _between(objective, start, full, share))
+                now = yield Seconds()
+                points.append(Point.of(solution, now - began))
+                began = now
+                if plan.keep is not None:
+                    plan.keep(points[-1], len(RELAX) * len(chosen))
+        alphas = np.repeat(source.alphas[chosen], len(RELAX))
+        scale = float(np.abs(objective.gradient_at_zero).max())
+        return PathResult.of(
+            points, Ridge(), alphas, float(source.alphas[0]), scale, objective.n_pairs, objective.total_weight,
+            plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features)),
+        )  # fmt: skip
+
+    def n_points(self, plan: PathPlan) -> int:
+        return len(RELAX) * plan.n_alphas
+
+
+def _between(objective: PairwiseObjective, start: np.ndarray, full: Solution, share: float) -> Steps[Solution]:
+    """The model part of the way to a refit; what is certified is the refit."""
+    w = (1.0 - share) * start + share * full.w
+    here = yield Evaluate(objective, w)
+    return Solution(Iterate(w, here, here.value), full.kkt_violation, None, full.n_iter, full.status, [])
+
+
+def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:
+    """The point of a refit path that comes from the one of strength alpha; None where that was too large."""
+    at = np.flatnonzero(alphas == alpha)
+    return int(at[RELAX.index(relax)]) if len(at) else None

@@ -1,0 +1,116 @@
+"""The candidates of a selection: what every path maker gives at each size, matched by size in every fold, and their models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.paths.refits import RELAX, refit_of
+from sparserank.paths.sizes import point_within, points_by_size
+from sparserank.selection.candidates import FINAL, coefs_of, in_units
+from sparserank.selection.choice import Candidate
+from sparserank.selection.fitting import Paths, refit_label
+
+
+class Pool:
+    """Candidates made from fitted paths.
+
+    Parameters
+        units   finished paths as arrays, by label and fold
+        fold    (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own (`valid`)
+        costs   (n_features,)
+    """
+
+    def __init__(self, units: Paths, fold: np.ndarray | None, costs: np.ndarray) -> None:
+        self._units, self._costs = units, costs
+        self._fold = fold
+        self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
+        self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
+
+    def of_sizes(self, label: str) -> list[Candidate]:
+        """The candidates of a sparse maker: one for each size that its final path has, and its refits where they were made."""
+        final, out = self._units[label, FINAL], []
+        for k, index in points_by_size(_nnz(final), final["losses"]).items():
+            points = {FINAL: index}
+            for f in self._folds:
+                arrays = self._units[label, f]
+                points[f] = point_within(_nnz(arrays), arrays["losses"], k)
+            out.append(self._candidate(label, k, 0.0, {f: (label, i) for f, i in points.items()}))
+            for relax in RELAX if (refit_label(label), FINAL) in self._units else ():
+                refits = {f: self._refit(label, f, i, relax) for f, i in points.items()}
+                if refits[FINAL][0] != label:
+                    out.append(self._candidate(label, k, relax, refits))
+        return out
+
+    def of_points(self, label: str) -> list[Candidate]:
+        """The candidates of a maker that selects nothing, point by point."""
+        everywhere = [FINAL, *self._folds]
+        nnz = _nnz(self._units[label, FINAL])
+        return [
+            self._candidate(label, int(nnz[i]), 0.0, dict.fromkeys(everywhere, (label, i)))
+            for i in np.flatnonzero(nnz).tolist()
+        ]
+
+    def values(self, c: Candidate, metric: int) -> np.ndarray:
+        """(n_queries,) of one of the metrics."""
+        return self._values(self._where[c], metric)
+
+    def model(self, c: Candidate, fold: int = FINAL) -> sp.csr_array:
+        """(1, n_features) the model of a fold, of the scaled features."""
+        label, index = self._where[c][fold]
+        return coefs_of(self._units[label, fold])[[index]]
+
+    def model_in_units(self, c: Candidate, fold: int) -> sp.csr_array:
+        """(1, n_features) the model of a fold, in units of the features."""
+        label, _ = self._where[c][fold]
+        return in_units(self.model(c, fold), self._units[label, fold]["scale"])
+
+    def alpha(self, c: Candidate) -> float:
+        """Strength of the final path's point that the candidate is, or comes from."""
+        label, index = self._where[c][FINAL]
+        return float(self._units[label, FINAL]["alphas"][index])
+
+    def certificate(self, c: Candidate) -> dict[str, Any]:
+        """Status and kkt_violation of the solve that gave the final model."""
+        label, index = self._where[c][FINAL]
+        arrays = self._units[label, FINAL]
+        return {"status": str(arrays["statuses"][index]), "kkt_violation": float(arrays["kkt_violations"][index])}
+
+    def _refit(self, label: str, fold: int, index: int, relax: float) -> tuple[str, int]:
+        refits = self._units[refit_label(label), fold]
+        at = refit_of(refits["alphas"], float(self._units[label, fold]["alphas"][index]), relax)
+        return (label, index) if at is None else (refit_label(label), at)
+
+    def _candidate(self, label: str, k: int, relax: float, where: dict[int, tuple[str, int]]) -> Candidate:
+        coefs = coefs_of(self._units[where[FINAL][0], FINAL])
+        index = where[FINAL][1]
+        used = coefs.indices[coefs.indptr[index] : coefs.indptr[index + 1]]
+        c = Candidate(label, k, relax, index, len(used), float(self._costs[used].sum()), self._values(where, 0))
+        self._where[c] = where
+        return c
+
+    def _values(self, where: Mapping[int, tuple[str, int]], metric: int) -> np.ndarray:
+        if self._fold is None:
+            label, index = where[FINAL]
+            return self._units[label, FINAL]["values"][metric, index]
+        values = np.full(len(self._fold), np.nan)
+        for f in self._folds:
+            label, index = where[f]
+            values[self._fold == f] = self._units[label, f]["values"][metric, index]
+        return values
+
+
+def _nnz(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.diff(arrays["coefs indptr"])
+
+
+def best_of_sizes(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best candidate of each number of features, smallest first."""
+    best: dict[int, Candidate] = {}
+    for c in candidates:
+        if c.n_features not in best or c.mean > best[c.n_features].mean:
+            best[c.n_features] = c
+    return [best[k] for k in sorted(best)]

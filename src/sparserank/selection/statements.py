@@ -1,0 +1,61 @@
+"""What a choice says, in sentences that can be read aloud; each is true of the data as they are."""
+
+from __future__ import annotations
+
+import math
+
+from sparserank.evaluation.statistics import as_percent
+from sparserank.selection.choice import LEAST_MARGIN, Choice
+
+
+def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
+    """What is kept and what that costs at most; what these queries can show; how firm the choice is."""
+    c, bounds = choice.chosen, choice.bounds
+    kept = f"Keep {c.n_features} of {n_features} features ({c.label})"
+    kept += f", the best model with {choice.limit}." if choice.limit is not None else "."
+    confidence = as_percent(bounds.confidence)
+    if not math.isfinite(choice.bound(c)):
+        return [kept, "One query cannot show what a model loses; no bound is given."]
+    tried = f"the best of all {len(choice.candidates)} tried"
+    loss = f"With {confidence} confidence such models lose at most {share(choice.bound(c), choice)} {metric} against {tried}"
+    if choice.limit is None and not choice.within_margin(c):
+        loss += f", which is more than the margin of {share(choice.margin, choice)}"
+    return [kept, f"{loss}.", _resolution(choice), *_resampled(choice)]
+
+
+def _resolution(choice: Choice) -> str:
+    bounds = choice.bounds
+    zero = f", {bounds.n_zero} of them zero for every model," if bounds.n_zero else ""
+    text = f"These {bounds.n_queries} queries{zero} can show differences of {share(bounds.resolution, choice)}"
+    finer = min(choice.margin, LEAST_MARGIN * _unit(choice)) if choice.margin > 0 else 0.0
+    if 0 < finer < bounds.resolution:
+        text += f"; for {share(finer, choice)} you would need roughly {_rounded(bounds.queries_needed(finer))}"
+    return f"{text}."
+
+
+def _resampled(choice: Choice) -> list[str]:
+    r = choice.resampled
+    if len(r.n_features) == 0:
+        return []
+    low, high = r.range()
+    kept = f"{low} features" if low == high else f"between {low} and {high} features"
+    text = f"On resampled queries the same rule keeps {kept} (90% of {len(r.n_features)} times)"
+    if r.loss is not None:
+        text += f"; on the queries left out its model is {share(abs(r.loss), choice)} {'below' if r.loss >= 0 else 'above'} the best one there"
+    return [f"{text}."]
+
+
+def share(loss: float, choice: Choice) -> str:
+    """A loss relative to the best mean: '1.6%'; never rounded down."""
+    percent = 100.0 * loss / _unit(choice)
+    return f"{math.ceil(percent * 10 - 1e-9) / 10:.1f}%"
+
+
+def _unit(choice: Choice) -> float:
+    return abs(choice.best.mean) or 1.0
+
+
+def _rounded(n: float) -> str:
+    """Two digits are all that is known."""
+    digits = max(len(str(int(n))) - 2, 0)
+    return f"{math.ceil(n / 10**digits) * 10**digits:,}"
