@@ -16,9 +16,9 @@ from sparserank import RankingDataset, concatenate, evaluate, parse_metric, read
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError
 from sparserank.evaluation import Comparison
+from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison, upper_bound
 from sparserank.metrics import CONVENTIONS, METRICS, Convention
 from sparserank.model import RankingModel
-from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison, upper_bound
 from tests.oracles import metrics as oracle
 
 CUTOFFS = (None, 1, 2, 3, 10, 20)
