@@ -16,20 +16,22 @@ from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.scaling import SCALINGS, FeatureScaling
 from sparserank.data.stored import StoredFeatures
+from sparserank.data.transforms import KINDS, NONE, Transform
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.files import atomic_write
 from sparserank.quoting import brief
 from sparserank.strict_json import MAX_DEPTH, check_text, plain, read_json
 
 FORMAT = "sparserank-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1 is what a model without transforms is written as, and still read
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingModel:
     """score = sum over selected features of coef * (t(x) - center) / scale; the larger, the higher the rank.
 
-    coef (n_features,) zero for features that are not selected; center, scale and t come from `scaling`.
+    coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform` (None: the
+    features as they are) or the scaling.
 
     Raises
         DataError   weights, names, centers and scales are not one each per feature
@@ -40,6 +42,7 @@ class RankingModel:
     scaling: FeatureScaling
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    transform: Transform | None = None
 
     def __post_init__(self) -> None:
         numbers = (self.coef, self.scaling.center, self.scaling.scale)
@@ -139,7 +142,8 @@ class RankingModel:
             )
         scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
         with np.errstate(all="ignore"):
-            scaled = scaling.transform(columns, query_ptr)
+            shaped = columns if self.transform is None else self.transform.take(S)(columns)
+            scaled = scaling.transform(shaped, query_ptr)
             scores = np.asarray(scaled @ self.coef[S])
             finite = np.isfinite(scores)
             if not finite.all():
@@ -172,11 +176,17 @@ class RankingModel:
             ]
             for f in features:
                 _check_numbers(f["name"], f["coef"], f["mean"], f["scale"])
+                if self.transform is not None and self.transform.kinds[f["index"]] != NONE:
+                    f |= {
+                        "transform": self.transform.kinds[f["index"]],
+                        "constant": float(self.transform.constants[f["index"]]),
+                    }
+                    _check_transform(f["name"], f["transform"], f["constant"])
         except ValueError as error:
             raise DataError(f"the model cannot be saved: {error}.") from error
         return {
             "format": FORMAT,
-            "version": FORMAT_VERSION,
+            "version": FORMAT_VERSION if any("transform" in f for f in features) else 1,
             "n_features_in": self.n_features,
             "scaling": self.scaling.method,
             "intercept": 0.0,
@@ -215,9 +225,9 @@ def load_model(path: str | os.PathLike) -> RankingModel:
             f"{path}: not a {FORMAT} file; expected the JSON that 'sparserank select' or 'fit' writes."
         )
     version = content.get("version")
-    if type(version) is not int or version != FORMAT_VERSION:
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
         raise ModelFormatError(
-            f"{path}: model format version must be the integer {FORMAT_VERSION}; got {brief(version)}. "
+            f"{path}: model format version must be an integer from 1 to {FORMAT_VERSION}; got {brief(version)}. "
             "If a newer sparserank wrote the file, upgrade sparserank."
         )
     try:
@@ -237,7 +247,8 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
     _check_scaling(method)
     if "intercept" in content and _part(content, "intercept", NUMBER) != 0:
         raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
-    coef, center, scale = np.zeros(d), np.zeros(d), np.ones(d)
+    coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
+    kinds = [NONE] * d
     seen = set()
     for feature in _part(content, "features", LIST):
         if not isinstance(feature, dict):
@@ -252,9 +263,18 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         seen.add(j)
         coef[j], center[j], scale[j] = (float(_part(feature, key, NUMBER)) for key in ("coef", "mean", "scale"))
         _check_numbers(name, float(coef[j]), float(center[j]), float(scale[j]))
+        if "transform" in feature:
+            kinds[j], constants[j] = _part(feature, "transform", TEXT), float(_part(feature, "constant", NUMBER))
+            _check_transform(name, kinds[j], float(constants[j]))
+    transform = Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None
     scaling = FeatureScaling(method, center, scale)
     return RankingModel(
-        coef, tuple(names), scaling, _part(content, "parameters", OBJECT), _part(content, "metadata", OBJECT)
+        coef,
+        tuple(names),
+        scaling,
+        _part(content, "parameters", OBJECT),
+        _part(content, "metadata", OBJECT),
+        transform,
     )
 
 
@@ -298,6 +318,13 @@ def _check_numbers(name: str, coef: float, center: float, scale: float) -> None:
         raise ValueError(f"feature {brief(name)}: scale must be above 0; got {scale}")
     if not math.isfinite(coef / scale):
         raise ValueError(f"feature {brief(name)}: the weight {coef} is too large for its scale {scale}")
+
+
+def _check_transform(name: str, kind: Any, constant: float) -> None:
+    if kind not in KINDS:
+        raise ValueError(f"feature {brief(name)}: transform must be one of {', '.join(KINDS)}; got {brief(kind)}")
+    if not (math.isfinite(constant) and constant > 0):
+        raise ValueError(f"feature {brief(name)}: constant must be a finite number > 0; got {constant}")
 
 
 NO_MATRIX = "X must be a matrix of numbers (n_docs, n_features)."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -76,6 +76,15 @@ def select(
     pair_weights: Annotated[
         str, typer.Option("--pair-weights", help="pair (every pair counts the same) or query.", rich_help_panel=MODEL)
     ] = defaults.PAIR_WEIGHTS,
+    transform: Annotated[
+        str,
+        typer.Option(
+            "--transform",
+            help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they are, as logs, and "
+            "each feature in the better of the two, whichever is best out of fold.",
+            rich_help_panel=MODEL,
+        ),
+    ] = defaults.TRANSFORM,
     refits: Annotated[
         bool,
         typer.Option(
@@ -199,7 +208,7 @@ def select(
     from sparserank.selection.store import RESULT_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    optional = {"penalties": penalty, "also": also}
+    optional: dict[str, Any] = {"penalties": penalty, "also": also}
     try:
         with resumable(out, restart=restart):
             announce_compiling(parse_lines, descend)
@@ -207,7 +216,7 @@ def select(
                 result = run(
                     train, valid, test, metric=metric, convention=convention, scaling=scaling, protocol=protocol,
                     folds=folds, seed=seed, margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs,
-                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, baseline_feature=baseline_feature, n_alphas=n_alphas,
+                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, baseline_feature=baseline_feature, n_alphas=n_alphas,
                     alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
                     out=out, restart=restart, n_threads=threads, progress=progress, client=opt.client_of(scheduler),
                     reading=reading,

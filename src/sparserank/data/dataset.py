@@ -147,12 +147,11 @@ class RankingDataset:
         return out
 
     def replace_features(self, X: Features) -> RankingDataset:
-        """The same documents with other feature values of the same shape."""
-        if X.shape != self.X.shape:
-            raise DataError(f"new features must have shape {self.X.shape}; got {X.shape}.")
-        return RankingDataset(
-            X, self.relevance, self.qid, self.docid, self.feature_names, self.comment, self.doc_weight
-        )
+        """The same documents with other feature values; names are kept where there are as many features."""
+        if X.shape[0] != self.n_docs:
+            raise DataError(f"new features must have {self.n_docs} rows; got shape {X.shape}.")
+        names = self.feature_names if X.shape[1] == self.n_features else None
+        return RankingDataset(X, self.relevance, self.qid, self.docid, names, self.comment, self.doc_weight)
 
     def take_queries(self, queries: np.ndarray) -> RankingDataset:
         """The data set of the given query positions, in that order; rows are copied."""

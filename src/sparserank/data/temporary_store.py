@@ -6,7 +6,7 @@ import itertools
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.store import VERSION, open_store
 from sparserank.data.streams import Position, RowBlock, Stream
+from sparserank.data.transforms import Transform, in_forms
 from sparserank.execution.blocks import SHARD_BYTES
 from sparserank.runs.directory import RunDirectory
 
@@ -24,13 +25,14 @@ BLOCK_BYTES = 32 << 20  # of features, about
 
 
 class HeldRows(Stream):
-    """The rows of a data set."""
+    """The rows of a data set; with its features in several forms, one beside the other, when asked for."""
 
-    def __init__(self, data: RankingDataset) -> None:
-        self._data = data
-        self.n_features, self.dtype, self.sparse = data.n_features, data.X.dtype, data.is_sparse
+    def __init__(self, data: RankingDataset, forms: Sequence[Transform] = ()) -> None:
+        self._data, self._forms = data, forms
+        self.n_features = data.n_features * max(len(forms), 1)
+        self.dtype, self.sparse = data.X.dtype, data.is_sparse
         names = tuple(data.feature_names or ())
-        self.feature_names = None if numbered(names) else names
+        self.feature_names = None if numbered(names) or len(forms) > 1 else names
 
     def _blocks(self, start: Position) -> Iterator[RowBlock]:
         d = self._data
@@ -42,7 +44,8 @@ class HeldRows(Stream):
             assert d.qid is not None
             docid, weight = (None if v is None else np.asarray(v[rows]) for v in (d.docid, d.doc_weight))
             where = np.column_stack([np.zeros(hi - lo, dtype=int), np.full(hi - lo, b), np.arange(hi - lo)])
-            yield RowBlock(d.X[rows], d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, where)
+            X = in_forms(d.X[rows], self._forms) if self._forms else d.X[rows]
+            yield RowBlock(X, d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, where)
 
 
 def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> RankingDataset:

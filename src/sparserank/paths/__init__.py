@@ -11,6 +11,7 @@ from sparserank.paths.follow import (
     refitting,
     warn_of_missed,
 )
+from sparserank.paths.forms import OneFormEach
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
@@ -20,6 +21,7 @@ __all__ = [
     "ALPHA_MIN_RATIO",
     "DEFAULT_SCALING",
     "DEFAULT_TOL",
+    "OneFormEach",
     "PathCertificate",
     "PathMaker",
     "PathPlan",

@@ -83,7 +83,7 @@ def quality_against_size(result: SelectionResult) -> str:
 def coefficient_path(result: SelectionResult) -> str:
     """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
     chosen = result.chosen
-    path = result.paths[chosen.penalty]
+    path, names = result.paths[chosen.penalty], result.model.feature_names
     at = point_within(path.nnz, path.losses, chosen.k)  # the point that the chosen model is, or is a refit of
     figure, axes = new_axes("alpha / alpha at the start of the path", "weight (scaled features)")
     fraction = path.alphas / path.alpha_max
@@ -94,7 +94,7 @@ def coefficient_path(result: SelectionResult) -> str:
         if j not in selected:
             axes.plot(fraction, coefs[:, [j]].toarray(), color="#cfd4dd", linewidth=0.9, zorder=1)
     for rank, j in enumerate(strongest):
-        label = picture_text(path.feature_names[j]) if rank < LABELLED else None
+        label = picture_text(names[j % len(names)]) if rank < LABELLED else None
         style = "-" if rank < len(SERIES) else "--"
         axes.plot(
             fraction,

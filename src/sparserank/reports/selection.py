@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sparserank.data.transforms import NONE
 from sparserank.evaluation.statistics import as_percent
 from sparserank.reports.document import Table, figure, p_text
 from sparserank.selection.choice import Candidate
@@ -25,7 +26,7 @@ def penalty_table(result: SelectionResult) -> Table:
         certificate = [c.status, f"{c.kkt_violation:.0e}", gap, figure(c.time_s, 1)]
         found = result.by_penalty.get(label)
         if label not in result.by_penalty:
-            dense = result.dense
+            dense = max((d for d in result.choice.candidates if d.penalty == label), key=lambda d: d.mean)
             rows.append(
                 ["dense (ridge)", str(dense.n_features), figure(dense.mean), _bound(result, dense), *certificate]
             )
@@ -64,7 +65,8 @@ def feature_table(result: SelectionResult) -> Table:
     rows = []
     for d in result.drops:
         costs = [figure(d[m]["cost"], signed=True) for m in metrics]
-        rows.append([d["feature"], figure(d["coef"]), *costs, interval(d[result.metric], signed=True)])
+        name = d["feature"] if d["transform"] == NONE else f"{d['transform']}({d['feature']})"
+        rows.append([name, figure(d["coef"]), *costs, interval(d[result.metric], signed=True)])
     share = as_percent(result.plan.confidence)
     return Table(
         f"Selected features, and what dropping each costs {where(result)} (weight set to 0, no refit)",

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
+from sparserank.data.transforms import Transform, in_forms
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
 from sparserank.execution.threads import one_blas_thread
@@ -63,6 +64,7 @@ class FoldedPaths:
         data          training queries
         fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
         settings, metrics
+        forms         the forms in which each feature enters, a column each, first all features in the first form; default as they are
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
         max_iter      of the solver, per strength
@@ -82,27 +84,44 @@ class FoldedPaths:
         max_iter: int = 300,
         n_threads: int | None = None,
         client: Any = None,
+        forms: Sequence[Transform] = (),
     ) -> None:
-        self.client = client
+        self.client, self.forms = client, tuple(forms)
         self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
         self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
         self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("data", "fold", "settings", "metrics", "valid", "query_weight", "max_iter", "n_threads")
+        kept = ("data", "fold", "settings", "metrics", "valid", "query_weight", "max_iter", "n_threads", "forms")
         return {**{name: self.__dict__[name] for name in kept}, "_weighted": None, "client": None}
 
     def with_threads(self, n_threads: int) -> FoldedPaths:
         """The same with other threads."""
         return FoldedPaths(
             self.data, self.fold, self.settings, self.metrics, valid=self.valid, query_weight=self.query_weight,
-            max_iter=self.max_iter, n_threads=n_threads,
+            max_iter=self.max_iter, n_threads=n_threads, forms=self.forms,
         )  # fmt: skip
 
     @cached_property
     def prepared(self) -> RankingDataset:
-        ready = prepared(self.data, self.settings.scaling)
+        ready = self._in_forms(self.data)
         return ready if self.client is None else placed(self.client, ready)
+
+    def _in_forms(self, data: RankingDataset) -> RankingDataset:
+        ready = prepared(data, self.settings.scaling)
+        if not self.forms:
+            return ready
+        if ready.is_stored:
+            from sparserank.data.temporary_store import HeldRows, in_temporary_store
+
+            return ready.replace_features(in_temporary_store(HeldRows(ready, self.forms)).X)
+        return ready.replace_features(in_forms(ready.X, self.forms))
+
+    def release(self) -> None:
+        """Forget what was made of the data; it is made again when needed."""
+        self._weighted = None
+        for made in ("prepared", "_shards", "_unseen"):
+            self.__dict__.pop(made, None)
 
     @cached_property
     def _shards(self) -> Shards:
@@ -113,7 +132,7 @@ class FoldedPaths:
 
     @cached_property
     def _unseen(self) -> LocalShards | None:
-        return None if self.valid is None else self._shards_of(prepared(self.valid, self.settings.scaling))
+        return None if self.valid is None else self._shards_of(self._in_forms(self.valid))
 
     def _shards_of(self, d: RankingDataset) -> LocalShards:
         loss = LOSSES[self.settings.loss]()
@@ -179,7 +198,7 @@ class FoldedPaths:
 
     @property
     def path_plan(self) -> PathPlan:
-        settings, names = self.settings, tuple(self.data.feature_names or ())
+        settings, names = self.settings, tuple(self.data.feature_names or ()) * max(len(self.forms), 1)
         return PathPlan(settings.n_alphas, settings.alpha_min_ratio, settings.tol, self.max_iter, feature_names=names)
 
     def _tol(self, fold: int) -> float:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 
-from sparserank.paths import PathMaker, PathStarts, PenaltyPath, Point, RefitPath, l1_like
+from sparserank.paths import OneFormEach, PathMaker, PathStarts, PenaltyPath, Point, RefitPath, l1_like
 from sparserank.penalties import Penalty
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
@@ -47,12 +48,14 @@ class Family:
 
     start    label of the family whose paths they are started from, or refit
     scored   False: they are only started from
+    work     name of the `FoldedPaths` that the paths belong to
     """
 
     label: str
     maker: PathMaker
     start: str | None = None
     scored: bool = True
+    work: str = ""
 
 
 def refit_label(label: str) -> str:
@@ -60,36 +63,52 @@ def refit_label(label: str) -> str:
     return f"{label} refitted"
 
 
-def families(penalties: Mapping[str, Penalty], *, refits: bool = False) -> list[Family]:
+def families(
+    penalties: Mapping[str, Penalty], *, refits: bool = False, work: str = "", n_forms: int = 1
+) -> list[Family]:
     """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path under the
-    same rules, which is one of them or comes along, so that no path depends on what else is asked for."""
+    same rules, which is one of them or comes along, so that no path depends on what else is asked for.
+
+    n_forms   columns that the work has for each feature, of which one may be used
+    """
+
+    def maker(penalty: Penalty) -> PathMaker:
+        return PenaltyPath(penalty) if n_forms == 1 else OneFormEach(PenaltyPath(penalty), n_forms)
+
     first: list[Family] = []
     second: list[Family] = []
     starts: dict[Penalty, str] = {}
     for label, penalty in penalties.items():
         if penalty.is_convex:
-            first.append(Family(label, PenaltyPath(penalty)))
+            first.append(Family(label, maker(penalty), work=work))
             starts.setdefault(penalty.with_alpha(1.0), label)
     for label, penalty in penalties.items():
         if not penalty.is_convex:
             l1 = l1_like(penalty)
             if l1 not in starts:
-                starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1)"
-                first.append(Family(starts[l1], PenaltyPath(l1), scored=False))
-            second.append(Family(label, PenaltyPath(penalty), starts[l1]))
-    again = [Family(refit_label(label), RefitPath(), label) for label in penalties] if refits else []
+                starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1) {work}".strip()
+                first.append(Family(starts[l1], maker(l1), scored=False, work=work))
+            second.append(Family(label, maker(penalty), starts[l1], work=work))
+    again = [Family(refit_label(label), RefitPath(), label, work=work) for label in penalties] if refits else []
     return first + second + again
 
 
 class FittedPaths:
-    """Every family on every fold.
+    """Every family on every fold; works by name, one after the other (their features are different copies).
 
     Small data go to processes, a path each, where Python itself would keep threads waiting; for large data all paths that can be
     begun advance together, threads sharing each pass. Both give the same bits.
     """
 
-    def __init__(self, work: FoldedPaths, families: Sequence[Family], folds: Sequence[int], n_workers: int) -> None:
-        self.work, self.families, self.folds, self.n_workers = work, families, folds, n_workers
+    def __init__(
+        self,
+        works: FoldedPaths | Mapping[str, FoldedPaths],
+        families: Sequence[Family],
+        folds: Sequence[int],
+        n_workers: int,
+    ) -> None:
+        self.works = works if isinstance(works, Mapping) else {"": works}
+        self.families, self.folds, self.n_workers = families, folds, n_workers
 
     def all(self, store: SelectionStore | None, progress: Progress | None) -> Paths:
         """{(label, fold): path as arrays}; the order of finishing plays no part."""
@@ -122,11 +141,12 @@ class FittedPaths:
 
     def _use_processes(self, n_paths: int) -> bool:
         """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
-        X = self.work.data.X
-        size = X.data.nbytes if self.work.data.is_sparse and not self.work.data.is_stored else X.nbytes
-        values = self.work.data.n_docs * self.work.data.n_features
-        enough = n_paths * self.work.settings.n_alphas * values >= LEAST_PROCESS_WORK
-        here = self.work.client is None
+        work = next(iter(self.works.values()))
+        X = work.data.X
+        size = X.data.nbytes if work.data.is_sparse and not work.data.is_stored else X.nbytes
+        values = work.data.n_docs * work.data.n_features
+        enough = n_paths * work.settings.n_alphas * values >= LEAST_PROCESS_WORK
+        here = work.client is None
         return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
 
     def _stages(self, waiting: Mapping[str, list[int]], most: float) -> list[list[tuple[Family, int]]]:
@@ -134,10 +154,11 @@ class FittedPaths:
         comes first."""
         stages: list[list[tuple[Family, int]]] = []
         depths = self._depths()
-        for depth in range(1 + max(depths.values())):
+        for work, depth in product(self.works, range(1 + max(depths.values()))):
             stages.append([])
             for f in self.families:
-                paths = [(f, fold) for fold in waiting[f.label] if depths[f.label] == depth]
+                own = f.work == work and depths[f.label] == depth
+                paths = [(f, fold) for fold in waiting[f.label] if own]
                 if stages[-1] and len(stages[-1]) + len(paths) > most:
                     stages.append([])
                 stages[-1] += paths
@@ -162,8 +183,8 @@ class FittedPaths:
     ) -> Computed:
         labels = [f.label for f in self.families for _ in waiting[f.label]]
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
-        task = _OnePath(self.work.with_threads(1))
         for stage in self._stages(waiting, np.inf):
+            task = _OnePath(self.works[stage[0][0].work].with_threads(1))
             known = _known_points(store, stage)
             arguments = [(self._wanted(f, fold, done, known[f.label][fold]),) for f, fold in stage]
             with closing(run_pieces(task, arguments, self.n_workers, processes=True)) as outcomes:
@@ -178,13 +199,17 @@ class FittedPaths:
     def _in_lockstep(
         self, waiting: Mapping[str, list[int]], done: Paths, store: SelectionStore | None, report: Report
     ) -> Computed:
-        each = {f.label: f.maker.n_points(self.work.path_plan) for f in self.families}
+        each = {f.label: f.maker.n_points(self.works[f.work].path_plan) for f in self.families}
         left = TimeLeft([f.label for f in self.families for _ in range(each[f.label] * len(waiting[f.label]))], 1)
+        work = None
         for stage in self._stages(waiting, MOST_TOGETHER):
             began = time.perf_counter()
+            if work is not None and work is not self.works[stage[0][0].work]:
+                work.release()
+            work = self.works[stage[0][0].work]
             in_all = sum(each[f.label] for f, _ in stage)
             follow = _Following(_known_points(store, stage), in_all, store, left, report)
-            pieces = self.work(
+            pieces = work(
                 [
                     replace(
                         self._wanted(f, fold, done, follow.points[f.label][fold]),

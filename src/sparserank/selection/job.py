@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,21 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
+from sparserank.data.transforms import NONE
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, per_query_values
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.model import RankingModel
-from sparserank.paths import PenaltyPath
-from sparserank.penalties import Ridge
+from sparserank.paths import OneFormEach, PenaltyPath
+from sparserank.penalties import Penalty, Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
 from sparserank.selection.choice import Candidate, choose
 from sparserank.selection.fitting import Family, FittedPaths, families
+from sparserank.selection.looks import Look, looks
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.pool import Pool, best_of_sizes
 from sparserank.selection.result import SelectionResult
@@ -79,10 +82,20 @@ class SelectionJob:
         else:
             self.fold = np.zeros(0, dtype=np.int64)
             self.folds = []
-        self.work = FoldedPaths(
-            self.everything, self.fold, plan.settings, plan.metrics, valid=valid if plan.protocol == "holdout" else None,
-            query_weight=query_weight, n_threads=self.n_threads, client=client,
-        )  # fmt: skip
+        self.looks = {look.name: look for look in looks(self.everything, plan.transform, plan.settings.scaling)}
+        self.works = {
+            name: FoldedPaths(
+                self.everything, self.fold, plan.settings, plan.metrics,
+                valid=valid if plan.protocol == "holdout" else None, query_weight=query_weight,
+                n_threads=self.n_threads, client=client, forms=look.forms,
+            )
+            for name, look in self.looks.items()
+        }  # fmt: skip
+
+    @property
+    def _work(self) -> FoldedPaths:
+        """The paths on the first look."""
+        return next(iter(self.works.values()))
 
     # -- the job ------------------------------------------------------------------------------------------------
 
@@ -94,17 +107,23 @@ class SelectionJob:
     def _execute(self, store: SelectionStore | None, progress: Progress | None) -> SelectionResult:
         plan = self.plan
         began = time.perf_counter()
-        dense_reference = Family(DENSE, PenaltyPath(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO))
-        wanted = [*families(plan.labelled, refits=plan.refits), dense_reference]
-        fitted = FittedPaths(self.work, wanted, [FINAL, *self.folds], self.n_threads)
+        fitted = FittedPaths(self.works, self._families(), [FINAL, *self.folds], self.n_threads)
         units = fitted.all(store, progress)
+        pool = Pool(
+            units,
+            self.fold if plan.protocol == "cv" else None,
+            np.ones(len(self.names)) if plan.costs is None else np.array(plan.costs),
+        )
         paths, scalings = {}, {}
-        for label, penalty in {**plan.labelled, DENSE: Ridge()}.items():
-            paths[label], scalings[label] = unpack(units[label, FINAL], self.plan.settings, self.names, penalty)
-        costs = np.ones(len(self.names)) if plan.costs is None else np.array(plan.costs)
-        pool = Pool(units, self.fold if plan.protocol == "cv" else None, costs)
-        sparse = [c for label in plan.labelled for c in pool.of_sizes(label)]
-        dense = pool.of_points(DENSE)
+        sparse: list[Candidate] = []
+        dense: list[Candidate] = []
+        for label, (_, penalty) in self._makers().items():
+            names = self.names * (units[label, FINAL]["scale"].size // len(self.names))
+            paths[label], scalings[label] = unpack(units[label, FINAL], plan.settings, names, penalty)
+            if penalty.smooth_at_zero:
+                dense += pool.of_points(label)
+            else:
+                sparse += pool.of_sizes(label)
         choice = choose(
             sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed
         )
@@ -122,9 +141,11 @@ class SelectionJob:
             choice=choice,
             dense=max(dense, key=lambda c: c.mean),
             by_penalty={
-                label: choice.smallest([c for c in choice.candidates if c.penalty == label]) for label in plan.labelled
+                label: choice.smallest([c for c in choice.candidates if c.penalty == label])
+                for label, (_, penalty) in self._makers().items()
+                if not penalty.smooth_at_zero
             },
-            by_size=best_of_sizes([c for c in choice.candidates if c.penalty in plan.labelled]),
+            by_size=best_of_sizes([c for c in choice.candidates if c in sparse]),
             paths=paths,
             scalings=scalings,
             drops=self._drops(chosen, model, pool),
@@ -137,10 +158,29 @@ class SelectionJob:
             store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
         return result
 
+    def _makers(self) -> dict[str, tuple[Look, Penalty]]:
+        """Every penalty on every look, the dense reference after the others, by label."""
+        return {
+            look.label(label): (look, penalty)
+            for look in self.looks.values()
+            for label, penalty in {**self.plan.labelled, DENSE: Ridge()}.items()
+        }
+
+    def _families(self) -> list[Family]:
+        out: list[Family] = []
+        for name, look in self.looks.items():
+            n_forms = max(len(look.forms), 1)
+            labelled = {look.label(label): penalty for label, penalty in self.plan.labelled.items()}
+            out += families(labelled, refits=self.plan.refits, work=name, n_forms=n_forms)
+            ridge = PenaltyPath(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
+            maker = ridge if n_forms == 1 else OneFormEach(ridge, n_forms)
+            out.append(Family(look.label(DENSE), maker, work=name))
+        return out
+
     def _weighting(self) -> list[str]:
         """What the loss is, where it is not the plain one: nothing else on the screen would say so."""
         loss, weighted = self.plan.settings.loss, []
-        if self.work.query_weight is not None:
+        if self._work.query_weight is not None:
             weighted.append("queries")
         if self.everything.doc_weight is not None:
             weighted.append("preferred documents")
@@ -156,13 +196,16 @@ class SelectionJob:
         return self.everything
 
     def _model(self, chosen: Candidate, paths: dict, scalings: dict, pool: Pool) -> RankingModel:
+        look, penalty = self._makers()[chosen.penalty]
         path, scaling = paths[chosen.penalty], scalings[chosen.penalty]
         alpha = float(pool.alpha(chosen))
+        rules = {name: getattr(penalty, name) for name in ("weights", "signs", "always_keep", "never_use")}
         parameters = {
             "loss": self.plan.settings.loss,
-            "penalty": repr(path.penalty.with_alpha(alpha)),
+            "penalty": repr(replace(path.penalty.with_alpha(alpha), **rules)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
+            "transform": look.name,
         }
         metadata = {
             "metric": repr(self.plan.metric),
@@ -171,25 +214,28 @@ class SelectionJob:
             "quality": float(chosen.mean),
             "quality_from": "out of fold" if self.plan.protocol == "cv" else "validation queries",
         }
-        return RankingModel(pool.model(chosen).toarray()[0], self.names, scaling, parameters, metadata)
+        coef = pool.model(chosen).toarray()[0]
+        return look.model(coef, self.names, scaling, parameters=parameters, metadata=metadata)
 
     def _drops(self, chosen: Candidate, model: RankingModel, pool: Pool) -> list[dict[str, Any]]:
         """For each selected feature and metric: what setting its weight to 0 costs, on queries the model has not seen."""
         features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
         metrics = self.plan.metrics
-        n = len(chosen.values)
+        n, d = len(chosen.values), len(self.names)
         full = np.array([pool.values(chosen, m) for m in range(len(metrics))])
         without = np.empty((len(metrics), len(features), n))
         models = {}
         for f in self.folds or [FINAL]:
             whole = pool.model_in_units(chosen, f)
-            models[f] = sp.csr_array(sp.vstack([_without(whole, j) for j in features], format="csr"))
-        for f, values in self.work.measure(models).items():
+            models[f] = sp.csr_array(sp.vstack([_without(whole, j, d) for j in features], format="csr"))
+        look, _ = self._makers()[chosen.penalty]
+        for f, values in self.works[look.name].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
             without[:, :, where] = values
         rows = []
         for k, j in enumerate(features):
-            row: dict[str, Any] = {"feature": self.names[j], "coef": float(model.coef[j])}
+            shape = NONE if model.transform is None else model.transform.kinds[j]
+            row: dict[str, Any] = {"feature": self.names[j], "coef": float(model.coef[j]), "transform": shape}
             for m, metric in enumerate(metrics):
                 mean, low, high = mean_interval(full[m] - without[m, k], self.plan.confidence)
                 row[repr(metric)] = {"cost": mean, "low": low, "high": high}
@@ -205,9 +251,9 @@ class SelectionJob:
         test, metrics = self.test, self.plan.metrics
         feature, sign = self._best_single_feature(notes)
         systems = {f"chosen ({len(model.support)} features)": model.score_dataset(test)}
-        dense_path = paths[DENSE]
-        systems[f"dense RankSVM ({dense.n_features} features)"] = RankingModel(
-            dense_path.scaled_coef(dense.index), self.names, scalings[DENSE]
+        dense_coef, look = paths[dense.penalty].scaled_coef(dense.index), self._makers()[dense.penalty][0]
+        systems[f"dense RankSVM ({dense.n_features} features)"] = look.model(
+            dense_coef, self.names, scalings[dense.penalty]
         ).score_dataset(test)
         systems[f"best single feature ({self.names[feature]}{' ascending' if sign < 0 else ''})"] = sign * _column(
             test, feature
@@ -231,10 +277,10 @@ class SelectionJob:
                 f"the best single feature was sought among the {MOST_SINGLE_FEATURES} of {len(sought)} that separate "
                 "preferred pairs best."
             )
-            (objective,), _ = self.work.objectives([FINAL])
+            (objective,), _ = self._work.objectives([FINAL])
             separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
             sought = np.sort(np.argsort(-separation, kind="stable")[:MOST_SINGLE_FEATURES])
-        means = self.work.single_features(sought, self.plan.metric)
+        means = self._work.single_features(sought, self.plan.metric)
         _, negative, sign = max(
             (mean, -j, sign)
             for of_sign, sign in zip(means, (1.0, -1.0), strict=True)
@@ -243,9 +289,9 @@ class SelectionJob:
         return -int(negative), sign
 
 
-def _without(model: sp.csr_array, j: int) -> sp.csr_array:
-    """(1, n_features) a model, its weight of feature j set to 0."""
-    kept = model.indices != j
+def _without(model: sp.csr_array, j: int, n_features: int) -> sp.csr_array:
+    """(1, n_columns) a model, its weight of feature j set to 0, in whatever form it has one."""
+    kept = model.indices % n_features != j
     return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from sparserank import __version__
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.scaling import SCALINGS
+from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
+from sparserank.data.transforms import KINDS, NONE
 from sparserank.errors import DataError, ParameterError
 from sparserank.losses import LOSSES
 from sparserank.metrics import Metric, parse_convention, parse_metric
@@ -20,6 +21,7 @@ from sparserank.selection import defaults
 from sparserank.selection.choice import AUTO
 from sparserank.weighting import PAIR_WEIGHTS
 
+TRANSFORMS = (AUTO, *KINDS)
 PROTOCOLS = ("cv", "holdout")
 MOST_ALPHAS = 10_000
 
@@ -51,6 +53,7 @@ class SelectionPlan:
     protocol  'cv': quality out of fold over all queries of train and validation, final path on all of them;
               'holdout': paths on train, choice on validation alone (the papers' protocol)
     margin    largest loss that still counts as equally good, relative to the best, or 'auto': 1%, or what the queries can show
+    transform shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none', 'log' or 'asinh'
     refits    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
     costs     one per feature, in the order of the features; they weight the penalties too
@@ -72,6 +75,7 @@ class SelectionPlan:
     budget: float | None = None
     costs: tuple[float, ...] | None = None
     refits: bool = defaults.REFITS
+    transform: str = defaults.TRANSFORM
     baseline_feature: str | None = None
 
     def __post_init__(self) -> None:
@@ -82,6 +86,9 @@ class SelectionPlan:
         if not self.metric.higher_is_better:
             raise ParameterError("metric", "must be one where higher is better; report others with `also`.")
         _choice("protocol", self.protocol, PROTOCOLS)
+        _choice("transform", self.transform, TRANSFORMS)
+        if self.transform not in (AUTO, NONE) and self.settings.scaling not in LINEAR_SCALINGS:
+            raise ParameterError("transform", f"cannot be combined with the scaling {self.settings.scaling}.")
         _count("folds", self.n_folds, 2)
         _count("seed", self.seed, 0)
         if self.margin != AUTO and not (isinstance(self.margin, int | float) and 0 <= self.margin < 1):

@@ -21,7 +21,7 @@ class Pool:
     Parameters
         units   finished paths as arrays, by label and fold
         fold    (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own (`valid`)
-        costs   (n_features,)
+        costs   (n_features,); columns beyond are the same features in other forms
     """
 
     def __init__(self, units: Paths, fold: np.ndarray | None, costs: np.ndarray) -> None:
@@ -88,7 +88,9 @@ class Pool:
         coefs = coefs_of(self._units[where[FINAL][0], FINAL])
         index = where[FINAL][1]
         used = coefs.indices[coefs.indptr[index] : coefs.indptr[index + 1]]
-        c = Candidate(label, k, relax, index, len(used), float(self._costs[used].sum()), self._values(where, 0))
+        c = Candidate(
+            label, k, relax, index, len(used), float(self._costs[used % len(self._costs)].sum()), self._values(where, 0)
+        )
         self._where[c] = where
         return c
 

@@ -84,13 +84,13 @@ class SelectionResult:
         return f"SelectionResult({self.sentences[0]})"
 
     def table(self) -> pa.Table:
-        """The selected features, largest weight first: feature, weight (of the scaled feature), and for each metric what
+        """The selected features, largest weight first: feature, weight (of the scaled feature), its transform, and for each metric what
         dropping the feature costs out of fold (weight set to 0, no refit), with its interval."""
         import pyarrow as pa
 
         rows = []
         for d in self.drops:
-            row: dict[str, Any] = {"feature": d["feature"], "weight": d["coef"]}
+            row: dict[str, Any] = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"]}
             for m in map(repr, self.plan.metrics):
                 row |= {f"{m} cost": d[m]["cost"], f"{m} cost low": d[m]["low"], f"{m} cost high": d[m]["high"]}
             rows.append(row)
@@ -151,7 +151,12 @@ class SelectionResult:
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
             "sizes": [self._size(c) for c in self.by_size],
             "features": [
-                {"feature": d["feature"], "weight": d["coef"], "cost": {m: d[m] for m in map(repr, plan.metrics)}}
+                {
+                    "feature": d["feature"],
+                    "weight": d["coef"],
+                    "transform": d["transform"],
+                    "cost": {m: d[m] for m in map(repr, plan.metrics)},
+                }
                 for d in self.drops
             ],
             "test": None if self.test is None else self.test.rows(plan.confidence),

@@ -50,6 +50,7 @@ def select(
     costs: str | os.PathLike | Sequence[float] | None = None,
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None = None,
     refits: bool = defaults.REFITS,
+    transform: str = defaults.TRANSFORM,
     baseline_feature: str | None = None,
     n_alphas: int = defaults.N_ALPHAS,
     alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO,
@@ -90,6 +91,9 @@ def select(
         doc_weight           weights >= 0 of the training documents: of every pair in which the document is the preferred one. A
                              file with one weight per line in the order of the training rows, an array, or the name of
                              a column of the frames; data sets bring their own. Metrics do not know them
+        transform            shape in which features enter: 'none' (as they are), 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), or
+                             'auto': as they are, as logs, and each feature in the better one of the two, tried out of fold like all else
+                             (logs are left out where they change no feature's shape within queries)
         refits               try the models of each size without the shrinkage of their penalty too: half-way and fully refitted
         baseline_feature     feature that holds the score in use today, for the comparison on test
         out                  directory to keep finished work in, and to write the results to; the same call goes on after a
@@ -112,7 +116,7 @@ def select(
             "pair_weights": pair_weights, "loss": loss,
         },
         protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
-        refits=refits, baseline_feature=baseline_feature,
+        refits=refits, transform=transform, baseline_feature=baseline_feature,
     )  # fmt: skip
     if budget is not None and costs is None:
         raise ParameterError("budget", "needs costs.")

@@ -1,0 +1,128 @@
+"""The shape in which a feature enters: as it is, its signed logarithm, or asinh(x / c)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+NONE, LOG, ASINH = "none", "log", "asinh"
+KINDS = (NONE, LOG, ASINH)
+ROWS_AT_ONCE = 1 << 14
+SAMPLE_ROWS = 100_000  # rows that constants are learned from, and shapes compared on: evenly spread queries
+NEARLY_LINEAR = 0.98  # correlation within queries from which a transformed feature ranks as the feature itself does
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """x -> t(x) for each feature: 'none' x, 'log' sign(x) log(1 + |x|), 'asinh' asinh(x / constant). 0 stays 0, so sparse stays sparse.
+
+    kinds (n_features,) of KINDS; constants (n_features,) > 0, 1 where nothing needs one
+    """
+
+    kinds: tuple[str, ...]
+    constants: np.ndarray
+
+    @property
+    def is_identity(self) -> bool:
+        return all(k == NONE for k in self.kinds)
+
+    def take(self, columns: np.ndarray) -> Transform:
+        """That of some features."""
+        return Transform(tuple(self.kinds[j] for j in columns), self.constants[columns])
+
+    def __call__(self, X: Any) -> Any:
+        """X (n_docs, n_features), dense or CSR, transformed; of the same dtype, X itself when nothing changes."""
+        if self.is_identity:
+            return X
+        kind = np.array([KINDS.index(k) for k in self.kinds], dtype=np.int8)
+        if sp.issparse(X):
+            out = X.copy()
+            out.data = self._of(X.data, kind[X.indices], self.constants[X.indices])
+            return out
+        out = np.empty_like(X)
+        for lo in range(0, len(X), ROWS_AT_ONCE):
+            rows = X[lo : lo + ROWS_AT_ONCE]
+            own = out[lo : lo + ROWS_AT_ONCE]
+            for k, name in enumerate(KINDS):
+                columns = np.flatnonzero(kind == k)
+                if len(columns) == X.shape[1]:
+                    own[:] = _values(rows, name, self.constants)
+                elif len(columns):
+                    own[:, columns] = _values(rows[:, columns], name, self.constants[columns])
+        return out
+
+    @staticmethod
+    def _of(values: np.ndarray, kind: np.ndarray, constants: np.ndarray) -> np.ndarray:
+        out = values.copy()
+        for k, name in enumerate(KINDS):
+            at = kind == k
+            out[at] = _values(values[at], name, constants[at])
+        return out
+
+
+def _values(x: np.ndarray, kind: str, constants: np.ndarray) -> np.ndarray:
+    if kind == LOG:
+        return np.copysign(np.log1p(np.abs(x)), x)
+    return np.arcsinh(x / constants).astype(x.dtype, copy=False) if kind == ASINH else x
+
+
+def fit_transform(data: RankingDataset, kind: str) -> Transform:
+    """The same shape for every feature; constants are the medians of |x| where it is not 0, without labels, of at most SAMPLE_ROWS rows.
+
+    Raises
+        DataError   an unknown kind
+    """
+    if kind not in KINDS:
+        raise DataError(f"transform must be one of {', '.join(KINDS)}; got {brief(kind)}.")
+    constants = np.ones(data.n_features)
+    if kind == ASINH:
+        X = data.X[sample_rows(data)[0]]
+        for j in range(data.n_features):
+            size = np.abs(X[:, [j]].toarray().ravel() if sp.issparse(X) else X[:, j]).astype(np.float64)
+            if size.any():
+                constants[j] = float(np.median(size[size > 0]))
+    return Transform((kind,) * data.n_features, constants)
+
+
+def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, query_ptr) of every so many-th query, about SAMPLE_ROWS rows."""
+    step = max(-(-data.n_docs // SAMPLE_ROWS), 1)
+    queries = np.arange(0, data.n_queries, step)
+    queries = queries[np.diff(data.query_ptr)[queries] > 0]
+    sizes = np.diff(data.query_ptr)[queries]
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.arange(ptr[-1]) + np.repeat(data.query_ptr[queries] - ptr[:-1], sizes)
+    return rows, ptr
+
+
+def changes_features(data: RankingDataset, transform: Transform) -> bool:
+    """Whether some feature, transformed, is no more nearly linear in itself within queries; looks at no label."""
+    rows, ptr = sample_rows(data)
+    for columns in np.array_split(np.arange(data.n_features), -(-data.n_features // 64)):
+        part = data.X[rows][:, columns]
+        X = (part.toarray() if sp.issparse(part) else part).astype(np.float64)
+        Y = transform.take(columns)(X)
+        for V in (X, Y):
+            V -= np.repeat(np.add.reduceat(V, ptr[:-1], axis=0) / np.diff(ptr)[:, None], np.diff(ptr), axis=0)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            scale = np.sqrt((X * X).sum(axis=0) * (Y * Y).sum(axis=0))
+            correlation = (X * Y).sum(axis=0) / scale
+        if (correlation < NEARLY_LINEAR).any():
+            return True
+    return False
+
+
+def in_forms(X: Any, forms: Sequence[Transform]) -> Any:
+    """The columns of X in each of the forms, side by side."""
+    parts = [form(X) for form in forms]
+    if len(parts) == 1:
+        return parts[0]
+    return sp.hstack(parts, format="csr") if sp.issparse(X) else np.hstack(parts)
