@@ -56,7 +56,7 @@ def test_tables_hold_every_point_with_its_certificate(finished: Path) -> None:
     assert (path["kkt_violation"] >= 0).all()
     assert set(path["status"]) <= {"optimal", "stationary"}
     per_query = pq.read_table(finished / "run/per_query.parquet").to_pandas()
-    assert per_query.groupby(["penalty", "index"], observed=True)["query"].nunique().eq(140).all()
+    assert per_query.groupby(["penalty", "relax", "index"], observed=True)["query"].nunique().eq(140).all()
     events = [json.loads(line)["event"] for line in (finished / "run/log.jsonl").read_text().splitlines()]
     assert events[0] == "start"
     assert events[-1] == "done"
@@ -140,7 +140,7 @@ QUICK = ("--penalty", "l1", "--n-alphas", 10, "--folds", 2)
 
 @pytest.mark.parametrize(
     "extra",
-    [("--k", 3), ("--refit",), ("--protocol", "holdout"), ("--scaling", "log-standard"), ("--scaling", "query-min-max"),
+    [("--k", 3), ("--no-refits",), ("--protocol", "holdout"), ("--scaling", "log-standard"), ("--scaling", "query-min-max"),
      ("--pair-weights", "query"), ("--convention", "letor4"), ("--baseline-feature", "f3"), ("--metric", "map", "--also", "p@5")],
     ids=lambda e: " ".join(map(str, e)),
 )  # fmt: skip

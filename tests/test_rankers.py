@@ -89,9 +89,12 @@ def test_bad_parameters_get_a_sentence(parameters: dict) -> None:
 def test_cv_recovers_the_support_and_keeps_the_whole_curve() -> None:
     cv = sr.SparseRankerCV(penalty="log", n_alphas=30).fit(X, Y, qid=QID)
     assert set(cv.support_) == set(PROBLEM.support)
-    assert len(cv.curve_) == 30
-    assert cv.values_.shape == (30, DATA.n_queries)
-    assert len(cv.support_) <= cv.curve_[cv.best_index_]["n_features"]
+    sizes = [c["n_features"] for c in cv.curve_]
+    assert sizes == sorted(set(cv.path_.nnz[cv.path_.nnz > 0].tolist()))
+    assert cv.values_.shape == (len(sizes), DATA.n_queries)
+    chosen = cv.curve_[sizes.index(len(cv.support_))]
+    assert cv.resolution_ <= cv.bound_ == chosen["bound"] <= 0.02 * max(c["mean"] for c in cv.curve_)
+    assert len(cv.support_) <= cv.path_.nnz[cv.best_index_]
     best = sr.SparseRankerCV(penalty="log", n_alphas=30, rule="best").fit(X, Y, qid=QID)
     assert best.chosen_index_ == best.best_index_ == cv.best_index_
 
@@ -101,8 +104,10 @@ def test_cv_on_a_given_validation_set_uses_that_set() -> None:
     cv = sr.SparseRankerCV(n_alphas=15)
     cv.fit(X[train], Y[train], qid=QID[train], eval_set=[(X[valid], Y[valid])], eval_qid=[QID[valid]])
     held_out = DATA.take_queries(np.arange(20, 30))
-    expected = sr.evaluate(np.asarray(held_out.X @ cv.path_.coefs[9]), held_out, ["ndcg@10"], per_query=True)["ndcg@10"]
-    np.testing.assert_allclose(cv.values_[9], expected)
+    point = int(np.flatnonzero(cv.path_.alphas == cv.curve_[3]["alpha"])[0])
+    scores = np.asarray(held_out.X @ cv.path_.coefs[point])
+    expected = sr.evaluate(scores, held_out, ["ndcg@10"], per_query=True)["ndcg@10"]
+    np.testing.assert_allclose(cv.values_[3], expected)
     with pytest.raises(DataError, match="features"):
         cv.fit(X, Y, qid=QID, eval_set=(X[:, :3], Y), eval_qid=QID)
 

@@ -31,7 +31,7 @@ from sparserank.selection.store import SelectionStore
 from sparserank.selection.unfinished import drop_points, save_points, stored_points
 
 PLAN = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log", "--folds", "3", "--n-alphas", "20", "--seed", "4")
-N_PIECES = 4 * (3 + 1)  # three penalties and the dense reference; three folds and the final path
+N_PIECES = 4 * (2 * 3 + 1)  # three penalties, their refits and the dense reference; three folds and the final path
 PATIENCE_S = 120.0
 CHECKPOINTS_ALWAYS = (
     "-c",

@@ -48,7 +48,8 @@ def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> Non
         np.testing.assert_array_equal(result.paths[label].coefs, alone.coefs)
     assert (result.paths["l1"].coefs < 0).any()
     assert (result.paths["l1 #2"].coefs >= 0).all()
-    assert len({(c.penalty, c.index) for c in result.candidates}) == len(result.candidates)
+    candidates = result.choice.candidates
+    assert len({(c.penalty, c.relax, c.index) for c in candidates}) == len(candidates)
 
 
 @pytest.mark.parametrize("penalties", [(L1(), Ridge()), (), (L1(), L1()), (L1(), L1(2.0))])
@@ -63,11 +64,12 @@ def test_every_interval_names_the_confidence_that_was_asked_for(capsys: pytest.C
     shown = capsys.readouterr().out + render_page(result)
     assert "95%" not in shown
     for place in (
-        "90% interval [",
+        "With 90% confidence such models lose",
+        "with 90% confidence all bounds hold at once",
         "90% interval (ndcg@10)",
         "90% intervals;",
         "<th>90% interval</th>",
-        "90% interval of",
+        "(90%, all sizes at once)",
     ):
         assert place in shown
 

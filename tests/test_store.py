@@ -361,7 +361,7 @@ def test_paths_from_a_store_are_those_from_memory(sparse: bool, text: Path, tmp_
         np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-12)
     options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 3}
     found, expected = (sr.select(d, **options) for d in (stored, memory))
-    assert found.sentence == expected.sentence
+    assert found.sentences[0] == expected.sentences[0]
     np.testing.assert_allclose(found.model.coef, expected.model.coef, rtol=1e-6, atol=1e-9)
 
 

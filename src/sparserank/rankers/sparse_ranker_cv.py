@@ -163,7 +163,7 @@ class SparseRankerCV(LinearRanker):
         name = type(self).__name__
         penalty = checked_penalty(name, self.penalty)
         require_choice(name, "rule", self.rule, RULES)
-        if self.margin != AUTO:
+        if not (isinstance(self.margin, str) and self.margin == AUTO):
             require_number(name, "margin", self.margin, least=0, below=1)
         require_number(name, "confidence", self.confidence, above=0, below=1)
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)

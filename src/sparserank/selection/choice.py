@@ -160,7 +160,7 @@ def choose(
 
 def relative_margin(margin: float | str, resolution: float, unit: float) -> float:
     """The margin relative to a best mean of |unit|."""
-    if margin != AUTO:
+    if not isinstance(margin, str):
         return float(margin)
     return max(LEAST_MARGIN, ABOVE_RESOLUTION * resolution / unit) if np.isfinite(resolution) else LEAST_MARGIN
 

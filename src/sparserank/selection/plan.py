@@ -91,7 +91,8 @@ class SelectionPlan:
             raise ParameterError("transform", f"cannot be combined with the scaling {self.settings.scaling}.")
         _count("folds", self.n_folds, 2)
         _count("seed", self.seed, 0)
-        if self.margin != AUTO and not (isinstance(self.margin, int | float) and 0 <= self.margin < 1):
+        number = isinstance(self.margin, int | float) and not isinstance(self.margin, bool) and 0 <= self.margin < 1
+        if not number and not (isinstance(self.margin, str) and self.margin == AUTO):
             raise ParameterError(
                 "margin", f"must be 'auto' or lie in [0, 1), relative to the best; got {brief(self.margin)}."
             )
