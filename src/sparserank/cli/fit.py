@@ -21,14 +21,21 @@ HELP = """Fit one model at one penalty strength and save it.
 
   sparserank fit train.txt --penalty mcp --alpha-ratio 0.1 --out model.json
 
-  sparserank fit train.txt --penalty l1 --k 10 --out model.json
+  sparserank fit train.txt --transform log --k 10 --out model.json
 """
 
 
 def fit(
     train: Annotated[list[Path], typer.Argument(help=opt.TRAINING, show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Model file to write (JSON).", show_default=False)],
-    penalty: Annotated[str, typer.Option("--penalty", help="l1, l0.5, log, mcp, scad, elastic_net, ridge.")] = "l1",
+    penalty: Annotated[
+        str | None,
+        typer.Option(
+            "--penalty",
+            help="l1, l0.5, log, mcp, scad, elastic_net, ridge. [default: l1, with --k mcp]",
+            show_default=False,
+        ),
+    ] = None,
     alpha: Annotated[
         float | None, typer.Option("--alpha", help="Strength on the mean-loss scale, for scaled features.")
     ] = None,
@@ -41,6 +48,9 @@ def fit(
     scaling: Annotated[
         str, typer.Option("--scaling", help="within-query-std, none, min-max, standard, log-standard, query-min-max.")
     ] = "within-query-std",
+    transform: Annotated[
+        str, typer.Option("--transform", help="Shape in which features enter: none, log (signed log1p), asinh.")
+    ] = "none",
     loss: Annotated[str, typer.Option("--loss", help="squared_hinge or modified_huber.")] = "squared_hinge",
     tol: Annotated[float, typer.Option("--tol", help="KKT violation to reach, relative to alpha_max.")] = 1e-6,
     n_features: opt.NFeatures = None,
@@ -55,6 +65,7 @@ def fit(
     scheduler: opt.Scheduler = None,
 ) -> None:
     from sparserank.data.scaling import SCALINGS
+    from sparserank.data.transforms import KINDS, fit_transform, transformed
     from sparserank.losses import LOSSES
     from sparserank.penalties import parse_penalty
 
@@ -62,7 +73,8 @@ def fit(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
         threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns,
     )  # fmt: skip
-    chosen = opt.parsed("--penalty", parse_penalty, penalty)
+    chosen = opt.parsed("--penalty", parse_penalty, penalty or ("l1" if k is None else "mcp"))
+    opt.require(transform in KINDS, "--transform", f"must be one of {', '.join(KINDS)}; got {transform!r}.")
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
     opt.require(loss in LOSSES, "--loss", f"must be one of {', '.join(LOSSES)}; got {loss!r}.")
     opt.require(alpha is None or 0 < alpha < math.inf, "--alpha", f"must be positive and finite; got {alpha}.")
@@ -90,7 +102,8 @@ def fit(
     to_store = ["train"] if client is not None and scaling in LINEAR_SCALINGS else []  # others are done here first
     data = as_datasets({"train": train}, reading=reading, to_store=to_store)["train"]
     assert data is not None
-    ready = prepared(data, scaling)  # what no factor per feature can do; else the data themselves
+    shape = fit_transform(data, transform)
+    ready = transformed(prepared(data, scaling), [shape])  # what no factor per feature can do; else the data themselves
     if client is not None:
         ready = placed(client, ready)
     sums_of = None if client is None else sums_on(client, ready.X)
@@ -108,9 +121,16 @@ def fit(
     ).fit_dataset(ready, client=client)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
     parameters = {
-        "loss": loss, "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
+        "loss": loss, "transform": transform, "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
     }  # fmt: skip
-    model = RankingModel(ranker.scaled_coef_, tuple(data.feature_names or ()), fitted, parameters, metadata)
+    model = RankingModel(
+        ranker.scaled_coef_,
+        tuple(data.feature_names or ()),
+        fitted,
+        parameters,
+        metadata,
+        None if shape.is_identity else shape,
+    )
     model.save(out)
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     table(

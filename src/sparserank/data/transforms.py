@@ -120,6 +120,17 @@ def changes_features(data: RankingDataset, transform: Transform) -> bool:
     return False
 
 
+def transformed(data: RankingDataset, forms: Sequence[Transform]) -> RankingDataset:
+    """`data` with the columns of each of the forms side by side; what is in a store goes to a temporary one."""
+    if all(form.is_identity for form in forms) and len(forms) <= 1:
+        return data
+    if data.is_stored:
+        from sparserank.data.temporary_store import HeldRows, in_temporary_store
+
+        return data.replace_features(in_temporary_store(HeldRows(data, forms)).X)
+    return data.replace_features(in_forms(data.X, forms))
+
+
 def in_forms(X: Any, forms: Sequence[Transform]) -> Any:
     """The columns of X in each of the forms, side by side."""
     parts = [form(X) for form in forms]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import qid_from_sizes
 from sparserank.data.scaling import FeatureScaling
+from sparserank.data.transforms import Transform
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation import evaluate
 from sparserank.losses import LOSSES
@@ -95,6 +96,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
             data = placed(client, data)
         self._client = client
+        self.__dict__.pop("transform_", None)
         try:
             self._learn(data, checked_query_weight(data, query_weight))
         except np.linalg.LinAlgError as error:
@@ -105,13 +107,30 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         finally:
             del self._client  # an estimator can be pickled; a connection cannot
         self._keep_weights(self.coef_, data.X.dtype)
+        if self._shapes is not None:
+            self.shaped_coef_ = self.coef_
+            del self.coef_
         return self
+
+    @property
+    def _shapes(self) -> Transform | None:
+        """What features are turned into before they are weighed; None: nothing."""
+        found = self.__dict__.get("transform_")
+        return None if found is None or found.is_identity else found
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "coef_" and self._shapes is not None:
+            raise AttributeError(
+                f"{type(self).__name__} weighs transformed features, so no coef_ is in units of X; shaped_coef_ holds the weights of "
+                "transform_(X), scaled_coef_ those of the scaled ones, to_model() the whole model."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def _selecting(self) -> np.ndarray:
         """The weights that say what is selected: those of scaled features, where the ranker scales."""
         check_is_fitted(self)
-        return getattr(self, "scaled_coef_", self.coef_)
+        return self.scaled_coef_ if hasattr(self, "scaled_coef_") else self.coef_
 
     def _check_all_parameters(self) -> None:
         """Arguments are stored unseen, as scikit-learn asks; every fit looks at them first."""
@@ -189,6 +208,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         X = as_csr(X) if sp.issparse(X) else X
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if self._shapes is not None:
+            return np.asarray(self._shapes(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
@@ -234,8 +255,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             k: v if isinstance(v, int | float | str | bool | None) else repr(v) for k, v in self.get_params().items()
         }
         return RankingModel(
-            self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__}
-        )
+            self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__},
+            self._shapes,
+        )  # fmt: skip
 
     def save(self, path: str | os.PathLike) -> Self:
         """Write the model file (JSON); `sparserank.load_model` reads it."""

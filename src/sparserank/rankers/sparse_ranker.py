@@ -8,6 +8,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS
+from sparserank.data.transforms import KINDS, NONE, fit_transform, transformed
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.objective import PairwiseObjective
@@ -22,7 +23,7 @@ from sparserank.rankers.checks import (
     require_number,
     usable_penalty,
 )
-from sparserank.shards.dask import sums_on
+from sparserank.shards.dask import placed, sums_on
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 from sparserank.weighting import PAIR_WEIGHTS
 
@@ -38,13 +39,16 @@ class SparseRanker(LinearRanker):
     Parameters
         loss                  'squared_hinge' or 'modified_huber' (linear below a margin of -1: one wrong pair costs less)
         penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', a call such as 'mcp(gamma=2.0)',
-                              or a Penalty (whose weights, signs, always_keep and never_use are honoured)
+                              or a Penalty (whose weights, signs, always_keep and never_use are honoured); None: 'l1', or with
+                              n_features_to_select 'mcp', which shrinks the weights of few features least
         alpha                 strength on the mean-loss scale, > 0; None means alpha_ratio times where the path starts
                               (for l1: alpha_max, the smallest strength whose solution is 0)
         alpha_ratio           used when alpha is None, > 0
         n_features_to_select  take the densest point of a path with at most this many features; excludes alpha
         scaling               'within-query-std' (each feature divided by its standard deviation within queries, the only part of
                               it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact comparisons)
+        feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / median |x|));
+                              `select`'s transform (scikit-learn's selectors have a method of that name)
         pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
         tol                   kkt_violation to reach, relative to the alpha_max of l1
         max_iter              iterations of the solver at one strength
@@ -52,7 +56,8 @@ class SparseRanker(LinearRanker):
         metric                metric of `score`
         n_threads             threads; None for all cores. Results do not depend on it
     Attributes
-        coef_ (n_features,) in units of X, scaling folded in; scaled_coef_ (n_features,) float64 and feature_importances_ on
+        coef_ (n_features,) in units of X, scaling folded in (with a transform instead: transform_, and shaped_coef_, the weights of
+        transform_(X)); scaled_coef_ (n_features,) float64 and feature_importances_ on
         the scaled features, support_ where scaled_coef_ is not 0; scale_ (n_features,) or None. All of the following
         belong to the scaled problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
         nonconvex), n_iter_, status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), alpha_, alpha_max_ (of l1), n_pairs_,
@@ -72,11 +77,12 @@ class SparseRanker(LinearRanker):
     def __init__(
         self,
         loss: str = "squared_hinge",
-        penalty: str | Penalty = "l1",
+        penalty: str | Penalty | None = None,
         alpha: float | None = None,
         alpha_ratio: float = 0.05,
         n_features_to_select: int | None = None,
         scaling: str = DEFAULT_SCALING,
+        feature_transform: str = "none",
         pair_weights: str = "pair",
         tol: float = 1e-6,
         max_iter: int = 500,
@@ -90,6 +96,7 @@ class SparseRanker(LinearRanker):
         self.alpha_ratio = alpha_ratio
         self.n_features_to_select = n_features_to_select
         self.scaling = scaling
+        self.feature_transform = feature_transform
         self.pair_weights = pair_weights
         self.tol = tol
         self.max_iter = max_iter
@@ -100,7 +107,8 @@ class SparseRanker(LinearRanker):
     def _check_parameters(self) -> None:
         name = type(self).__name__
         require_choice(name, "loss", self.loss, LOSSES)
-        checked_penalty(name, self.penalty)
+        checked_penalty(name, self._penalty)
+        require_choice(name, "feature_transform", self.feature_transform, KINDS)
         if self.alpha is not None:
             require_number(name, "alpha", self.alpha, above=0)
         require_number(name, "alpha_ratio", self.alpha_ratio, above=0)
@@ -113,15 +121,25 @@ class SparseRanker(LinearRanker):
         if self.n_features_to_select is not None and self.alpha is not None:
             raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
+    @property
+    def _penalty(self) -> str | Penalty:
+        if self.penalty is not None:
+            return self.penalty
+        return "l1" if self.n_features_to_select is None else "mcp"
+
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         client = getattr(self, "_client", None)
+        if self.feature_transform != NONE:
+            self.transform_ = fit_transform(data, self.feature_transform)
+            data = transformed(data, [self.transform_])
+            data = data if client is None else placed(client, data)
         self.scale_ = feature_scale(
             data, self.scaling, query_weight, None if client is None else sums_on(client, data.X)
         )
         objective = self._objective(
             data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_
         )
-        penalty = usable_penalty(type(self).__name__, self.penalty, objective)
+        penalty = usable_penalty(type(self).__name__, self._penalty, objective)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if self.n_features_to_select is not None:
             self._fit_size(objective, penalty, self.n_features_to_select)
@@ -212,5 +230,5 @@ class RankSVM(SparseRanker):
     penalty = "ridge"
     alpha_ratio = 1.0
     n_features_to_select = None
-    scaling = "none"
+    scaling = feature_transform = "none"
     n_alphas = 100

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
-from sparserank.data.transforms import Transform, in_forms
+from sparserank.data.transforms import Transform, transformed
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
 from sparserank.execution.threads import one_blas_thread
@@ -108,14 +108,7 @@ class FoldedPaths:
         return ready if self.client is None else placed(self.client, ready)
 
     def _in_forms(self, data: RankingDataset) -> RankingDataset:
-        ready = prepared(data, self.settings.scaling)
-        if not self.forms:
-            return ready
-        if ready.is_stored:
-            from sparserank.data.temporary_store import HeldRows, in_temporary_store
-
-            return ready.replace_features(in_temporary_store(HeldRows(ready, self.forms)).X)
-        return ready.replace_features(in_forms(ready.X, self.forms))
+        return transformed(prepared(data, self.settings.scaling), self.forms)
 
     def release(self) -> None:
         """Forget what was made of the data; it is made again when needed."""
