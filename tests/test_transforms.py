@@ -1,0 +1,225 @@
+"""Features in other shapes: the same numbers by explicit columns, learned without labels, stored in the model, tried out of fold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.data.transforms import Transform, changes_features, fit_transform, transformed
+from sparserank.errors import DataError, ModelFormatError, ParameterError
+from sparserank.paths import OneFormEach, PathPlan, PenaltyPath
+from sparserank.penalties import L1, Mcp
+from sparserank.selection.looks import looks
+from sparserank.solvers.lockstep import run
+
+PLAIN = sr.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, seed=5).data
+# What the ranking is linear in is the logarithm of these: heavy tails, both signs.
+HEAVY = PLAIN.replace_features(np.sign(PLAIN.X) * np.expm1(2.5 * np.abs(PLAIN.X)))
+SOME_HEAVY = PLAIN.replace_features(np.where(np.arange(10) % 2 == 0, HEAVY.X, PLAIN.X))
+QUICK: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 12, "folds": 3}
+
+
+def signed_log(X: np.ndarray) -> np.ndarray:
+    return np.array([[np.sign(x) * np.log(1 + abs(x)) for x in row] for row in X])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_are_those_of_the_formulas(dtype: type) -> None:
+    X = np.array(HEAVY.X[:50], dtype=dtype)
+    tolerance = 1e-12 if dtype is np.float64 else 1e-5
+    logs = fit_transform(HEAVY, "log")(X)
+    assert logs.dtype == dtype
+    np.testing.assert_allclose(logs, signed_log(X), rtol=tolerance)
+    t = fit_transform(HEAVY, "asinh")
+    medians = [np.median(np.abs(c[c != 0])) for c in np.asarray(HEAVY.X).T]
+    np.testing.assert_allclose(t.constants, medians)
+    np.testing.assert_allclose(t(X), np.arcsinh(X / medians), rtol=tolerance)
+    assert fit_transform(HEAVY, "none")(X) is X
+
+
+def test_mixed_kinds_and_sparse_rows_are_the_same_numbers() -> None:
+    X = np.where(np.abs(HEAVY.X) > 1, HEAVY.X, 0.0)
+    t = Transform(("none", "log", "asinh", "log", "none") * 2, np.arange(1.0, 11.0))
+    expected = X.copy()
+    expected[:, [1, 3, 6, 8]] = signed_log(X[:, [1, 3, 6, 8]])
+    expected[:, [2, 7]] = np.arcsinh(X[:, [2, 7]] / [3.0, 8.0])
+    np.testing.assert_allclose(t(X), expected, rtol=1e-12)
+    sparse = t(sp.csr_matrix(X))
+    np.testing.assert_allclose(sparse.toarray(), expected, rtol=1e-12)
+    assert sparse.nnz == np.count_nonzero(X)
+    np.testing.assert_allclose(t.take(np.array([2, 3]))(X[:, [2, 3]]), expected[:, [2, 3]], rtol=1e-12)
+
+
+def test_constants_of_features_that_are_zero_or_sparse() -> None:
+    X = np.zeros((40, 3))
+    X[:10, 1] = 5.0
+    X[:, 2] = -2.0
+    for kind in (np.asarray, sp.csr_matrix):
+        data = sr.RankingDataset(kind(X), np.arange(40) % 3, np.arange(40) // 10)
+        assert fit_transform(data, "asinh").constants.tolist() == [1.0, 5.0, 2.0]
+
+
+def test_logs_are_left_out_where_they_change_nothing_whatever_the_labels() -> None:
+    assert not changes_features(PLAIN, fit_transform(PLAIN, "log"))
+    assert changes_features(SOME_HEAVY, fit_transform(SOME_HEAVY, "log"))
+    assert [look.name for look in looks(PLAIN, "auto", "within-query-std")] == ["none"]
+    assert [look.name for look in looks(HEAVY, "auto", "within-query-std")] == ["none", "log1p", "raw or log1p"]
+    other = sr.RankingDataset(HEAVY.X, HEAVY.relevance[::-1], HEAVY.qid)
+    assert len(looks(other, "auto", "within-query-std")) == 3
+    assert [look.name for look in looks(HEAVY, "auto", "query-min-max")] == ["none"]
+    sparse = HEAVY.replace_features(sp.csr_matrix(HEAVY.X))
+    assert len(looks(sparse, "auto", "within-query-std")) == 3
+
+
+@pytest.mark.parametrize("penalty", [L1(), Mcp(), L1(always_keep=(2,), never_use=(5,), weights=(1.0,) * 9 + (3.0,))])
+def test_each_feature_enters_in_the_form_that_separates_pairs_best(penalty: Any) -> None:
+    forms = [fit_transform(SOME_HEAVY, "none"), fit_transform(SOME_HEAVY, "log")]
+    both = transformed(SOME_HEAVY, forms)
+    assert both.n_features == 20
+    scale = both.X.std(axis=0)
+    objective = sr.PairwiseObjective(both, scale=scale)
+    path = run(OneFormEach(PenaltyPath(penalty), 2).path(objective, PathPlan(n_alphas=8, alpha_min_ratio=0.05)))
+    # The oracle: pairs one by one, the correlation of each column's difference with the preference.
+    separation = np.zeros(20)
+    squares = np.zeros(20)
+    X = np.asarray(both.X) / scale
+    for lo, hi in zip(both.query_ptr[:-1], both.query_ptr[1:], strict=True):
+        for i in range(lo, hi):
+            for j in range(lo, hi):
+                if both.relevance[i] > both.relevance[j]:
+                    separation += X[i] - X[j]
+                    squares += (X[i] - X[j]) ** 2
+    strength = (np.abs(separation) / np.sqrt(squares)).reshape(2, 10)
+    form = strength.argmax(axis=0)
+    used = np.abs(path.scaled_coefs).max(axis=0).reshape(2, 10) > 0
+    assert set(form.tolist()) == {0, 1}
+    assert not used[1 - form, np.arange(10)].any()
+    if penalty.never_use:
+        assert not used[:, 5].any()
+        assert (np.abs(path.scaled_coefs).reshape(8, 2, 10).sum(axis=1)[:, 2] > 0).all()
+    # The path is that of the chosen columns alone.
+    columns = form * 10 + np.arange(10)
+    alone = sr.PairwiseObjective(both.replace_features(both.X[:, columns]), scale=scale[columns])
+    expected = run(PenaltyPath(penalty).path(alone, PathPlan(n_alphas=8, alpha_min_ratio=0.05)))
+    np.testing.assert_allclose(path.scaled_coefs[:, columns], expected.scaled_coefs, atol=1e-5)
+
+
+def test_the_default_selection_finds_the_shape() -> None:
+    raw, found = (sr.select(HEAVY, transform=t, **QUICK) for t in ("none", "auto"))
+    assert found.best.mean > raw.best.mean + 0.02
+    assert "log1p" in found.chosen.penalty
+    assert found.model.transform is not None
+    assert {found.model.transform.kinds[j] for j in found.model.support} == {"log"}
+    assert set(found.model.support.tolist()) <= set(range(10))
+    mixed = sr.select(SOME_HEAVY, **QUICK)
+    assert len({p.rpartition(" on ")[2] for p in mixed.by_penalty}) == 3
+    assert found.plan.transform == "auto"
+
+
+@pytest.mark.parametrize("transform", ["log", "asinh"])
+def test_a_model_scores_as_its_fold_was_scored_and_comes_back_from_its_file(transform: str, tmp_path: Path) -> None:
+    result = sr.select(HEAVY, transform=transform, test=HEAVY, allow_overlap=True, **QUICK)
+    model = result.model
+    columns = signed_log(HEAVY.X) if transform == "log" else fit_transform(HEAVY, "asinh")(HEAVY.X)
+    expected = (columns - model.scaling.center) / model.scaling.scale @ model.coef
+    np.testing.assert_allclose(model.predict(np.asarray(HEAVY.X)), expected, rtol=1e-9, atol=1e-12)
+    model.save(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    assert content["version"] == 2
+    assert {f["transform"] for f in content["features"]} == {transform}
+    again = sr.load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.predict(np.asarray(HEAVY.X)), model.predict(np.asarray(HEAVY.X)))
+    assert "log(" in str(result.report(tmp_path / "r.html").read_text()) or transform == "asinh"
+    for damage in ('"transform": "exp"', '"transform": 3'):
+        bad = (tmp_path / "m.json").read_text().replace(f'"transform": "{transform}"', damage, 1)
+        (tmp_path / "bad.json").write_text(bad)
+        with pytest.raises(ModelFormatError, match="transform must be"):
+            sr.load_model(tmp_path / "bad.json")
+    content["features"][0]["constant"] = 0.0
+    (tmp_path / "bad.json").write_text(json.dumps(content))
+    with pytest.raises(ModelFormatError, match="constant must be a finite number > 0"):
+        sr.load_model(tmp_path / "bad.json")
+
+
+def test_a_model_without_transforms_is_a_file_of_version_1(tmp_path: Path) -> None:
+    sr.select(PLAIN, **QUICK).model.save(tmp_path / "m.json")
+    assert json.loads((tmp_path / "m.json").read_text())["version"] == 1
+
+
+def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sparserank.selection.fitting as fitting
+
+    sr.write_letor(HEAVY, tmp_path / "a.txt")
+    sr.convert([tmp_path / "a.txt"], tmp_path / "store", sr.Reading(dtype="float64"))
+    memory = sr.select(HEAVY, **QUICK)
+    stored = sr.select(tmp_path / "store", **QUICK)
+    monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
+    processes = sr.select(HEAVY, n_threads=2, **QUICK)
+    for other in (stored, processes):
+        assert other.sentence == memory.sentence
+        np.testing.assert_array_equal(other.model.coef, memory.model.coef)
+
+
+def test_a_killed_run_goes_on_across_looks(tmp_path: Path) -> None:
+    whole = sr.select(HEAVY, out=tmp_path / "whole", **QUICK)
+    seen: list[str] = []
+
+    def stop(done: int, total: int, what: str, left: float | None) -> None:
+        seen.append(what)
+        if done > 0.6 * total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sr.select(HEAVY, out=tmp_path / "run", progress=stop, **QUICK)
+    again = sr.select(HEAVY, out=tmp_path / "run", **QUICK)
+    assert again.sentence == whole.sentence
+    assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "whole/model.json").read_bytes()
+
+
+def test_holdout_validation_and_costs_in_every_form() -> None:
+    valid = HEAVY.take_queries(np.arange(60, 80))
+    train = HEAVY.take_queries(np.arange(60))
+    result = sr.select(train, valid, protocol="holdout", costs=[1.0] * 9 + [5.0], **QUICK)
+    assert result.best.mean > 0.5
+    assert result.chosen.cost >= result.chosen.n_features
+
+
+def test_estimators_take_a_transform_and_say_where_the_weights_are() -> None:
+    X, y, qid = np.asarray(HEAVY.X), HEAVY.relevance, HEAVY.qid
+    ranker = sr.SparseRanker(alpha_ratio=0.1, feature_transform="log").fit(X, y, qid=qid)
+    plain = sr.SparseRanker(alpha_ratio=0.1).fit(signed_log(X), y, qid=qid)
+    np.testing.assert_allclose(ranker.predict(X), plain.predict(signed_log(X)), atol=1e-9)
+    np.testing.assert_allclose(ranker.shaped_coef_, plain.coef_, atol=1e-9)
+    with pytest.raises(AttributeError, match="shaped_coef_ holds the weights"):
+        _ = ranker.coef_
+    assert not hasattr(ranker, "coef_")
+    np.testing.assert_allclose(ranker.to_model().predict(X), ranker.predict(X), atol=1e-9)
+    ranker.set_params(feature_transform="none").fit(X, y, qid=qid)
+    assert ranker.coef_.shape == (10,)
+    with pytest.raises(DataError, match="feature_transform must be one of"):
+        sr.SparseRanker(feature_transform="exp").fit(X, y, qid=qid)
+
+
+def test_a_size_is_fitted_by_mcp_unless_a_penalty_is_named() -> None:
+    for k in (1, 3):
+        default, l1 = (
+            sr.SparseRanker(penalty=p, n_features_to_select=k).fit(PLAIN.X, PLAIN.relevance, qid=PLAIN.qid)
+            for p in (None, "l1")
+        )
+        assert default.penalty_.name == "mcp"
+        assert 1 <= len(default.support_) <= k
+        assert default.loss_ < l1.loss_
+    assert sr.SparseRanker().fit(PLAIN.X, PLAIN.relevance, qid=PLAIN.qid).penalty_.name == "l1"
+
+
+def test_misuse_is_refused_by_name() -> None:
+    with pytest.raises(ParameterError, match="transform must be one of"):
+        sr.select(HEAVY, transform="exp", **QUICK)
+    with pytest.raises(ParameterError, match="cannot be combined with the scaling"):
+        sr.select(HEAVY, transform="log", scaling="query-min-max", **QUICK)
