@@ -27,6 +27,7 @@ CASES = (
     "larger",
     "wide",
     "cluster",
+    "coverage",
 )
 
 

@@ -65,7 +65,7 @@ def test_every_interval_names_the_confidence_that_was_asked_for(capsys: pytest.C
     assert "95%" not in shown
     for place in (
         "With 90% confidence such models lose",
-        "with 90% confidence all bounds hold at once",
+        "all bounds hold at once, 90%",
         "90% interval (ndcg@10)",
         "90% intervals;",
         "<th>90% interval</th>",

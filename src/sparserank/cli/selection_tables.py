@@ -7,15 +7,18 @@ from sparserank.reports.selection import feature_table, penalty_table, size_tabl
 from sparserank.selection.result import SelectionResult
 
 
+MOST_SIZES = 20  # features of the largest model in the table of sizes; the report has all
+
+
 def show_selection(result: SelectionResult) -> None:
-    """Penalties with certificates, the choice, selected features with costs, comparison on test."""
-    show(penalty_table(result))
-    show(size_table(result))
+    """The choice first; then sizes, penalties with certificates, selected features with costs, comparison on test."""
     for sentence in result.sentences:
         say(sentence)
     for text in result.notes:
         say(f"note: {text}")
     print()
+    show(size_table(result, most=MOST_SIZES))
+    show(penalty_table(result))
     show(feature_table(result))
     if result.test is not None:
         show(test_table(result))

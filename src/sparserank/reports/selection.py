@@ -28,7 +28,13 @@ def penalty_table(result: SelectionResult) -> Table:
         if label not in result.by_penalty:
             dense = max((d for d in result.choice.candidates if d.penalty == label), key=lambda d: d.mean)
             rows.append(
-                ["dense (ridge)", str(dense.n_features), figure(dense.mean), _bound(result, dense), *certificate]
+                [
+                    label.replace("ridge", "dense (ridge)", 1),
+                    str(dense.n_features),
+                    figure(dense.mean),
+                    _bound(result, dense),
+                    *certificate,
+                ]
             )
         elif found is None:
             rows.append([label, "none", "-", "-", *certificate])
@@ -42,16 +48,18 @@ def penalty_table(result: SelectionResult) -> Table:
     )
 
 
-def size_table(result: SelectionResult) -> Table:
-    """The best model of each number of features, with a bound that holds for all of them at once; the chosen one stands out."""
+def size_table(result: SelectionResult, most: int | None = None) -> Table:
+    """The best model of each number of features (up to `most`, the chosen one and the best in any case), with bounds that hold for all of them
+    at once; the chosen one stands out."""
     choice = result.choice
+    sizes = [c for c in result.by_size if most is None or c.n_features <= most or c in (result.chosen, result.best)]
     rows = [
-        [str(c.n_features), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c)] for c in result.by_size
+        [str(c.n_features), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c)] for c in sizes
     ]
     return Table(
-        f"Best model of each size; with {as_percent(result.plan.confidence)} confidence all bounds hold at once",
+        f"Best model of each size (all bounds hold at once, {as_percent(result.plan.confidence)})",
         ["features", "penalty", result.metric, "below the best", "loses at most"], rows, folded=True,
-        strong=tuple(i for i, c in enumerate(result.by_size) if c is result.chosen),
+        strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )  # fmt: skip
 
 

@@ -107,23 +107,11 @@ class SelectionJob:
     def _execute(self, store: SelectionStore | None, progress: Progress | None) -> SelectionResult:
         plan = self.plan
         began = time.perf_counter()
-        fitted = FittedPaths(self.works, self._families(), [FINAL, *self.folds], self.n_threads)
-        units = fitted.all(store, progress)
-        pool = Pool(
-            units,
-            self.fold if plan.protocol == "cv" else None,
-            np.ones(len(self.names)) if plan.costs is None else np.array(plan.costs),
-        )
+        pool, sparse, dense = self.candidates(store, progress)
         paths, scalings = {}, {}
-        sparse: list[Candidate] = []
-        dense: list[Candidate] = []
         for label, (_, penalty) in self._makers().items():
-            names = self.names * (units[label, FINAL]["scale"].size // len(self.names))
-            paths[label], scalings[label] = unpack(units[label, FINAL], plan.settings, names, penalty)
-            if penalty.smooth_at_zero:
-                dense += pool.of_points(label)
-            else:
-                sparse += pool.of_sizes(label)
+            names = self.names * (pool.units[label, FINAL]["scale"].size // len(self.names))
+            paths[label], scalings[label] = unpack(pool.units[label, FINAL], plan.settings, names, penalty)
         choice = choose(
             sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed
         )
@@ -157,6 +145,22 @@ class SelectionJob:
         if store is not None:
             store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
         return result
+
+    def candidates(
+        self, store: SelectionStore | None = None, progress: Progress | None = None
+    ) -> tuple[Pool, list[Candidate], list[Candidate]]:
+        """(all models, sparse candidates, dense ones that they are compared with); fits what is missing in `store`."""
+        units = FittedPaths(self.works, self._families(), [FINAL, *self.folds], self.n_threads).all(store, progress)
+        costs = np.ones(len(self.names)) if self.plan.costs is None else np.array(self.plan.costs)
+        pool = Pool(units, self.fold if self.plan.protocol == "cv" else None, costs)
+        sparse: list[Candidate] = []
+        dense: list[Candidate] = []
+        for label, (_, penalty) in self._makers().items():
+            if penalty.smooth_at_zero:
+                dense += pool.of_points(label)
+            else:
+                sparse += pool.of_sizes(label)
+        return pool, sparse, dense
 
     def _makers(self) -> dict[str, tuple[Look, Penalty]]:
         """Every penalty on every look, the dense reference after the others, by label."""

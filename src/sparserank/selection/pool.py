@@ -25,21 +25,21 @@ class Pool:
     """
 
     def __init__(self, units: Paths, fold: np.ndarray | None, costs: np.ndarray) -> None:
-        self._units, self._costs = units, costs
+        self.units, self._costs = units, costs
         self._fold = fold
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
 
     def of_sizes(self, label: str) -> list[Candidate]:
         """The candidates of a sparse maker: one for each size that its final path has, and its refits where they were made."""
-        final, out = self._units[label, FINAL], []
+        final, out = self.units[label, FINAL], []
         for k, index in points_by_size(_nnz(final), final["losses"]).items():
             points = {FINAL: index}
             for f in self._folds:
-                arrays = self._units[label, f]
+                arrays = self.units[label, f]
                 points[f] = point_within(_nnz(arrays), arrays["losses"], k)
             out.append(self._candidate(label, k, 0.0, {f: (label, i) for f, i in points.items()}))
-            for relax in RELAX if (refit_label(label), FINAL) in self._units else ():
+            for relax in RELAX if (refit_label(label), FINAL) in self.units else ():
                 refits = {f: self._refit(label, f, i, relax) for f, i in points.items()}
                 if refits[FINAL][0] != label:
                     out.append(self._candidate(label, k, relax, refits))
@@ -48,7 +48,7 @@ class Pool:
     def of_points(self, label: str) -> list[Candidate]:
         """The candidates of a maker that selects nothing, point by point."""
         everywhere = [FINAL, *self._folds]
-        nnz = _nnz(self._units[label, FINAL])
+        nnz = _nnz(self.units[label, FINAL])
         return [
             self._candidate(label, int(nnz[i]), 0.0, dict.fromkeys(everywhere, (label, i)))
             for i in np.flatnonzero(nnz).tolist()
@@ -61,31 +61,31 @@ class Pool:
     def model(self, c: Candidate, fold: int = FINAL) -> sp.csr_array:
         """(1, n_features) the model of a fold, of the scaled features."""
         label, index = self._where[c][fold]
-        return coefs_of(self._units[label, fold])[[index]]
+        return coefs_of(self.units[label, fold])[[index]]
 
     def model_in_units(self, c: Candidate, fold: int) -> sp.csr_array:
         """(1, n_features) the model of a fold, in units of the features."""
         label, _ = self._where[c][fold]
-        return in_units(self.model(c, fold), self._units[label, fold]["scale"])
+        return in_units(self.model(c, fold), self.units[label, fold]["scale"])
 
     def alpha(self, c: Candidate) -> float:
         """Strength of the final path's point that the candidate is, or comes from."""
         label, index = self._where[c][FINAL]
-        return float(self._units[label, FINAL]["alphas"][index])
+        return float(self.units[label, FINAL]["alphas"][index])
 
     def certificate(self, c: Candidate) -> dict[str, Any]:
         """Status and kkt_violation of the solve that gave the final model."""
         label, index = self._where[c][FINAL]
-        arrays = self._units[label, FINAL]
+        arrays = self.units[label, FINAL]
         return {"status": str(arrays["statuses"][index]), "kkt_violation": float(arrays["kkt_violations"][index])}
 
     def _refit(self, label: str, fold: int, index: int, relax: float) -> tuple[str, int]:
-        refits = self._units[refit_label(label), fold]
-        at = refit_of(refits["alphas"], float(self._units[label, fold]["alphas"][index]), relax)
+        refits = self.units[refit_label(label), fold]
+        at = refit_of(refits["alphas"], float(self.units[label, fold]["alphas"][index]), relax)
         return (label, index) if at is None else (refit_label(label), at)
 
     def _candidate(self, label: str, k: int, relax: float, where: dict[int, tuple[str, int]]) -> Candidate:
-        coefs = coefs_of(self._units[where[FINAL][0], FINAL])
+        coefs = coefs_of(self.units[where[FINAL][0], FINAL])
         index = where[FINAL][1]
         used = coefs.indices[coefs.indptr[index] : coefs.indptr[index + 1]]
         c = Candidate(
@@ -97,11 +97,11 @@ class Pool:
     def _values(self, where: Mapping[int, tuple[str, int]], metric: int) -> np.ndarray:
         if self._fold is None:
             label, index = where[FINAL]
-            return self._units[label, FINAL]["values"][metric, index]
+            return self.units[label, FINAL]["values"][metric, index]
         values = np.full(len(self._fold), np.nan)
         for f in self._folds:
             label, index = where[f]
-            values[self._fold == f] = self._units[label, f]["values"][metric, index]
+            values[self._fold == f] = self.units[label, f]["values"][metric, index]
         return values
 
 
