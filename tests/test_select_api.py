@@ -105,7 +105,7 @@ def test_the_command_has_no_defaults_of_its_own() -> None:
     api = inspect.signature(sr.select).parameters
     shown = inspect.signature(command).parameters
     for name in ("metric", "convention", "scaling", "protocol", "folds", "seed", "margin", "confidence", "k", "budget",
-                 "costs", "query_weight", "refits", "transform", "baseline_feature", "n_alphas", "alpha_min_ratio", "tol", "pair_weights",
+                 "costs", "query_weight", "refits", "transform", "half_samples", "baseline_feature", "n_alphas", "alpha_min_ratio", "tol", "pair_weights",
                  "allow_overlap", "restart"):  # fmt: skip
         assert shown[name].default == api[name].default, name
     assert api["penalties"].default == defaults.PENALTIES
@@ -155,11 +155,11 @@ def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.Se
 
     first = sr.select(TRAIN, VALID, TEST, out=tmp_path / "run", progress=progress, **QUICK)
     assert model_of(first) == model_of(expected)
-    assert seen[0] == (0, 20)
-    assert seen[-1] == (20, 20)
+    assert seen[0] == (0, 21)
+    assert seen[-1] == (21, 21)
     seen.clear()
     again = sr.select(TRAIN, VALID, TEST, out=tmp_path / "run", progress=progress, k=2, **QUICK)
-    assert seen == [(20, 20)]
+    assert seen == [(21, 21)]
     assert len(again.model.support) <= 2
     with pytest.raises(RunDirectoryError, match=r"different: train"):
         sr.select(VALID, TRAIN, TEST, out=tmp_path / "run", **QUICK)
@@ -363,10 +363,10 @@ def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
         SMALL, penalties=["l1", "mcp"], n_alphas=6, folds=3, n_threads=2, out=tmp_path / "run",
         progress=lambda *what: seen.append(what),
     )  # fmt: skip
-    assert seen[0] == (0, 20, "start", None)
-    assert seen[-1][:2] == (20, 20)
+    assert seen[0] == (0, 21, "start", None)
+    assert seen[-1][:2] == (21, 21)
     assert [s[0] for s in seen] == sorted(s[0] for s in seen)
-    assert {s[1] for s in seen} == {20}
+    assert {s[1] for s in seen} == {21}
     assert "resumed" not in {s[2] for s in seen}
     assert all(s[3] is None or s[3] > 0 for s in seen[1:-1] if s[0] < 12)
 

@@ -85,6 +85,15 @@ def select(
             rich_help_panel=MODEL,
         ),
     ] = defaults.TRANSFORM,
+    half_samples: Annotated[
+        int,
+        typer.Option(
+            "--half-samples",
+            min=0,
+            help="Halves of the queries on which the choice of features is repeated, to say how firm it is; 0: none.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = defaults.HALF_SAMPLES,
     refits: Annotated[
         bool,
         typer.Option(
@@ -216,7 +225,7 @@ def select(
                 result = run(
                     train, valid, test, metric=metric, convention=convention, scaling=scaling, protocol=protocol,
                     folds=folds, seed=seed, margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs,
-                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, baseline_feature=baseline_feature, n_alphas=n_alphas,
+                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, half_samples=half_samples, baseline_feature=baseline_feature, n_alphas=n_alphas,
                     alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
                     out=out, restart=restart, n_threads=threads, progress=progress, client=opt.client_of(scheduler),
                     reading=reading,

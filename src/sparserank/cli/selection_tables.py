@@ -6,7 +6,6 @@ from sparserank.cli.screen import say, show
 from sparserank.reports.selection import feature_table, penalty_table, size_table, test_table
 from sparserank.selection.result import SelectionResult
 
-
 MOST_SIZES = 20  # features of the largest model in the table of sizes; the report has all
 
 

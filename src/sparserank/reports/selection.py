@@ -53,9 +53,7 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
     at once; the chosen one stands out."""
     choice = result.choice
     sizes = [c for c in result.by_size if most is None or c.n_features <= most or c in (result.chosen, result.best)]
-    rows = [
-        [str(c.n_features), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c)] for c in sizes
-    ]
+    rows = [[str(c.n_features), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c)] for c in sizes]
     return Table(
         f"Best model of each size (all bounds hold at once, {as_percent(result.plan.confidence)})",
         ["features", "penalty", result.metric, "below the best", "loses at most"], rows, folded=True,
@@ -74,13 +72,27 @@ def feature_table(result: SelectionResult) -> Table:
     for d in result.drops:
         costs = [figure(d[m]["cost"], signed=True) for m in metrics]
         name = d["feature"] if d["transform"] == NONE else f"{d['transform']}({d['feature']})"
-        rows.append([name, figure(d["coef"]), *costs, interval(d[result.metric], signed=True)])
+        kept = [] if result.stability is None else [f"{firmness(result, d):.0%}"]
+        rows.append([name, figure(d["coef"]), *kept, *costs, interval(d[result.metric], signed=True)])
     share = as_percent(result.plan.confidence)
     return Table(
-        f"Selected features, and what dropping each costs {where(result)} (weight set to 0, no refit)",
-        ["feature", "weight", *[f"{m} cost" for m in metrics], f"{share} interval ({result.metric})"],
+        f"Selected features, and what dropping each costs {where(result)} (weight set to 0, no refit)"
+        + ("" if result.stability is None else "; kept: by how many half-samples"),
+        [
+            "feature",
+            "weight",
+            *(["kept"] if result.stability is not None else []),
+            *[f"{m} cost" for m in metrics],
+            f"{share} interval ({result.metric})",
+        ],
         rows,
     )
+
+
+def firmness(result: SelectionResult, row: dict[str, Any]) -> float:
+    """The share of half-samples that keep the feature of a row of `drops`."""
+    assert result.stability is not None
+    return float(result.stability.frequency[result.model.feature_names.index(row["feature"])])
 
 
 def test_table(result: SelectionResult) -> Table:

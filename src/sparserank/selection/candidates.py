@@ -21,6 +21,7 @@ from sparserank.losses import LOSSES
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathMaker, PathPlan, PathResult, PathStarts, Point
+from sparserank.paths.sizes import point_within
 from sparserank.penalties import Penalty
 from sparserank.penalties.spec import parse_call
 from sparserank.selection.plan import PathSettings
@@ -30,8 +31,11 @@ from sparserank.shards.measuring import Columns
 from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
 
+AT_ONCE = 10  # half-samples in lockstep
+MORE = 2  # times the features of the model sought: where paths of half-samples may end
 UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
 CSR = ("data", "indices", "indptr")
+FIRST_SAMPLE = -100  # the number of the first sample's path; the next is -101
 FINAL = -1  # the number of the path that is delivered: on all training queries
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
 
@@ -89,10 +93,22 @@ class FoldedPaths:
         self.client, self.forms = client, tuple(forms)
         self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
         self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
+        self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
         self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("data", "fold", "settings", "metrics", "valid", "query_weight", "max_iter", "n_threads", "forms")
+        kept = (
+            "data",
+            "fold",
+            "settings",
+            "metrics",
+            "valid",
+            "query_weight",
+            "max_iter",
+            "n_threads",
+            "forms",
+            "samples",
+        )
         return {**{name: self.__dict__[name] for name in kept}, "_weighted": None, "client": None}
 
     def with_threads(self, n_threads: int) -> FoldedPaths:
@@ -109,6 +125,26 @@ class FoldedPaths:
 
     def _in_forms(self, data: RankingDataset) -> RankingDataset:
         return transformed(prepared(data, self.settings.scaling), self.forms)
+
+    def halves(self, wanted: PathMaker, samples: np.ndarray, k: int, start: PathMaker | None) -> list[np.ndarray]:
+        """The columns of the model of at most k features that a maker gives on each sample of the queries (n_samples, n_queries) bool; `start`
+        makes the l1 paths that it is started from."""
+        self.samples = samples
+        folds = [FIRST_SAMPLE - b for b in range(len(samples))]
+        plan = replace(self.path_plan, tol=FOLD_TOL, max_features=MORE * k + MORE)
+        supports: list[np.ndarray] = []
+        with one_blas_thread():
+            for own in (folds[i : i + AT_ONCE] for i in range(0, len(folds), AT_ONCE)):
+                objectives, _ = self.objectives(own)
+                starts: list[PathStarts | None] = [None] * len(own)
+                if start is not None:
+                    first = run_all([start.path(o, plan) for o in objectives])
+                    starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
+                plans = [replace(plan, starts=s) for s in starts]
+                for path in run_all([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)]):
+                    supports.append(path.support(point_within(path.nnz, path.losses, k)))
+        self._weighted = None
+        return supports
 
     def release(self) -> None:
         """Forget what was made of the data; it is made again when needed."""
@@ -131,12 +167,18 @@ class FoldedPaths:
         loss = LOSSES[self.settings.loss]()
         return make_shards(as_rows(d.X), d.relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, d.docid)
 
+    def _used(self, fold: int) -> np.ndarray:
+        """(n_queries,) bool: the training queries of a fold, or of a half-sample."""
+        if fold == FINAL:
+            return np.ones(self.prepared.n_queries, dtype=bool)
+        return np.asarray(self.samples[FIRST_SAMPLE - fold] if fold <= FIRST_SAMPLE else self.fold != fold)
+
     def objectives(self, folds: Sequence[int]) -> tuple[list[PairwiseObjective], list[FeatureScaling]]:
         """The loss without each of these folds, and its scaling, learned without it too; a fold may come several times."""
         if self._weighted is None or self._weighted[0] != tuple(folds):
             d, settings = self.prepared, self.settings
             own = list(dict.fromkeys(folds))
-            used = np.array([(self.fold != f) if f != FINAL else np.ones(d.n_queries, dtype=bool) for f in own])
+            used = np.array([self._used(f) for f in own])
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
             centers, scales = fit_scalings(d, settings.scaling, weight > 0, self._sums)
             self._refuse_empty(own, weight)
@@ -152,9 +194,13 @@ class FoldedPaths:
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)
 
+    def pairs(self) -> np.ndarray:
+        """(n_queries,) total weight of the preferred pairs of each training query."""
+        return np.concatenate([f.pair_weight for f in self._shards.call("facts")])
+
     def _refuse_empty(self, folds: Sequence[int], weight: np.ndarray) -> None:
         """A fold that holds every pair is no fault of the data."""
-        pairs = np.concatenate([f.pair_weight for f in self._shards.call("facts")])
+        pairs = self.pairs()
         for f, row in zip(folds, weight, strict=True):
             if f != FINAL and pairs.any() and not (row * pairs).any():
                 raise DataError(

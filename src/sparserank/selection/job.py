@@ -29,6 +29,7 @@ from sparserank.selection.looks import Look, looks
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.pool import Pool, best_of_sizes
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.stability import Stability, complementary_halves, sets_of
 from sparserank.selection.store import SelectionStore
 
 DENSE = "ridge"  # the label of the dense reference
@@ -137,6 +138,7 @@ class SelectionJob:
             paths=paths,
             scalings=scalings,
             drops=self._drops(chosen, model, pool),
+            stability=self._stability(chosen, model, store, progress, len(pool.units)),
             test=self._compare_on_test(model, max(dense, key=lambda c: c.mean), paths, scalings, notes),
             constant_features=tuple(np.array(self.names)[self.everything.constant_features()]),
             query_ids=tuple(str(q) for q in self._scored().query_ids),
@@ -150,7 +152,13 @@ class SelectionJob:
         self, store: SelectionStore | None = None, progress: Progress | None = None
     ) -> tuple[Pool, list[Candidate], list[Candidate]]:
         """(all models, sparse candidates, dense ones that they are compared with); fits what is missing in `store`."""
-        units = FittedPaths(self.works, self._families(), [FINAL, *self.folds], self.n_threads).all(store, progress)
+
+        def with_one_more(done: int, n: int, what: str, left: float | None) -> None:
+            assert progress is not None
+            progress(done, n + bool(self.plan.half_samples), what, left)
+
+        fitted = FittedPaths(self.works, self._families(), [FINAL, *self.folds], self.n_threads)
+        units = fitted.all(store, None if progress is None else with_one_more)
         costs = np.ones(len(self.names)) if self.plan.costs is None else np.array(self.plan.costs)
         pool = Pool(units, self.fold if self.plan.protocol == "cv" else None, costs)
         sparse: list[Candidate] = []
@@ -220,6 +228,41 @@ class SelectionJob:
         }
         coef = pool.model(chosen).toarray()[0]
         return look.model(coef, self.names, scaling, parameters=parameters, metadata=metadata)
+
+    def _stability(
+        self,
+        chosen: Candidate,
+        model: RankingModel,
+        store: SelectionStore | None,
+        progress: Progress | None,
+        n_units: int,
+    ) -> Stability | None:
+        """The chosen maker at the chosen size on halves of the queries that have pairs; one piece of work."""
+        look, _ = self._makers()[chosen.penalty]
+        work, n_pairs = self.works[look.name], self.plan.half_samples // 2
+        usable = work.pairs() > 0
+        if n_pairs == 0 or usable.sum() < 4:
+            if progress is not None and n_pairs > 0:
+                progress(n_units + 1, n_units + 1, "half-samples: too few queries", 0.0)
+            return None
+        name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
+        arrays = store.load(name) if store is not None else None
+        if arrays is None:
+            if progress is not None:
+                progress(n_units, n_units + 1, f"{2 * n_pairs} half-samples", None)
+            family = {f.label: f for f in self._families()}
+            maker = family[chosen.penalty]
+            start = None if maker.start is None else family[maker.start].maker
+            samples = complementary_halves(usable, n_pairs, self.plan.seed)
+            supports = work.halves(maker.maker, samples, chosen.k, start)
+            arrays = {"kept": sets_of(supports, len(self.names))}
+            if store is not None:
+                store.save(name, arrays)
+        if progress is not None:
+            progress(n_units + 1, n_units + 1, "half-samples", 0.0)
+        return Stability(
+            arrays["kept"], model.support, len(self.names) - int(self.everything.constant_features().sum())
+        )
 
     def _drops(self, chosen: Candidate, model: RankingModel, pool: Pool) -> list[dict[str, Any]]:
         """For each selected feature and metric: what setting its weight to 0 costs, on queries the model has not seen."""

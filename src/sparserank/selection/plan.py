@@ -54,6 +54,7 @@ class SelectionPlan:
               'holdout': paths on train, choice on validation alone (the papers' protocol)
     margin    largest loss that still counts as equally good, relative to the best, or 'auto': 1%, or what the queries can show
     transform shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none', 'log' or 'asinh'
+    half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
     refits    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
     costs     one per feature, in the order of the features; they weight the penalties too
@@ -76,6 +77,7 @@ class SelectionPlan:
     costs: tuple[float, ...] | None = None
     refits: bool = defaults.REFITS
     transform: str = defaults.TRANSFORM
+    half_samples: int = defaults.HALF_SAMPLES
     baseline_feature: str | None = None
 
     def __post_init__(self) -> None:
@@ -87,6 +89,9 @@ class SelectionPlan:
             raise ParameterError("metric", "must be one where higher is better; report others with `also`.")
         _choice("protocol", self.protocol, PROTOCOLS)
         _choice("transform", self.transform, TRANSFORMS)
+        _count("half_samples", self.half_samples, 0, 10_000)
+        if self.half_samples % 2:
+            raise ParameterError("half_samples", f"must be even: two halves at a time; got {self.half_samples}.")
         if self.transform not in (AUTO, NONE) and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("transform", f"cannot be combined with the scaling {self.settings.scaling}.")
         _count("folds", self.n_folds, 2)

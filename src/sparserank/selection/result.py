@@ -16,7 +16,8 @@ from sparserank.paths import PathResult
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.choice import Candidate, Choice
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.statements import choice_sentences
+from sparserank.selection.stability import Stability
+from sparserank.selection.statements import choice_sentences, stability_sentence
 from sparserank.strict_json import plain
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class SelectionResult:
     by_penalty  the smallest candidate of each penalty within the margin, or None
     by_size     the candidate of the highest mean of each number of features, smallest first
     drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
+    stability   what halves of the queries keep, or None
     test        values of the chosen model and its rivals on the test queries, or None
     """
 
@@ -47,6 +49,7 @@ class SelectionResult:
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
     drops: list[dict[str, Any]]
+    stability: Stability | None
     test: Comparison | None
     constant_features: tuple[str, ...]
     query_ids: tuple[str, ...]
@@ -69,7 +72,8 @@ class SelectionResult:
     @property
     def sentences(self) -> list[str]:
         """The sentences of `sentence`, one by one; the first says what to keep."""
-        return choice_sentences(self.choice, self.metric, self.model.n_features)
+        said = choice_sentences(self.choice, self.metric, self.model.n_features)
+        return said if self.stability is None else [*said, stability_sentence(self.stability, self.model.feature_names)]
 
     @property
     def chosen(self) -> Candidate:
@@ -84,17 +88,28 @@ class SelectionResult:
         return f"SelectionResult({self.sentences[0]})"
 
     def table(self) -> pa.Table:
-        """The selected features, largest weight first: feature, weight (of the scaled feature), its transform, and for each metric what
+        """The selected features, largest weight first: feature, weight (of the scaled feature), its transform, kept (the share of half-samples that
+        keep it), stand_in (what they keep in its place), and for each metric what
         dropping the feature costs out of fold (weight set to 0, no refit), with its interval."""
         import pyarrow as pa
 
         rows = []
         for d in self.drops:
             row: dict[str, Any] = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"]}
+            row |= self._firmness(d["feature"])
             for m in map(repr, self.plan.metrics):
                 row |= {f"{m} cost": d[m]["cost"], f"{m} cost low": d[m]["low"], f"{m} cost high": d[m]["high"]}
             rows.append(row)
         return pa.Table.from_pylist(rows)
+
+    def _firmness(self, feature: str) -> dict[str, Any]:
+        """How often half-samples keep a feature, and what they keep in its place."""
+        if self.stability is None:
+            return {}
+        j = self.model.feature_names.index(feature)
+        other = self.stability.stand_in(j)
+        stand_in = None if other is None else self.model.feature_names[other]
+        return {"kept": float(self.stability.frequency[j]), "stand_in": stand_in}
 
     def sizes(self) -> pa.Table:
         """The best model of each number of features: n_features, penalty, relax, cost, mean of the metric, mean loss against the best of
@@ -155,10 +170,18 @@ class SelectionResult:
                     "feature": d["feature"],
                     "weight": d["coef"],
                     "transform": d["transform"],
+                    **self._firmness(d["feature"]),
                     "cost": {m: d[m] for m in map(repr, plan.metrics)},
                 }
                 for d in self.drops
             ],
+            "stability": None
+            if self.stability is None
+            else {
+                "half_samples": self.stability.n_samples,
+                "index": self.stability.index[1],
+                "index_name": self.stability.index[0],
+            },
             "test": None if self.test is None else self.test.rows(plan.confidence),
             "constant_features": list(self.constant_features),
         }

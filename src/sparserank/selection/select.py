@@ -51,6 +51,7 @@ def select(
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None = None,
     refits: bool = defaults.REFITS,
     transform: str = defaults.TRANSFORM,
+    half_samples: int = defaults.HALF_SAMPLES,
     baseline_feature: str | None = None,
     n_alphas: int = defaults.N_ALPHAS,
     alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO,
@@ -94,6 +95,8 @@ def select(
         transform            shape in which features enter: 'none' (as they are), 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), or
                              'auto': as they are, as logs, and each feature in the better one of the two, tried out of fold like all else
                              (logs are left out where they change no feature's shape within queries)
+        half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how firm the choice of
+                             features is; even, 0: none
         refits               try the models of each size without the shrinkage of their penalty too: half-way and fully refitted
         baseline_feature     feature that holds the score in use today, for the comparison on test
         out                  directory to keep finished work in, and to write the results to; the same call goes on after a
@@ -116,7 +119,7 @@ def select(
             "pair_weights": pair_weights, "loss": loss,
         },
         protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
-        refits=refits, transform=transform, baseline_feature=baseline_feature,
+        refits=refits, transform=transform, half_samples=half_samples, baseline_feature=baseline_feature,
     )  # fmt: skip
     if budget is not None and costs is None:
         raise ParameterError("budget", "needs costs.")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from sparserank.evaluation.statistics import as_percent
 from sparserank.selection.choice import LEAST_MARGIN, Choice
+from sparserank.selection.stability import Stability
+
+FIRM = 0.8  # share of half-samples from which a feature is called firm
+MOST_STAND_INS = 5
 
 
 def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
@@ -43,6 +48,24 @@ def _resampled(choice: Choice) -> list[str]:
     if r.loss is not None:
         text += f"; on the queries left out its model is {share(abs(r.loss), choice)} {'below' if r.loss >= 0 else 'above'} the best one there"
     return [f"{text}."]
+
+
+def stability_sentence(stability: Stability, names: Sequence[str]) -> str:
+    """How firm the list of features is."""
+    name, value = stability.index
+    often = [(stability.frequency[j], j) for j in stability.chosen]
+    firm = sum(f >= FIRM for f, _ in often)
+    text = (
+        f"On {stability.n_samples} halves of the queries {firm} of the {len(often)} features {'is' if firm == 1 else 'are'} "
+        f"kept at least {FIRM:.0%} of the time"
+    )
+    if math.isfinite(value):
+        text += f" ({name} index {value:.2f}; 1: always the same features, 0: as by chance)"
+    pairs = [(j, stability.stand_in(j)) for _, j in often]
+    replaced = [f"{names[other]} for {names[j]}" for j, other in pairs if other is not None]
+    if replaced:
+        text += f"; stand-ins: {', '.join(replaced[:MOST_STAND_INS])}"
+    return f"{text}."
 
 
 def share(loss: float, choice: Choice) -> str:

@@ -1,0 +1,96 @@
+"""How firm a set of features is: the same maker on half of the queries, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+LEAST_TIMES = 5  # half-samples with and without a feature, from which it is said what stands in for it
+
+
+@dataclass(frozen=True)
+class Stability:
+    """What half-samples of the queries kept.
+
+    kept       (n_samples, n_features) bool; rows 2i and 2i + 1 are two halves of the same queries
+    chosen     the selected features, 0-based
+    n_varying  features that could have been kept
+    """
+
+    kept: np.ndarray
+    chosen: np.ndarray
+    n_varying: int
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.kept)
+
+    @property
+    def frequency(self) -> np.ndarray:
+        """(n_features,) share of half-samples that kept each feature."""
+        return np.asarray(self.kept.mean(axis=0))
+
+    @property
+    def index(self) -> tuple[str, float]:
+        """('Kuncheva', mean over the complementary pairs) where all sets have one size, else ('Nogueira', over all samples); 1: always the same
+        set, 0: as by chance; NaN where every feature was kept, or none."""
+        sizes = set(self.kept.sum(axis=1).tolist())
+        if len(sizes) == 1:
+            return "Kuncheva", kuncheva(self.kept, self.n_varying)
+        return "Nogueira", nogueira(self.kept, self.n_varying)
+
+    def stand_in(self, feature: int) -> int | None:
+        """The feature outside the selected ones that is kept most more often without this one than with it; None where that cannot be said."""
+        with_it = self.kept[:, feature]
+        outside = np.setdiff1d(np.arange(self.kept.shape[1]), self.chosen)
+        if min(with_it.sum(), (~with_it).sum()) < LEAST_TIMES or len(outside) == 0:
+            return None
+        more = self.kept[~with_it][:, outside].mean(axis=0) - self.kept[with_it][:, outside].mean(axis=0)
+        often = self.kept[:, outside].sum(axis=0) >= LEAST_TIMES
+        more = np.where(often, more, -1.0)
+        return int(outside[np.argmax(more)]) if more.max() > 0 else None
+
+
+def kuncheva(kept: np.ndarray, n_features: int) -> float:
+    """Kuncheva (2007): (r d - k^2) / (k (d - k)), r what two sets share, mean over pairs of consecutive rows."""
+    k = int(kept[0].sum())
+    if not 0 < k < n_features:
+        return float("nan")
+    shared = (kept[0::2] & kept[1::2]).sum(axis=1)
+    return float(np.mean((shared * n_features - k * k) / (k * (n_features - k))))
+
+
+def nogueira(kept: np.ndarray, n_features: int) -> float:
+    """Nogueira, Sechidis and Brown (2018), JMLR 18(174), equation 4: for sets of different sizes."""
+    m, share = len(kept), kept.mean(axis=0)
+    size = float(kept.sum(axis=1).mean())
+    if not 0 < size < n_features or m < 2:
+        return float("nan")
+    variance = float((m / (m - 1) * share * (1.0 - share)).sum()) / n_features
+    return 1.0 - variance / (size / n_features * (1.0 - size / n_features))
+
+
+def complementary_halves(usable: np.ndarray, n_pairs: int, seed: int) -> np.ndarray:
+    """(2 n_pairs, n_queries) bool: each pair of rows splits the usable queries (n_queries,) bool in two.
+
+    Source
+        Shah and Samworth (2013), complementary pairs stability selection.
+    """
+    queries = np.flatnonzero(usable)
+    rng = np.random.default_rng([seed, 2])
+    out = np.zeros((2 * n_pairs, len(usable)), dtype=bool)
+    for i in range(n_pairs):
+        order = rng.permutation(queries)
+        out[2 * i, order[: len(order) // 2]] = True
+        out[2 * i + 1, order[len(order) // 2 :]] = True
+    return out
+
+
+def sets_of(supports: Sequence[np.ndarray], n_features: int) -> np.ndarray:
+    """(n_samples, n_features) bool from the columns of each model; columns beyond are the same features in other forms."""
+    kept = np.zeros((len(supports), n_features), dtype=bool)
+    for row, columns in zip(kept, supports, strict=True):
+        row[columns % n_features] = True
+    return kept

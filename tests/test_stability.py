@@ -1,0 +1,124 @@
+"""How firm a choice of features is: indices by explicit sets, halves by explicit copies, what may be said of stand-ins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.data.scaling import fit_scaling
+from sparserank.errors import ParameterError
+from sparserank.paths import fit_path_on
+from sparserank.selection.candidates import FOLD_TOL
+from sparserank.selection.stability import Stability, complementary_halves, kuncheva, nogueira, sets_of
+from tests.oracles import stability as oracle
+
+DATA = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=3, noise=0.4, seed=9).data
+OPTIONS: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 10, "alpha_min_ratio": 0.02, "folds": 3}
+
+
+def as_sets(kept: np.ndarray) -> list[set[int]]:
+    return [set(np.flatnonzero(row).tolist()) for row in kept]
+
+
+def test_indices_are_those_of_explicit_sets() -> None:
+    rng = np.random.default_rng(0)
+    same_size = np.array([np.isin(np.arange(12), rng.choice(12, 4, replace=False)) for _ in range(10)])
+    sets = as_sets(same_size)
+    pairs = [oracle.kuncheva(sets[2 * i], sets[2 * i + 1], 12) for i in range(5)]
+    assert kuncheva(same_size, 12) == pytest.approx(np.mean(pairs))
+    assert nogueira(same_size, 12) == pytest.approx(oracle.nogueira(sets, 12))
+    assert nogueira(same_size, 12) == pytest.approx(oracle.mean_of_all_pairs(sets, 12))
+    assert Stability(same_size, np.arange(4), 12).index[0] == "Kuncheva"
+    sizes = rng.random((10, 12)) < 0.3
+    assert Stability(sizes, np.arange(4), 12).index == ("Nogueira", pytest.approx(oracle.nogueira(as_sets(sizes), 12)))
+    assert Stability(sizes, np.arange(4), 12).index[1] != pytest.approx(oracle.nogueira(as_sets(sizes), 40))
+
+
+def test_always_the_same_set_is_1_chance_is_0_and_everything_is_nothing() -> None:
+    same = np.tile(np.arange(10) < 3, (20, 1))
+    assert Stability(same, np.arange(3), 10).index == ("Kuncheva", 1.0)
+    rng = np.random.default_rng(1)
+    chance = np.array([np.isin(np.arange(30), rng.choice(30, 6, replace=False)) for _ in range(2000)])
+    assert abs(kuncheva(chance, 30)) < 0.02
+    assert np.isnan(Stability(np.ones((4, 5), dtype=bool), np.arange(5), 5).index[1])
+    assert np.isnan(Stability(np.zeros((4, 5), dtype=bool), np.arange(2), 5).index[1])
+
+
+def test_halves_are_disjoint_cover_what_is_usable_and_depend_on_the_seed() -> None:
+    usable = np.arange(31) % 4 != 0
+    halves = complementary_halves(usable, 5, seed=3)
+    assert halves.shape == (10, 31)
+    for a, b in zip(halves[0::2], halves[1::2], strict=True):
+        assert not (a & b).any()
+        np.testing.assert_array_equal(a | b, usable)
+        assert abs(int(a.sum()) - int(b.sum())) <= 1
+    assert (complementary_halves(usable, 5, seed=3) == halves).all()
+    assert (complementary_halves(usable, 5, seed=4) != halves).any()
+
+
+def test_stand_ins_need_five_half_samples_with_and_without_and_a_difference() -> None:
+    kept = np.zeros((20, 6), dtype=bool)
+    kept[:12, 0] = True  # 0 or 3
+    kept[12:, 3] = True
+    kept[:, 4] = True  # always there: stands in for nobody
+    kept[:17, 1] = True  # absent three times only
+    found = Stability(kept, np.array([0, 1]), 6)
+    assert found.stand_in(0) == 3
+    assert found.stand_in(1) is None
+    every = Stability(kept, np.arange(6), 6)
+    assert every.stand_in(0) is None
+
+
+def test_kept_features_are_those_of_paths_on_copies_of_the_halves() -> None:
+    result = sr.select(DATA, half_samples=4, seed=5, refits=False, **OPTIONS)
+    assert result.stability is not None
+    c = result.chosen
+    usable = np.array(
+        [len(set(DATA.relevance[lo:hi])) > 1 for lo, hi in zip(DATA.query_ptr[:-1], DATA.query_ptr[1:], strict=True)]
+    )
+    halves = complementary_halves(usable, 2, seed=5)
+    expected = []
+    for row in halves:
+        half = DATA.take_queries(row)
+        objective = sr.PairwiseObjective(half, scale=fit_scaling(half).scale)
+        path = fit_path_on(objective, result.plan.labelled[c.penalty], n_alphas=10, alpha_min_ratio=0.02, tol=FOLD_TOL)
+        within = [i for i in range(len(path.alphas)) if path.nnz[i] <= c.k]
+        expected.append(path.support(min(within, key=lambda i: path.losses[i])))
+    found = result.stability.kept
+    assert (found != sets_of(expected, 10)).mean() <= 0.05  # halves are solved to 1e-4, and stop once they are larger
+
+
+def test_the_result_says_how_firm_it_is() -> None:
+    result = sr.select(DATA, **OPTIONS)
+    stability = result.stability
+    assert stability is not None
+    assert stability.n_samples == 20
+    rows = result.table().to_pylist()
+    names = list(result.model.feature_names)
+    for row in rows:
+        assert row["kept"] == stability.frequency[names.index(row["feature"])]
+    content = result.to_json()
+    assert content["stability"]["half_samples"] == 20
+    assert "On 20 halves of the queries " in result.sentence
+    assert f"index {stability.index[1]:.2f}" in result.sentence
+    again = sr.select(DATA, n_threads=1, **OPTIONS)
+    assert again.sentence == result.sentence
+
+
+def test_it_can_be_left_out_and_needs_an_even_number() -> None:
+    result = sr.select(DATA, half_samples=0, **OPTIONS)
+    assert result.stability is None
+    assert result.to_json()["stability"] is None
+    assert "halves" not in result.sentence
+    with pytest.raises(ParameterError, match="must be even"):
+        sr.select(DATA, half_samples=3, **OPTIONS)
+
+
+def test_features_in_several_forms_count_once() -> None:
+    assert sets_of([np.array([1, 4]), np.array([7])], 6).tolist() == [
+        [False, True, False, False, True, False],
+        [False, True, False, False, False, False],
+    ]
