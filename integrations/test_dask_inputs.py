@@ -19,7 +19,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import sparserank as sr
-from sparserank.errors import DataError
+from sparserank.errors import DataError, SparserankError
 
 DATA = sr.make_ranking(60, (5, 30), 12, n_informative=4, noise=0.5, seed=3).data
 NAMES = [f"x{j}" for j in range(12)]
@@ -137,6 +137,52 @@ def test_bad_values_are_refused_and_nothing_stays(client: Client, own_tmp: Path)
     with pytest.raises(DataError, match="row 7, column 'x3': missing or infinite"):
         sr.select(broken, client=client, **SELECT)
     assert not list(own_tmp.iterdir())
+
+
+def test_nothing_and_columns_twice(client: Client) -> None:
+    X, y, qid = np.asarray(DATA.X), DATA.relevance, DATA.qid
+    with pytest.raises(SparserankError, match="no row is left"):
+        sr.select((da.from_array(X)[:0], y[:0], qid[:0]), client=client, **SELECT)
+    twice = dd.from_pandas(frame(), npartitions=2).rename(columns={"x1": "x0"})
+    with pytest.raises(DataError, match="column 'x0' appears twice"):
+        sr.select(twice, client=client, **SELECT)
+    with pytest.raises(DataError, match="labels and"):
+        sr.select((da.from_array(X), y[:-3], qid), client=client, **SELECT)
+
+
+def test_what_is_no_open_client(cluster: LocalCluster) -> None:
+    closed = Client(cluster)
+    closed.close()
+    X, y, qid = np.asarray(DATA.X), DATA.relevance, DATA.qid
+    for wrong, message in (("tcp://127.0.0.1:1", "got 'str'"), (cluster, "got 'LocalCluster'"), (closed, "is closed")):
+        with pytest.raises(DataError, match=message):
+            sr.select((X, y, qid), client=wrong, **SELECT)
+        with pytest.raises(DataError, match=message):
+            sr.SparseRanker().fit(X, y, qid=qid, client=wrong)
+        with pytest.raises(DataError, match=message):
+            sr.fit_path(DATA, client=wrong)
+
+
+def test_estimators_compute_collections(client: Client) -> None:
+    parts = dd.from_pandas(frame(), npartitions=4)
+    here = sr.SparseRanker(alpha_ratio=0.1).fit(frame()[NAMES], DATA.relevance, qid=DATA.qid)
+    there = sr.SparseRanker(alpha_ratio=0.1).fit(parts[NAMES], parts.label, qid=parts.qid, client=client)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-12, atol=1e-12)
+
+
+def test_weights_of_documents_come_along(client: Client, tmp_path: Path) -> None:
+    weight = np.linspace(0.5, 2, DATA.n_docs)
+    for train in (text(tmp_path), (np.asarray(DATA.X), DATA.relevance, DATA.qid)):
+        there, here = (sr.select(train, doc_weight=weight, client=c, **SELECT) for c in (client, None))
+        np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("transform", ["log", "auto"])
+def test_transforms_on_the_cluster(transform: str, client: Client) -> None:
+    heavy = DATA.replace_features(np.sign(DATA.X) * np.expm1(2.5 * np.abs(DATA.X)))
+    there, here = (sr.select(heavy, transform=transform, client=c, **SELECT) for c in (client, None))
+    assert there.sentence == here.sentence
+    np.testing.assert_allclose(there.model.coef, here.model.coef, rtol=1e-12, atol=1e-12)
 
 
 def test_a_folder_that_workers_do_not_see(client: Client, tmp_path: Path) -> None:

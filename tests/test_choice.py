@@ -67,7 +67,7 @@ def test_the_margin_is_never_finer_than_what_the_queries_can_show_unless_asked()
     assert choice.within_margin(choice.chosen)
     finer = choose(same, margin=0.001)
     assert not finer.within_margin(finer.chosen)
-    assert "more than the margin of 0.1%" in " ".join(choice_sentences(finer, "ndcg@10", 9))
+    assert "none is shown to lose no more than the margin of 0.1%" in choice_sentences(finer, "ndcg@10", 9)[0]
     fine = [candidate(k, 0.0, 0.001) for k in (1, 2, 3, 4)]
     assert choose(fine).relative_margin == 0.01
 
@@ -75,7 +75,7 @@ def test_the_margin_is_never_finer_than_what_the_queries_can_show_unless_asked()
 def test_the_empty_model_and_models_without_a_value_are_never_chosen() -> None:
     empty, one = candidate(0, -0.5, 0.0), candidate(1, 0.3, 0.0)
     assert choose([empty, one], margin=0.5).chosen is one
-    with pytest.raises(DataError, match="no candidate model has a feature"):
+    with pytest.raises(DataError, match="no size has a model with features"):
         choose([empty])
     nothing = Candidate("l1", 2, 0.0, 0, 2, 2.0, np.full(400, np.nan))
     assert choose([nothing, one]).candidates == (one,)
@@ -86,7 +86,7 @@ def test_limits_on_size_and_cost() -> None:
     assert choose([small, large], k=5).chosen is small
     assert choose([small, large], budget=6.0).chosen is large
     assert "the best model with at most 5 features" in choice_sentences(choose([small, large], k=5), "map", 9)[0]
-    with pytest.raises(DataError, match="within 1 features"):
+    with pytest.raises(DataError, match="within 1 feature;"):
         choose([small, large], k=1)
 
 
@@ -95,7 +95,7 @@ def test_what_is_said_is_what_was_found() -> None:
     four.values[:30] = large.values[:30] = 0.0
     choice = choose([four, large], margin=0.05)
     kept, loses, shows, again = choice_sentences(choice, "ndcg@10", 46)
-    assert kept == "Keep 4 of 46 features (l1)."
+    assert kept == "Keep 4 of 46 features (l1), the smallest model shown to lose no more than the margin of 5%."
     percent = float(loses.split("at most ")[1].split("%")[0])
     assert percent == pytest.approx(100 * choice.bound(four) / large.mean, abs=0.1)
     assert percent >= 100 * choice.bound(four) / large.mean  # never rounded down
@@ -108,7 +108,11 @@ def test_one_query_gives_no_bound() -> None:
     a, b = (Candidate("l1", k, 0.0, k, k, float(k), np.array([0.5 + 0.1 * k])) for k in (1, 2))
     choice = choose([a, b])
     assert choice.chosen is b  # nothing can be shown, so the best is taken
-    assert "no bound is given" in " ".join(choice_sentences(choice, "map", 5))
+    assert "1 query is too few to bound what a model loses; 10 are needed" in " ".join(
+        choice_sentences(choice, "map", 5)
+    )
+    same = [Candidate("l1", k, 0.0, k, k, float(k), np.ones(20)) for k in (1, 2)]
+    assert "cannot tell them apart" in " ".join(choice_sentences(choose(same), "map", 5))
 
 
 def test_resampling_follows_the_rule() -> None:
@@ -126,7 +130,8 @@ def test_sizes_are_matched_by_the_lowest_training_loss() -> None:
     assert points_by_size(nnz, losses) == {1: 1, 2: 3, 3: 4, 5: 5}
     assert point_within(nnz, losses, 4) == 4
     assert point_within(nnz, losses, 99) == 5
-    assert point_within(nnz + 2, losses, 1) == 0  # nothing that small: the sparsest
+    assert point_within(nnz + 2, losses, 1) is None  # nothing that small; the empty model never stands for one
+    assert point_within(np.array([0, 2]), losses[:2], 1) is None
     assert points_by_size(np.array([0, 2, 3]), np.array([1.0, 0.5, 0.6])) == {
         2: 1
     }  # a larger one that is worse adds nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 import sparserank as sr
 from sparserank.data.folds import query_folds
 from sparserank.data.scaling import fit_scaling
-from sparserank.paths import fit_path_on, refit_on_support
+from sparserank.paths import PathPlan, PathStarts, RefitPath, fit_path_on, refit_on_support
 from sparserank.penalties import parse_penalty
 from sparserank.selection.candidates import FOLD_TOL
+from sparserank.selection.job import SelectionJob
 from sparserank.selection.pool import best_of_sizes
+from sparserank.solvers.lockstep import run
 
 DATA = sr.make_ranking(60, (8, 20), 12, n_informative=4, noise=0.5, seed=7).data
 OPTIONS: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.02}
@@ -96,7 +99,91 @@ def test_best_of_sizes_is_the_highest_mean_of_each(result: sr.SelectionResult) -
         assert c.mean == max(o.mean for o in sparse if o.n_features == c.n_features)
 
 
-def test_costs_of_dropping_are_those_of_the_chosen_models_out_of_fold(result: sr.SelectionResult) -> None:
-    again = sr.select(DATA, penalties=["l1", "mcp"], folds=3, seed=1, **OPTIONS)
-    assert again.table().to_pydict() == result.table().to_pydict()
-    assert len(result.table()) == result.chosen.n_features
+def test_costs_of_dropping_are_those_of_explicit_fold_models() -> None:
+    found = sr.select(DATA, penalties=["l1"], folds=3, seed=1, refits=False, k=3, half_samples=0, **OPTIONS)
+    fold = query_folds(DATA.n_queries, 3, 1)
+    costs = {name: np.zeros(DATA.n_queries) for name in found.table()["feature"].to_pylist()}
+    for f in range(3):
+        _, path, scale = fold_path("l1", fold != f)
+        w = path.scaled_coefs[
+            min((i for i in range(10) if 0 < path.nnz[i] <= found.chosen.k), key=lambda i: path.losses[i])
+        ]
+        unseen = DATA.take_queries(fold == f)
+
+        def values(coef: np.ndarray, unseen: sr.RankingDataset = unseen, scale: np.ndarray = scale) -> np.ndarray:
+            scores = np.asarray(unseen.X @ (coef / scale))
+            return np.asarray(sr.evaluate(scores, unseen, ["ndcg@10"], per_query=True)["ndcg@10"])
+
+        for name, cost in costs.items():
+            without = np.where(np.array(DATA.feature_names) == name, 0.0, w)
+            cost[fold == f] = values(w) - values(without)
+    for row in found.table().to_pylist():
+        assert row["ndcg@10 cost"] == pytest.approx(costs[row["feature"]].mean(), abs=2e-3)
+
+
+def test_refits_keep_signs() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 900))
+    c = a + b + 0.3 * rng.standard_normal(900)
+    score = 1.5 * a + 1.5 * b - 0.4 * c + 0.3 * rng.standard_normal(900)
+    data = sr.RankingDataset(np.column_stack([a, b, c]), np.digitize(score, [-1, 1]), np.arange(900) // 15)
+    options: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.03, "folds": 3, "half_samples": 0}
+    for transform in ("none", "log"):
+        free = sr.select(data, penalties=["l1"], transform=transform, k=3, **options)
+        held = sr.select(data, penalties=[sr.L1(signs=(1, 1, 1))], transform=transform, k=3, **options)
+        assert (held.model.coef >= 0).all()
+        assert len(free.choice.candidates) > 3
+    pool, sparse, _ = SelectionJob(held.plan, data, None, None).candidates()
+    assert any(c.relax > 0 for c in sparse)
+    for c in sparse:
+        for f in (-1, 0, 1, 2):
+            assert (pool.model(c, f).toarray() >= 0).all()
+
+
+def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
+    """The wrong variant counts the empty model of that fold, which under ties by file order is the order of the labels."""
+    rng = np.random.default_rng(0)
+    y = np.sort(rng.integers(0, 3, 300).reshape(30, 10), axis=1)[:, ::-1].ravel()
+    X = 0.05 * y[:, None] + rng.standard_normal((300, 30))
+    data = sr.RankingDataset(X, y, np.repeat(np.arange(30), 10))
+    found = sr.select(
+        data,
+        penalties=["l1"],
+        n_alphas=8,
+        alpha_min_ratio=0.3,
+        convention="letor4",
+        transform="none",
+        half_samples=0,
+        seed=0,
+    )
+    job = SelectionJob(found.plan, data, None, None)
+    pool, sparse, _ = job.candidates()
+    assert len(sparse) < 3 * len({int(k) for k in found.paths["l1"].nnz if k > 0})  # some sizes are left out
+    for c in sparse:
+        for f in (-1, *job.folds):
+            assert pool.model(c, f).nnz > 0
+            assert c.relax > 0 or pool.model(c, f).nnz <= c.k
+
+
+@pytest.mark.parametrize("kills", [[1], [5], [5, 5], [3, 7], [3, 3, 3]])
+def test_refits_killed_at_any_point_go_on_to_the_same_bits(kills: list[int]) -> None:
+    objective = sr.PairwiseObjective(DATA)
+    l1 = fit_path_on(objective, parse_penalty("l1"), **OPTIONS)
+    plan = PathPlan(starts=PathStarts(l1.alphas, l1.sparse_coefs, l1.losses))
+    whole = run(RefitPath().path(objective, plan))
+    known: list[Any] = []
+    for n in kills:
+        left = n
+
+        def keep(point: Any, in_all: int) -> None:
+            nonlocal left
+            if left == 0:
+                raise KeyboardInterrupt
+            left -= 1
+            known.append(point)
+
+        with pytest.raises(KeyboardInterrupt):
+            run(RefitPath().path(objective, replace(plan, done=tuple(known), keep=keep)))
+    again = run(RefitPath().path(objective, replace(plan, done=tuple(known))))
+    np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
+    np.testing.assert_array_equal(again.alphas, whole.alphas)

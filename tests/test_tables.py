@@ -22,6 +22,7 @@ from sparserank.cli.app import app
 from sparserank.data.kinds import kind_of
 from sparserank.data.read import read_files
 from sparserank.data.reading import Reading
+from sparserank.data.scaling import FeatureScaling
 from sparserank.data.table_reading import read_tables
 from sparserank.data.tables import table_of
 from sparserank.errors import SparserankError
@@ -184,14 +185,14 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*--feature-columns"),
     "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
     "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),
-    "null label": (FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)), {}, "row 3, column 'label': expected a label must be"),
+    "null label": (FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)), {}, "row 3, column 'label': expected a finite number as label"),
     "null query": (FRAME.assign(qid=FRAME["qid"].mask(FRAME.index == 4)), {}, "row 4, column 'qid'"),
-    "query of fractions": (FRAME.assign(qid=0.5), {}, "row 0, column 'qid': expected a query id must be"),
+    "query of fractions": (FRAME.assign(qid=0.5), {}, "row 0, column 'qid': expected a whole number or text as query id"),
     "null": (MISSING, {}, r"row 7, column 'bm25 of field 1': missing or infinite feature value \(null or NaN\).*--missing zero"),
     "infinity": (FRAME.assign(**{NAMES[2]: np.inf}), {}, r"row 0, column 'bm25 of field 2'.*\(inf\)"),
     "unjudged": (FRAME.assign(label=-1), {}, "row 0: label -1 means unjudged"),
     "too large": (FRAME.assign(**{NAMES[2]: 1e300}), {"dtype": "float32"}, "row 0, column 'bm25 of field 2'.*float32"),
-    "negative weight": (FRAME.assign(w=-1.0), {"doc_weight": "w"}, "row 0, column 'w': expected a weight"),
+    "negative weight": (FRAME.assign(w=-1.0), {"doc_weight": "w"}, "row 0, column 'w': expected a number >= 0 as weight"),
     "no row": (FRAME.iloc[:0], {}, "no data rows"),
 }  # fmt: skip
 
@@ -336,3 +337,21 @@ def test_a_table_that_lacks_a_feature_of_the_model_is_refused(tmp_path: Path) ->
     FRAME.drop(columns=model.feature_names[model.support[0]]).to_parquet(tmp_path / "b.parquet")
     result = CliRunner().invoke(app, ["predict", str(tmp_path / "m.json"), str(tmp_path / "b.parquet")])
     assert "which the model uses" in str(result.exception)
+
+
+def test_columns_called_f1_f2_are_found_by_name_too(tmp_path: Path) -> None:
+    data = sr.make_ranking(20, (4, 8), 5, n_informative=3, n_redundant=0, seed=0).data
+    names = [f"f{j + 1}" for j in range(5)]
+    table = pa.table(
+        {"qid": data.qid, "label": data.relevance, **{n: np.array(data.X[:, j]) for j, n in enumerate(names)}}
+    )
+    for name, columns in (("same", names), ("other", names[::-1]), ("less", names[:3] + names[4:])):
+        pq.write_table(table.select(["label", *columns, "qid"]), tmp_path / f"{name}.parquet")
+    renamed = table.rename_columns(["qid", "label", *names[:3], "F4", "f5"])
+    model = sr.RankingModel(np.arange(1.0, 6.0), tuple(names), FeatureScaling("none", np.zeros(5), np.ones(5)))
+    expected = model.score_dataset(sr.read_data(tmp_path / "same.parquet"))
+    np.testing.assert_array_equal(model.score_dataset(sr.read_data(tmp_path / "other.parquet")), expected)
+    np.testing.assert_array_equal(model.predict(table.select(names[::-1]).to_pandas()), expected)
+    for wrong in (sr.read_data(tmp_path / "less.parquet"), sr.read_data(renamed)):
+        with pytest.raises(SparserankError, match="no feature 'f4', which the model uses"):
+            model.score_dataset(wrong)

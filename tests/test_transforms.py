@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from typer.testing import CliRunner
 
 import sparserank as sr
+from sparserank.cli.app import app
 from sparserank.data.transforms import Transform, changes_features, fit_transform, transformed
 from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.paths import OneFormEach, PathPlan, PenaltyPath
@@ -63,6 +66,17 @@ def test_constants_of_features_that_are_zero_or_sparse() -> None:
     for kind in (np.asarray, sp.csr_matrix):
         data = sr.RankingDataset(kind(X), np.arange(40) % 3, np.arange(40) // 10)
         assert fit_transform(data, "asinh").constants.tolist() == [1.0, 5.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_asinh_of_values_far_above_the_median_is_finite(dtype: type) -> None:
+    big, small = (1e300, 1e-200) if dtype is np.float64 else (1e30, 1e-30)
+    t = Transform(("asinh",) * 2, np.array([small, 1.0]))
+    with np.errstate(all="raise", under="ignore"):
+        found = t(np.array([[big, -big], [-big, 0.0], [small, 1.0]], dtype=dtype))
+    expected = np.log(big) - np.log(small) + np.log(2.0)
+    np.testing.assert_allclose(found[:2, 0], [expected, -expected], rtol=1e-6)
+    np.testing.assert_allclose(found[2], np.arcsinh([1.0, 1.0]), rtol=1e-6)
 
 
 def test_logs_are_left_out_where_they_change_nothing_whatever_the_labels() -> None:
@@ -135,7 +149,7 @@ def test_a_model_scores_as_its_fold_was_scored_and_comes_back_from_its_file(tran
     assert {f["transform"] for f in content["features"]} == {transform}
     again = sr.load_model(tmp_path / "m.json")
     np.testing.assert_array_equal(again.predict(np.asarray(HEAVY.X)), model.predict(np.asarray(HEAVY.X)))
-    assert "log(" in str(result.report(tmp_path / "r.html").read_text()) or transform == "asinh"
+    assert f"{transform}(" in result.report(tmp_path / "r.html").read_text()
     for damage in ('"transform": "exp"', '"transform": 3'):
         bad = (tmp_path / "m.json").read_text().replace(f'"transform": "{transform}"', damage, 1)
         (tmp_path / "bad.json").write_text(bad)
@@ -187,7 +201,12 @@ def test_holdout_validation_and_costs_in_every_form() -> None:
     train = HEAVY.take_queries(np.arange(60))
     result = sr.select(train, valid, protocol="holdout", costs=[1.0] * 9 + [5.0], **QUICK)
     assert result.best.mean > 0.5
-    assert result.chosen.cost >= result.chosen.n_features
+    costs = np.array([1.0] * 9 + [5.0])
+    assert {p.rpartition(" on ")[2] for p in result.by_penalty} == {"l1", "log1p", "raw or log1p"}
+    for c in result.choice.candidates:
+        if c.relax == 0 and c.penalty != "ridge" and not c.penalty.startswith("ridge"):
+            used = result.paths[c.penalty].support(c.index) % 10
+            assert c.cost == costs[used].sum()
 
 
 def test_estimators_take_a_transform_and_say_where_the_weights_are() -> None:
@@ -202,6 +221,7 @@ def test_estimators_take_a_transform_and_say_where_the_weights_are() -> None:
     np.testing.assert_allclose(ranker.to_model().predict(X), ranker.predict(X), atol=1e-9)
     ranker.set_params(feature_transform="none").fit(X, y, qid=qid)
     assert ranker.coef_.shape == (10,)
+    assert not hasattr(ranker, "shaped_coef_")
     with pytest.raises(DataError, match="feature_transform must be one of"):
         sr.SparseRanker(feature_transform="exp").fit(X, y, qid=qid)
 
@@ -216,6 +236,47 @@ def test_a_size_is_fitted_by_mcp_unless_a_penalty_is_named() -> None:
         assert 1 <= len(default.support_) <= k
         assert default.loss_ < l1.loss_
     assert sr.SparseRanker().fit(PLAIN.X, PLAIN.relevance, qid=PLAIN.qid).penalty_.name == "l1"
+
+
+def test_queries_of_weight_0_teach_no_constants() -> None:
+    X = np.array(HEAVY.X)
+    rows = np.isin(HEAVY.qid, HEAVY.query_ids[:10])
+    X[rows] *= 1000.0
+    weight = np.where(np.arange(80) < 10, 0.0, 1.0)
+    held = sr.SparseRanker(alpha_ratio=0.1, feature_transform="asinh").fit(
+        X, HEAVY.relevance, qid=HEAVY.qid, query_weight=weight
+    )
+    left = sr.SparseRanker(alpha_ratio=0.1, feature_transform="asinh")
+    left.fit(X[~rows], HEAVY.relevance[~rows], qid=HEAVY.qid[~rows])
+    np.testing.assert_allclose(held.shaped_coef_, left.shaped_coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_looks_at_wide_sparse_data_are_quick() -> None:
+    rng = np.random.default_rng(0)
+    X = sp.random(5000, 20_000, density=0.002, format="csr", random_state=0, data_rvs=lambda n: rng.lognormal(0, 2, n))
+    data = sr.RankingDataset(X, np.arange(5000) % 3, np.arange(5000) // 20)
+    began = time.process_time()
+    assert changes_features(data, fit_transform(data, "log"))
+    fit_transform(data, "asinh")
+    assert time.process_time() - began < 5.0
+
+
+def test_fit_refuses_a_transform_before_a_scaling_with_a_shape_of_its_own(tmp_path: Path) -> None:
+    sr.write_letor(HEAVY, tmp_path / "a.txt")
+    arguments = [
+        "fit",
+        str(tmp_path / "a.txt"),
+        "--transform",
+        "log",
+        "--scaling",
+        "query-min-max",
+        "--out",
+        str(tmp_path / "m"),
+    ]
+    outcome = CliRunner().invoke(app, arguments)
+    assert outcome.exit_code == 2
+    assert "cannot be combined with --scaling query-min-max" in " ".join(outcome.output.replace("│", " ").split())
+    assert not (tmp_path / "m").exists()
 
 
 def test_misuse_is_refused_by_name() -> None:

@@ -88,11 +88,14 @@ class RankingModel:
         return self._score(self._of_dataset(data), data.query_ptr, data.row_index)
 
     def _of_dataset(self, data: RankingDataset) -> np.ndarray:
-        """The selected columns: by name where model and data both have names of their own, else by position."""
+        """The selected columns: by name, or by position where data or model have no names of their own and share none."""
         held = tuple(data.feature_names or ())
-        if held == self.feature_names or numbered(held) or numbered(self.feature_names):
-            return self._selected(data.X)
         at = {name: j for j, name in enumerate(held)}
+        nameless = numbered(held) or numbered(self.feature_names)
+        if held == self.feature_names or (numbered(held) and numbered(self.feature_names)):
+            return self._selected(data.X)
+        if nameless and at.keys().isdisjoint(self.feature_names):
+            return self._selected(data.X)
         missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
         if missing is not None:
             raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")

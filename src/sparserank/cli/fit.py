@@ -64,7 +64,7 @@ def fit(
     threads: opt.Threads = None,
     scheduler: opt.Scheduler = None,
 ) -> None:
-    from sparserank.data.scaling import SCALINGS
+    from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
     from sparserank.data.transforms import KINDS, fit_transform, transformed
     from sparserank.losses import LOSSES
     from sparserank.penalties import parse_penalty
@@ -76,6 +76,11 @@ def fit(
     chosen = opt.parsed("--penalty", parse_penalty, penalty or ("l1" if k is None else "mcp"))
     opt.require(transform in KINDS, "--transform", f"must be one of {', '.join(KINDS)}; got {transform!r}.")
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
+    opt.require(
+        transform == "none" or scaling in LINEAR_SCALINGS,
+        "--transform",
+        f"cannot be combined with --scaling {scaling}.",
+    )
     opt.require(loss in LOSSES, "--loss", f"must be one of {', '.join(LOSSES)}; got {loss!r}.")
     opt.require(alpha is None or 0 < alpha < math.inf, "--alpha", f"must be positive and finite; got {alpha}.")
     opt.require(0 < alpha_ratio < math.inf, "--alpha-ratio", f"must be positive and finite; got {alpha_ratio}.")
@@ -88,7 +93,7 @@ def fit(
     import numpy as np
 
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scalings, prepared
+    from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
     from sparserank.data.sources import as_datasets
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel

@@ -66,7 +66,7 @@ class Conversion:
                 size = sum(_bytes(b.X) for b in self.waiting)
         self._flush(whole=True)
         if not self.shards:
-            raise DataFormatError("no row is left: every label is -1 (unjudged).")
+            raise DataFormatError("no row is left: there are none, or every label is -1 (unjudged).")
         if self.scattered:
             self.shards = self._gathered()
         stream = self.stream

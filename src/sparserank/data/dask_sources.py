@@ -14,11 +14,7 @@ from sparserank.data.streams import Position, RowBlock, Stream
 from sparserank.data.table_roles import Roles
 from sparserank.data.tables import Table
 from sparserank.errors import DataError
-
-
-def is_dask(source: Any) -> bool:
-    """Whether it is a collection of Dask, whose values are somewhere else or not computed yet."""
-    return hasattr(source, "__dask_graph__") and hasattr(source, "compute")
+from sparserank.quoting import brief
 
 
 class Partitions(Table):
@@ -27,6 +23,10 @@ class Partitions(Table):
     error = DataError
 
     def __init__(self, place: str, frame: Any) -> None:
+        names = [str(c) for c in frame.columns]
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            raise DataError(f"{place}: column {brief(twice)} appears twice; rename or drop one.")
         super().__init__(place, pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False), None)
         self._frame = frame
 
@@ -48,9 +48,12 @@ class ArrayRows(Stream):
         self.n_features = int(X.shape[1])
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self._y = np.asarray(y, dtype=np.float64)
-        self._qid = as_query_ids(np.asarray(qid), len(self._y))
-        if len(self._y) != len(self._qid) or not np.isfinite(self._y).all():
-            raise DataError("labels must be finite numbers, one per row, like the query ids.")
+        ids = np.asarray(qid)
+        if len(self._y) != len(ids):
+            raise DataError(f"there are {len(self._y)} labels and {len(ids)} query ids; give one of each per row of X.")
+        self._qid = as_query_ids(ids, len(self._y))
+        if not np.isfinite(self._y).all():
+            raise DataError("labels must be finite; they hold NaN or infinity.")
 
     def _blocks(self, start: Position) -> Iterator[RowBlock]:
         at = 0

@@ -111,7 +111,7 @@ def fit_scalings(
         assert data.feature_names is not None
         raise DataError(
             f"feature {data.feature_names[j]} cannot be scaled: its spread is {spread[k, j]:.3g} (values up to {size[k, j]:.3g}), and "
-            f"{SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g} is usable. Multiply it by a constant, or clip it."
+            f"{SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g} is usable. Multiply it by a constant, clip it, or take its logarithm (transform='log', --transform log)."
         )
     return np.zeros(shape) if data.is_sparse else center, np.where(flat, 1.0, spread)
 

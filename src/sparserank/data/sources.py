@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.dask_sources import ArrayRows, Partitions, is_dask
+from sparserank.data.dask_kinds import is_dask
+from sparserank.data.dask_sources import ArrayRows, Partitions
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.kinds import kind_of
 from sparserank.data.letor import UNJUDGED
@@ -59,7 +60,8 @@ def as_datasets(
         if source is None:
             out[name] = None
             continue
-        rows = _as_stream(name, source, options, names, first) if name in to_store else None
+        in_memory = first is None and doc_weight is not None and "doc_weight" not in _columns(named)
+        rows = _as_stream(name, source, options, names, first) if name in to_store and not in_memory else None
         if rows is not None:
             present = in_temporary_store(rows, MissingPolicy.parse(options.missing))
         elif _is_path(source):
@@ -99,11 +101,13 @@ def _is_path(source: Any) -> bool:
 
 def _of_files(options: Reading, named: Mapping[str, str]) -> Reading:
     """The options with the names of columns that were given besides."""
-    weight = named.get("doc_weight")
-    columns = {name: given for name, given in named.items() if name != "doc_weight"}
-    if weight is not None and not os.path.exists(weight):
-        columns["doc_weight"] = weight  # a column, then; text files have none, and their reader does not look
-    return with_options(options, columns)
+    return with_options(options, _columns(named))
+
+
+def _columns(named: Mapping[str, str]) -> dict[str, str]:
+    """Those of the names that can be columns: doc_weight may be a file of weights."""
+    is_file = "doc_weight" in named and os.path.exists(named["doc_weight"])
+    return {name: given for name, given in named.items() if name != "doc_weight" or not is_file}
 
 
 def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:

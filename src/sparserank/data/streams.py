@@ -96,6 +96,8 @@ class Stream:
             DataFormatError   names file and line, or row and column, of what cannot be
         """
         for block in self._blocks(start):
+            if len(block.label) == 0:
+                continue
             first = int(np.searchsorted(block.where[:, 2], start.row)) if tuple(block.where[0, :2]) == start[:2] else 0
             if first < len(block.label):
                 yield block.take(slice(first, None)) if first else block

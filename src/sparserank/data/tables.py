@@ -87,11 +87,11 @@ class Table:
         if roles.label is not None:
             label = np.empty(n)
             self._into(label, records.column(roles.label), roles.label, at)
-            self._refuse(~np.isfinite(label), at, roles.label, label, "a label must be a finite number")
+            self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as label")
         if roles.weight is not None:
             weight = np.empty(n)
             self._into(weight, records.column(roles.weight), roles.weight, at)
-            self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a weight must be a number >= 0")
+            self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a number >= 0 as weight")
         qid = None if roles.qid is None else self._ids(records.column(roles.qid), roles.qid, at)
         docid = None
         if roles.docid is not None:
@@ -135,7 +135,7 @@ class Table:
         if pa.types.is_floating(column.type):
             values = column.to_numpy(zero_copy_only=False)
             whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
-            self._refuse(~whole, at, name, values, "a query id must be a whole number or text")
+            self._refuse(~whole, at, name, values, "a whole number or text as query id")
             return values.astype(np.int64)
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         held = coded.dictionary.to_pylist()

@@ -16,6 +16,7 @@ from sparserank.quoting import brief
 NONE, LOG, ASINH = "none", "log", "asinh"
 KINDS = (NONE, LOG, ASINH)
 ROWS_AT_ONCE = 1 << 14
+COLUMNS_AT_ONCE = 64
 SAMPLE_ROWS = 100_000  # rows that constants are learned from, and shapes compared on: evenly spread queries
 NEARLY_LINEAR = 0.9  # correlation within queries from which a transformed feature says what the feature itself does
 
@@ -71,7 +72,15 @@ class Transform:
 def _values(x: np.ndarray, kind: str, constants: np.ndarray) -> np.ndarray:
     if kind == LOG:
         return np.copysign(np.log1p(np.abs(x)), x)
-    return np.arcsinh(x / constants).astype(x.dtype, copy=False) if kind == ASINH else x
+    if kind != ASINH:
+        return x
+    with np.errstate(over="ignore", divide="ignore"):
+        ratio = x / constants
+        out = np.arcsinh(ratio)
+        beyond = np.isinf(ratio) & np.isfinite(x)  # asinh(z) is log(2 z) there
+        if beyond.any():
+            out = np.where(beyond, np.copysign(np.log(np.abs(x)) - np.log(constants) + np.log(2.0), x), out)
+    return np.asarray(out.astype(x.dtype, copy=False))
 
 
 def fit_transform(data: RankingDataset, kind: str) -> Transform:
@@ -85,8 +94,9 @@ def fit_transform(data: RankingDataset, kind: str) -> Transform:
     constants = np.ones(data.n_features)
     if kind == ASINH:
         X = data.X[sample_rows(data)[0]]
+        X = X.tocsc() if sp.issparse(X) else X
         for j in range(data.n_features):
-            size = np.abs(X[:, [j]].toarray().ravel() if sp.issparse(X) else X[:, j]).astype(np.float64)
+            size = np.abs(X.data[X.indptr[j] : X.indptr[j + 1]] if sp.issparse(X) else X[:, j]).astype(np.float64)
             if size.any():
                 constants[j] = float(np.median(size[size > 0]))
     return Transform((kind,) * data.n_features, constants)
@@ -106,18 +116,28 @@ def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
 def changes_features(data: RankingDataset, transform: Transform) -> bool:
     """Whether some feature, transformed, is no more nearly linear in itself within queries; looks at no label."""
     rows, ptr = sample_rows(data)
-    for columns in np.array_split(np.arange(data.n_features), -(-data.n_features // 64)):
-        part = data.X[rows][:, columns]
-        X = (part.toarray() if sp.issparse(part) else part).astype(np.float64)
-        Y = transform.take(columns)(X)
-        for V in (X, Y):
-            V -= np.repeat(np.add.reduceat(V, ptr[:-1], axis=0) / np.diff(ptr)[:, None], np.diff(ptr), axis=0)
+    sample = data.X[rows]
+    of_query = sp.csr_matrix((np.ones(len(rows)), np.arange(len(rows)), ptr), shape=(len(ptr) - 1, len(rows)))
+    step = data.n_features if sp.issparse(sample) else COLUMNS_AT_ONCE
+    for first in range(0, data.n_features, step):
+        X = sample[:, first : first + step].astype(np.float64)
+        Y = transform.take(np.arange(first, first + X.shape[1]))(X)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            scale = np.sqrt((X * X).sum(axis=0) * (Y * Y).sum(axis=0))
-            correlation = (X * Y).sum(axis=0) / scale
+            together = _within(X, Y, of_query, ptr)
+            correlation = together / np.sqrt(_within(X, X, of_query, ptr) * _within(Y, Y, of_query, ptr))
         if (correlation < NEARLY_LINEAR).any():
             return True
     return False
+
+
+def _within(X: Any, Y: Any, of_query: sp.csr_matrix, ptr: np.ndarray) -> np.ndarray:
+    """(n_columns,) sums of products of deviations from the query's mean; sparse rows stay sparse."""
+    sizes = np.diff(ptr)[:, None]
+    if sp.issparse(X):
+        means = (of_query @ X).multiply(of_query @ Y).multiply(1.0 / sizes)
+        return np.asarray(X.multiply(Y).sum(axis=0) - means.sum(axis=0)).ravel()
+    X, Y = (V - np.repeat((of_query @ V) / sizes, np.diff(ptr), axis=0) for V in (X, Y))
+    return np.asarray((X * Y).sum(axis=0))
 
 
 def transformed(data: RankingDataset, forms: Sequence[Transform]) -> RankingDataset:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 N_DRAWS = 1000
+LEAST_QUERIES = 10  # below, differences that happen to be absent would pass for differences that cannot be
 LEAST_ERROR = 0.2  # of the median standard error: below, differences of two candidates are taken to be no better known
 
 
@@ -33,8 +34,11 @@ class LossBounds:
 
     @property
     def resolution(self) -> float:
-        """The smallest loss that these queries can rule out for any candidate."""
-        return float(self.upper.min())
+        """What these queries can show: the smallest bound of any candidate, or where one is clearly the best the smallest error of a lead; 0 where
+        no candidate differs from another on any query."""
+        others = ~np.eye(len(self.means), dtype=bool)
+        reach = (self.quantile[:, None] * self.error)[others]
+        return max(float(self.upper.min()), float(reach.min()) if len(reach) else 0.0)
 
     def queries_needed(self, margin: float) -> float:
         """About how many queries could show a loss of at most `margin`: rather too many than too few."""
@@ -47,7 +51,8 @@ def loss_bounds(values: np.ndarray, confidence: float = 0.95, *, seed: int = 0, 
     Parameters
         values   (m, n_queries) metric of each candidate on the same queries, NaN where a convention skips the query
     Returns
-        LossBounds: with probability about `confidence` every candidate's true mean loss is at most its bound
+        LossBounds: with probability about `confidence` every candidate's true mean loss is at most its bound; bounds are infinite for fewer
+        than LEAST_QUERIES queries
     Source
         Hsu (1981), Ann. Statist. 9(5), with critical values of Dunnett's kind drawn from the candidates' own covariance, each candidate in
         turn as the best. Departs from it: a normal quantile is turned into one of Student's t with n - 1 degrees of freedom, and
@@ -56,7 +61,7 @@ def loss_bounds(values: np.ndarray, confidence: float = 0.95, *, seed: int = 0, 
     V = values[:, np.isfinite(values).all(axis=0)].astype(np.float64)
     m, n = V.shape
     n_zero = int((V == 0).all(axis=0).sum())
-    if n < 2:
+    if n < LEAST_QUERIES:
         means = V.mean(axis=1) if n else np.full(m, np.nan)
         unknown = np.full(m, np.inf)
         return LossBounds(means, unknown, np.full((m, m), np.inf), unknown, n, n_zero, confidence)

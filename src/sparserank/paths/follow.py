@@ -195,20 +195,20 @@ def refit_on_support(
     Warns
         ConvergenceWarning   the tolerance was not reached
     """
-    penalty, stop = _refit_problem(objective, support, alpha, tol)
+    penalty, stop = _refit_problem(objective, support, alpha, tol, None)
     return solve(ProxNewton(), objective, penalty, stop=stop)
 
 
 def refitting(
-    objective: PairwiseObjective, start: np.ndarray, alpha: float | None = None, tol: float = 1e-8
+    objective: PairwiseObjective, start: np.ndarray, tol: float = 1e-8, signs: tuple[int, ...] | None = None
 ) -> Steps[Solution]:
-    """`refit_on_support` of the features of a solution, from there, as steps for a driver; it never warns."""
-    penalty, stop = _refit_problem(objective, np.flatnonzero(start), alpha, tol)
+    """`refit_on_support` of the features of a solution, from there and under its signs, as steps for a driver; it never warns."""
+    penalty, stop = _refit_problem(objective, np.flatnonzero(start), None, tol, signs)
     return solving(ProxNewton(), objective, penalty, start, stop)
 
 
 def _refit_problem(
-    objective: PairwiseObjective, support: np.ndarray, alpha: float | None, tol: float
+    objective: PairwiseObjective, support: np.ndarray, alpha: float | None, tol: float, signs: tuple[int, ...] | None
 ) -> tuple[Ridge, Stop]:
     if len(support) == 0:
         raise DataError("cannot refit a model without features.")
@@ -217,4 +217,4 @@ def _refit_problem(
     weights = np.full(objective.n_features, np.inf)
     weights[support] = 1.0
     scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
-    return Ridge(alpha, weights=tuple(weights.tolist())), Stop(tol=tol, scale=scale)
+    return Ridge(alpha, weights=tuple(weights.tolist()), signs=signs), Stop(tol=tol, scale=scale)

@@ -25,11 +25,14 @@ LEAST_TOL = 1e-6
 @dataclass(frozen=True)
 class RefitPath:
     """A path maker: for the point that stands for each size on another path (`plan.starts`) the points RELAX of the way to the
-    ridge solution on its features (1e-4 of their mean curvature), so that 2 points have the alpha of the one they come from.
+    ridge solution on its features (1e-4 of their mean curvature, under the same signs), so that 2 points have the alpha of the one they come
+    from.
 
     Source
         Meinshausen (2007), the relaxed lasso; Hastie, Tibshirani and Tibshirani (2020) for a mixture of both solutions.
     """
+
+    signs: tuple[int, ...] | None = None
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         source = plan.starts
@@ -37,12 +40,12 @@ class RefitPath:
         assert source.losses is not None
         nnz = np.diff(source.coefs.indptr)
         chosen = [i for k, i in points_by_size(nnz, source.losses).items() if k <= MOST_FEATURES]
-        points = list(plan.done[: len(plan.done) // len(RELAX) * len(RELAX)])
+        points = list(plan.done)
         for i in chosen[len(points) // len(RELAX) :]:
             began = yield Seconds()
             start = source.coef(i)
-            full = yield from refitting(objective, start, tol=max(plan.tol, LEAST_TOL))
-            for share in RELAX:
+            full = yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs)
+            for share in RELAX[len(points) % len(RELAX) :]:  # the first may be known already
                 solution = full if share == 1.0 else (yield from _between(objective, start, full, share))
                 now = yield Seconds()
                 points.append(Point.of(solution, now - began))

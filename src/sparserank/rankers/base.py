@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import qid_from_sizes
 from sparserank.data.scaling import FeatureScaling
@@ -62,7 +63,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         of every pair in which that document is the preferred one (not all rankers take it). Evaluation sets are accepted for callers
         that always pass them; only SparseRankerCV uses them. coef_ takes the dtype of X; where float32 would lose a weight
         (to infinity or to 0) it stays float64. client is a dask.distributed Client whose workers do the reading, of a store that they all
-        see; anything else is written to one in the folder for temporary files (TMPDIR) first (not all rankers take it).
+        see; anything else is written to one in the folder for temporary files (TMPDIR) first (not all rankers take it). Collections of Dask are computed into memory.
 
         Raises
             DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the queries
@@ -71,7 +72,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self._fit(self._fit_dataset(X, y, qid, group, doc_weight), query_weight, client)
 
     def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
-        """Fit on a data set, which may be stored: its features are read where they are, never copied.
+        """Fit on a data set, which may be stored: its features are read where they are, and copied only for a feature_transform.
 
         query_weight holds one weight >= 0 per query; the data set's doc_weight counts. client as in `fit`. What a ranker other than
         SparseRanker and RankSVM computes besides may need all features in memory.
@@ -96,7 +97,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
             data = placed(client, data)
         self._client = client
-        self.__dict__.pop("transform_", None)
+        for old in ("transform_", "shaped_coef_"):
+            self.__dict__.pop(old, None)
         try:
             self._learn(data, checked_query_weight(data, query_weight))
         except np.linalg.LinAlgError as error:
@@ -152,6 +154,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """Validate training data, set n_features_in_ and feature_names_in_, group rows by query."""
         if doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
+        X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
         with np.errstate(invalid="ignore"):  # sums of huge values, by which scikit-learn looks for infinities
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
         names = getattr(self, "feature_names_in_", None)  # for messages

@@ -14,7 +14,7 @@ from sparserank.losses import LOSSES
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, l1_like, path_start
 from sparserank.penalties import Penalty
-from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
     checked_penalty,
@@ -130,7 +130,7 @@ class SparseRanker(LinearRanker):
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         client = getattr(self, "_client", None)
         if self.feature_transform != NONE:
-            self.transform_ = fit_transform(data, self.feature_transform)
+            self.transform_ = fit_transform(used_queries(data, query_weight), self.feature_transform)
             data = transformed(data, [self.transform_])
             data = data if client is None else placed(client, data)
         self.scale_ = feature_scale(

@@ -30,7 +30,7 @@ from sparserank.rankers.checks import (
 from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
 from sparserank.selection.choice import AUTO, choose
 from sparserank.selection.fitting import FittedPaths, families
-from sparserank.selection.plan import PathSettings
+from sparserank.selection.plan import MOST_CONFIDENCE, PathSettings
 from sparserank.selection.pool import Pool
 from sparserank.weighting import PAIR_WEIGHTS
 
@@ -43,7 +43,7 @@ class SparseRankerCV(LinearRanker):
     """Linear ranker whose strength is chosen by query-wise cross-validation, or on a given validation set.
 
     Parameters
-        penalty               as in SparseRanker
+        penalty               as in SparseRanker, but always named
         metric                metric to choose by, higher is better
         rule                  'non_inferior' (the smallest model whose loss against the best of all sizes is bounded by `margin` times
                               the best, all bounds holding at once) or 'best'
@@ -164,8 +164,10 @@ class SparseRankerCV(LinearRanker):
         penalty = checked_penalty(name, self.penalty)
         require_choice(name, "rule", self.rule, RULES)
         if not (isinstance(self.margin, str) and self.margin == AUTO):
+            if isinstance(self.margin, str):
+                raise DataError(f"{name}: margin must be 'auto' or a number >= 0 and < 1; got {self.margin!r}.")
             require_number(name, "margin", self.margin, least=0, below=1)
-        require_number(name, "confidence", self.confidence, above=0, below=1)
+        require_number(name, "confidence", self.confidence, above=0.5, below=MOST_CONFIDENCE)
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
         require_count(name, "cv", self.cv, least=2)
         require_count(name, "seed", self.seed, least=0)

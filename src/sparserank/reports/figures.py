@@ -85,6 +85,7 @@ def coefficient_path(result: SelectionResult) -> str:
     chosen = result.chosen
     path, names = result.paths[chosen.penalty], result.model.feature_names
     at = point_within(path.nnz, path.losses, chosen.k)  # the point that the chosen model is, or is a refit of
+    assert at is not None
     figure, axes = new_axes("alpha / alpha at the start of the path", "weight (scaled features)")
     fraction = path.alphas / path.alpha_max
     selected = path.support(at)

@@ -41,7 +41,7 @@ def penalty_table(result: SelectionResult) -> Table:
         else:
             rows.append([found.label, str(found.n_features), figure(found.mean), _bound(result, found), *certificate])
     return Table(
-        f"Smallest model whose loss is at most {share(result.choice.margin, result.choice)} ({result.metric} {where(result)}, "
+        f"Smallest model shown to lose at most {share(result.choice.margin, result.choice)} ({result.metric} {where(result)}, "
         f"{result.n_queries} queries)",
         ["penalty", "features", result.metric, "loses at most", "path", "worst kkt", "gap", "s"],
         rows,

@@ -142,7 +142,8 @@ class FoldedPaths:
                     starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
                 plans = [replace(plan, starts=s) for s in starts]
                 for path in run_all([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)]):
-                    supports.append(path.support(point_within(path.nnz, path.losses, k)))
+                    at = point_within(path.nnz, path.losses, k)
+                    supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
         self._weighted = None
         return supports
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.evaluation.bounds import LossBounds, loss_bounds
+from sparserank.lazy import cached_property
 
 AUTO = "auto"
 LEAST_MARGIN = 0.01  # relative to the best: what `auto` never goes below
@@ -94,7 +95,7 @@ class Choice:
     def within_margin(self, c: Candidate) -> bool:
         return self.bound(c) <= self.margin
 
-    @property
+    @cached_property
     def _row(self) -> dict[Candidate, int]:
         return {c: i for i, c in enumerate(self.candidates)}
 
@@ -117,7 +118,7 @@ def choose(
     """The smallest of the sparse candidates that loses at most `margin` against the best of all; others are compared, never chosen.
 
     Parameters
-        margin      relative to the best mean, or 'auto': 1%, or 1.25 times what the queries can show where that is more
+        margin      relative to the best mean, or 'auto': 1%, or 1.25 times what the queries can show where that is more, 100% at most
         k, budget   instead: the best of at most k features, or of at most this total cost
         seed        of the draws behind the bounds, and of the resampling
     Raises
@@ -125,7 +126,9 @@ def choose(
     """
     usable = [c for c in sparse if c.n_features > 0 and np.isfinite(c.mean)]
     if not usable:
-        raise DataError("no candidate model has a feature; nothing can be chosen.")
+        raise DataError(
+            "nothing can be chosen: no size has a model with features in every fold; take more strengths (--n-alphas) or fewer folds."
+        )
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
     values = np.array([c.values for c in everyone])
     bounds = loss_bounds(values, confidence, seed=seed)
@@ -134,7 +137,7 @@ def choose(
     relative = relative_margin(margin, bounds.resolution, unit)
     limit = None
     if k is not None or budget is not None:
-        limit = f"at most {k} features" if k is not None else f"a total cost of at most {budget:g}"
+        limit = f"at most {k} feature{'s' if k > 1 else ''}" if k is not None else f"a total cost of at most {budget:g}"
         chosen = _best_within(usable, k, budget)
     else:
         passing = [bool(u <= relative * unit) for u in bounds.upper[: len(usable)]]
@@ -162,7 +165,9 @@ def relative_margin(margin: float | str, resolution: float, unit: float) -> floa
     """The margin relative to a best mean of |unit|."""
     if not isinstance(margin, str):
         return float(margin)
-    return max(LEAST_MARGIN, ABOVE_RESOLUTION * resolution / unit) if np.isfinite(resolution) else LEAST_MARGIN
+    if not np.isfinite(resolution):
+        return LEAST_MARGIN
+    return min(max(LEAST_MARGIN, ABOVE_RESOLUTION * resolution / unit), 1.0)
 
 
 def _smallest(among: Sequence[Candidate], passing: Sequence[bool], means: np.ndarray | None = None) -> Candidate | None:
@@ -181,7 +186,7 @@ def _is_within(c: Candidate, k: int | None, budget: float | None) -> bool:
 def _best_within(among: Sequence[Candidate], k: int | None, budget: float | None) -> Candidate:
     within = [c for c in among if _is_within(c, k, budget)]
     if not within:
-        limit = f"{k} features" if budget is None else f"a cost of {budget:g}"
+        limit = f"{k} feature{'s' if k != 1 else ''}" if budget is None else f"a cost of {budget:g}"
         raise DataError(f"no model on the path stays within {limit}; allow more, or use more alphas (--n-alphas).")
     return min(within, key=lambda c: (-c.mean, c.n_features, c.cost))
 

@@ -89,7 +89,11 @@ def families(
                 starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1) {work}".strip()
                 first.append(Family(starts[l1], maker(l1), scored=False, work=work))
             second.append(Family(label, maker(penalty), starts[l1], work=work))
-    again = [Family(refit_label(label), RefitPath(), label, work=work) for label in penalties] if refits else []
+    again = [
+        Family(refit_label(label), RefitPath(None if p.signs is None else p.signs * n_forms), label, work=work)
+        for label, p in penalties.items()
+        if refits
+    ]
     return first + second + again
 
 

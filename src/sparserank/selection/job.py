@@ -23,7 +23,7 @@ from sparserank.penalties import Penalty, Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
-from sparserank.selection.choice import Candidate, choose
+from sparserank.selection.choice import AUTO, Candidate, choose
 from sparserank.selection.fitting import Family, FittedPaths, families
 from sparserank.selection.looks import Look, looks
 from sparserank.selection.plan import SelectionPlan
@@ -32,6 +32,8 @@ from sparserank.selection.result import SelectionResult
 from sparserank.selection.stability import Stability, complementary_halves, sets_of
 from sparserank.selection.store import SelectionStore
 
+LARGE_MARGIN = 0.1  # of `auto`: from here on the note says that the queries are too few
+RULES = ("weights", "signs", "always_keep", "never_use")  # of a penalty, by feature
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
 RIDGE_MIN_RATIO = 1e-6
@@ -72,6 +74,8 @@ class SelectionJob:
                 "baseline_feature", f"names no feature; there are {self.names[0]} ... {self.names[-1]}."
             )
         if plan.protocol == "cv":
+            if self.everything.n_queries == 0:
+                raise DataError("the training data hold no document; give at least two queries.")
             if self.everything.n_queries < 2:
                 raise DataError(
                     "one query cannot be split into training and validation; "
@@ -110,9 +114,12 @@ class SelectionJob:
         began = time.perf_counter()
         pool, sparse, dense = self.candidates(store, progress)
         paths, scalings = {}, {}
-        for label, (_, penalty) in self._makers().items():
-            names = self.names * (pool.units[label, FINAL]["scale"].size // len(self.names))
-            paths[label], scalings[label] = unpack(pool.units[label, FINAL], plan.settings, names, penalty)
+        for label, (look, penalty) in self._makers().items():
+            path, scalings[label] = unpack(pool.units[label, FINAL], plan.settings, look.names(self.names), penalty)
+            rules = {
+                name: getattr(penalty, name) for name in RULES
+            }  # the user's, not those of the columns of several forms
+            paths[label] = replace(path, penalty=replace(path.penalty, **rules))
         choice = choose(
             sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed
         )
@@ -121,6 +128,11 @@ class SelectionJob:
             notes.append(
                 "no sparse model is shown to be within the margin; the sparse model of the highest mean was taken. More queries or a "
                 "larger --margin would help."
+            )
+        if choice.limit is None and plan.margin == AUTO and choice.relative_margin > LARGE_MARGIN:
+            notes.append(
+                f"the margin is {100 * choice.relative_margin:.3g}%, because these queries can show no less; more queries are needed to tell "
+                "models of different sizes apart."
             )
         chosen = choice.chosen
         model = self._model(chosen, paths, scalings, pool)
@@ -208,13 +220,12 @@ class SelectionJob:
         return self.everything
 
     def _model(self, chosen: Candidate, paths: dict, scalings: dict, pool: Pool) -> RankingModel:
-        look, penalty = self._makers()[chosen.penalty]
+        look, _ = self._makers()[chosen.penalty]
         path, scaling = paths[chosen.penalty], scalings[chosen.penalty]
         alpha = float(pool.alpha(chosen))
-        rules = {name: getattr(penalty, name) for name in ("weights", "signs", "always_keep", "never_use")}
         parameters = {
             "loss": self.plan.settings.loss,
-            "penalty": repr(replace(path.penalty.with_alpha(alpha), **rules)),
+            "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
             "transform": look.name,
@@ -299,7 +310,8 @@ class SelectionJob:
         feature, sign = self._best_single_feature(notes)
         systems = {f"chosen ({len(model.support)} features)": model.score_dataset(test)}
         dense_coef, look = paths[dense.penalty].scaled_coef(dense.index), self._makers()[dense.penalty][0]
-        systems[f"dense RankSVM ({dense.n_features} features)"] = look.model(
+        form = f" {look.name}" if look.forms else ""
+        systems[f"dense RankSVM ({dense.n_features} features{form})"] = look.model(
             dense_coef, self.names, scalings[dense.penalty]
         ).score_dataset(test)
         systems[f"best single feature ({self.names[feature]}{' ascending' if sign < 0 else ''})"] = sign * _column(

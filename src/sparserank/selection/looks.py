@@ -27,6 +27,14 @@ class Look:
         """What a penalty is called on it."""
         return penalty if not self.forms else f"{penalty} on {self.name}"
 
+    def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """What the columns are called."""
+        if not self.forms:
+            return names
+        return tuple(
+            n if k == NONE else f"{k}({n})" for form in self.forms for n, k in zip(names, form.kinds, strict=True)
+        )
+
     def model(self, coef: np.ndarray, names: tuple[str, ...], scaling: FeatureScaling, **more: Any) -> RankingModel:
         """The model of coefficients (n_columns,) of the scaled columns."""
         if not self.forms:

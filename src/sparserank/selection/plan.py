@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 from sparserank import __version__
@@ -24,6 +25,7 @@ from sparserank.weighting import PAIR_WEIGHTS
 TRANSFORMS = (AUTO, *KINDS)
 PROTOCOLS = ("cv", "holdout")
 MOST_ALPHAS = 10_000
+MOST_CONFIDENCE = 0.9999  # beyond, a thousand draws say nothing of the quantile
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,9 @@ class SelectionPlan:
             raise ParameterError(
                 "margin", f"must be 'auto' or lie in [0, 1), relative to the best; got {brief(self.margin)}."
             )
-        _number("confidence", self.confidence, 0.0, 1.0)
+        _number("confidence", self.confidence, 0.5, MOST_CONFIDENCE)
+        if not isinstance(self.refits, bool):
+            raise ParameterError("refits", f"must be True or False; got {brief(self.refits)}.")
         if self.k is not None:
             _count("k", self.k, 1)
             if self.budget is not None:
@@ -136,7 +140,8 @@ class SelectionPlan:
     ) -> dict[str, Any]:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
-        Margin, k and budget are left out: they choose among finished pieces; refits only add some.
+        Margin, confidence, k and budget are left out: they choose among finished pieces; refits, transforms and half-samples only add some,
+        under names of their own.
         """
         return {
             "sparserank": __version__,
@@ -197,8 +202,8 @@ def _choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def _count(name: str, value: Any, least: int, most: int = 2**63 - 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        upper = "" if isinstance(value, int) and value < least else f" and <= {most}"
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        upper = "" if isinstance(value, Integral) and int(value) < least else f" and <= {most}"
         raise ParameterError(name, f"must be an integer >= {least}{upper}; got {brief(value)}.")
 
 

@@ -31,13 +31,18 @@ class Pool:
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
 
     def of_sizes(self, label: str) -> list[Candidate]:
-        """The candidates of a sparse maker: one for each size that its final path has, and its refits where they were made."""
+        """The candidates of a sparse maker: one for each size that its final path and the path of every fold have, and its refits where they
+        were made."""
         final, out = self.units[label, FINAL], []
         for k, index in points_by_size(_nnz(final), final["losses"]).items():
             points = {FINAL: index}
             for f in self._folds:
                 arrays = self.units[label, f]
-                points[f] = point_within(_nnz(arrays), arrays["losses"], k)
+                at = point_within(_nnz(arrays), arrays["losses"], k)
+                if at is not None:
+                    points[f] = at
+            if len(points) <= len(self._folds):
+                continue  # a fold has no model that small: there is nothing to judge this size by
             out.append(self._candidate(label, k, 0.0, {f: (label, i) for f, i in points.items()}))
             for relax in RELAX if (refit_label(label), FINAL) in self.units else ():
                 refits = {f: self._refit(label, f, i, relax) for f, i in points.items()}

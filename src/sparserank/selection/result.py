@@ -162,7 +162,7 @@ class SelectionResult:
                 "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
             },
             "best": _candidate(self.best),
-            "dense": _candidate(self.dense),
+            "dense": self._compared(self.dense),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
             "sizes": [self._size(c) for c in self.by_size],
             "features": [

@@ -24,6 +24,7 @@ from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.store import SelectionStore
+from sparserank.shards.dask import usable_client
 from sparserank.warmup import warming_up
 from sparserank.weights import usable_weights
 
@@ -125,6 +126,8 @@ def select(
         raise ParameterError("budget", "needs costs.")
     if protocol == "holdout" and valid is None:
         raise ParameterError("protocol", "holdout needs validation data.")
+    if client is not None:
+        usable_client(client)
     with warming_up():
         sources = {"train": train, "validation": valid, "test": test}
         parts = as_datasets(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from sparserank.evaluation.bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import as_percent
 from sparserank.selection.choice import LEAST_MARGIN, Choice
 from sparserank.selection.stability import Stability
@@ -17,15 +18,26 @@ def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
     """What is kept and what that costs at most; what these queries can show; how firm the choice is."""
     c, bounds = choice.chosen, choice.bounds
     kept = f"Keep {c.n_features} of {n_features} features ({c.label})"
-    kept += f", the best model with {choice.limit}." if choice.limit is not None else "."
-    confidence = as_percent(bounds.confidence)
+    margin = f"{100 * choice.relative_margin:.3g}%"
+    if choice.limit is not None:
+        kept += f", the best model with {choice.limit}."
+    elif choice.within_margin(c):
+        kept += f", the smallest model shown to lose no more than the margin of {margin}."
+    else:
+        kept += f", the sparse model of the highest mean: none is shown to lose no more than the margin of {margin}."
     if not math.isfinite(choice.bound(c)):
-        return [kept, "One query cannot show what a model loses; no bound is given."]
-    tried = f"the best of all {len(choice.candidates)} tried"
-    loss = f"With {confidence} confidence such models lose at most {share(choice.bound(c), choice)} {metric} against {tried}"
-    if choice.limit is None and not choice.within_margin(c):
-        loss += f", which is more than the margin of {share(choice.margin, choice)}"
-    return [kept, f"{loss}.", _resolution(choice), *_resampled(choice)]
+        few = f"{bounds.n_queries} {'query is' if bounds.n_queries == 1 else 'queries are'}"
+        return [kept, f"{few} too few to bound what a model loses; {LEAST_QUERIES} are needed at least."]
+    if bounds.resolution == 0.0:
+        return [
+            kept,
+            f"All {len(choice.candidates)} candidates do equally well on each of these {bounds.n_queries} queries, which cannot tell them apart.",
+        ]
+    loss = (
+        f"With {as_percent(bounds.confidence)} confidence such models lose at most {share(choice.bound(c), choice)} {metric} "
+        f"against the best of all {len(choice.candidates)} tried."
+    )
+    return [kept, loss, _resolution(choice), *_resampled(choice)]
 
 
 def _resolution(choice: Choice) -> str:
@@ -43,10 +55,12 @@ def _resampled(choice: Choice) -> list[str]:
     if len(r.n_features) == 0:
         return []
     low, high = r.range()
-    kept = f"{low} features" if low == high else f"between {low} and {high} features"
-    text = f"On resampled queries the same rule keeps {kept} (90% of {len(r.n_features)} times)"
+    kept = counted(low) if low == high else f"between {low} and {high} features"
+    always = r.n_features.min() == r.n_features.max()
+    text = f"On resampled queries the same rule keeps {kept} ({'every time' if always else f'90% of {len(r.n_features)} times'})"
     if r.loss is not None:
-        text += f"; on the queries left out its model is {share(abs(r.loss), choice)} {'below' if r.loss >= 0 else 'above'} the best one there"
+        against = "against the model that was best on the resample, judged on the queries left out"
+        text += f"; it {'loses' if r.loss >= 0 else 'gains'} {100 * abs(r.loss) / _unit(choice):.1f}% {against}"
     return [f"{text}."]
 
 
@@ -66,6 +80,10 @@ def stability_sentence(stability: Stability, names: Sequence[str]) -> str:
     if replaced:
         text += f"; stand-ins: {', '.join(replaced[:MOST_STAND_INS])}"
     return f"{text}."
+
+
+def counted(n: int) -> str:
+    return f"{n} feature" if n == 1 else f"{n} features"
 
 
 def share(loss: float, choice: Choice) -> str:

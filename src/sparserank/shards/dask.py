@@ -38,6 +38,7 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
         DataError           a worker does not see the folder
         RunDirectoryError   it cannot be written, the disk is full
     """
+    usable_client(client)
     if not _in_stores(data.X):
         from sparserank.data.temporary_store import HeldRows, in_temporary_store
 
@@ -50,6 +51,18 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
                 "('sparserank convert'), or set TMPDIR to a folder on one."
             )
     return data
+
+
+def usable_client(client: Any) -> None:
+    """Refuse what is no client of a running cluster, before anything is written.
+
+    Raises
+        DataError   it is of another kind, or closed
+    """
+    if not all(hasattr(client, name) for name in ("submit", "gather", "nthreads", "run")):
+        raise DataError(f"client must be a dask.distributed Client; got {brief(type(client).__name__)}.")
+    if getattr(client, "status", "running") != "running":
+        raise DataError("the dask.distributed Client is closed; open it again.")
 
 
 def _sees(folders: list[str]) -> bool:
