@@ -140,7 +140,7 @@ QUICK = ("--penalty", "l1", "--n-alphas", 10, "--folds", 2)
 
 @pytest.mark.parametrize(
     "extra",
-    [("--k", 3), ("--no-refits",), ("--protocol", "holdout"), ("--scaling", "log-standard"), ("--scaling", "query-min-max"),
+    [("--k", 3, "--n-alphas", 30), ("--no-refits",), ("--protocol", "holdout"), ("--scaling", "log-standard"), ("--scaling", "query-min-max"),
      ("--pair-weights", "query"), ("--convention", "letor4"), ("--baseline-feature", "f3"), ("--metric", "map", "--also", "p@5")],
     ids=lambda e: " ".join(map(str, e)),
 )  # fmt: skip

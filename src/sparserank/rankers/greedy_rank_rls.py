@@ -11,6 +11,7 @@ from sparserank.errors import DataError
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import random_generator, require_choice, require_count, require_number
 from sparserank.rls.backfitting import backfitting_search
+from sparserank.rls.best_subset import exact_search
 from sparserank.rls.centring import (
     MAX_DENSE_BYTES,
     centre,
@@ -22,7 +23,7 @@ from sparserank.rls.centring import (
 from sparserank.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
 from sparserank.rls.greedy import Candidates, GreedyStep, greedy_search
 
-SEARCHES = ("forward", "floating", "backfitting")
+SEARCHES = ("forward", "floating", "backfitting", "exact")
 
 
 class GreedyRankRLS(LinearRanker):
@@ -35,7 +36,10 @@ class GreedyRankRLS(LinearRanker):
         search                'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Grams when
                               lists are long and features few. 'floating': may drop features again, returns the best set
                               of each size. 'backfitting': for wide sparse data, memory proportional to the non-zeros; a
-                              candidate's score holds the other coefficients fixed
+                              candidate's score holds the other coefficients fixed. 'exact': of each size the set of the lowest regularised
+                              training error, by branch and bound, proven or with the gap that is left
+        time_limit            seconds of the exact search, all sizes together
+        tie                   of the exact search: sets whose training error is at most this share of the empty model's worse are near_ties_
         n_candidates          judge only a random subset of this size at each step; None judges all
         size_penalty          with n_features_to_select=None, the model minimises
                               leave-query-out error / error of the empty model + size_penalty * number of features:
@@ -46,7 +50,8 @@ class GreedyRankRLS(LinearRanker):
         n_threads             threads; None for all cores. Results do not depend on it
     Attributes
         selected_ (k,) 0-based features in order of selection, coef_ (n_features,), path_: one GreedyStep per size (features,
-        coef, leave_query_out_error), empty_error_ (error of the model without features), leave_query_out_error_
+        coef, leave_query_out_error), empty_error_ (error of the model without features), leave_query_out_error_. With search='exact':
+        subsets_ (a BestSubset per size: features, explained, bound, gap, proven, near_ties)
     Raises
         DataError   no preferred pair, no feature that varies within the queries, parameters out of range, values whose squares
                     leave the range of numbers, dense copies above 8 GiB (use 'backfitting')
@@ -68,6 +73,8 @@ class GreedyRankRLS(LinearRanker):
         random_state: int | None = None,
         metric: str = "ndcg@10",
         n_threads: int | None = None,
+        time_limit: float = 60.0,
+        tie: float = 0.0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.lam = lam
@@ -78,6 +85,8 @@ class GreedyRankRLS(LinearRanker):
         self.random_state = random_state
         self.metric = metric
         self.n_threads = n_threads
+        self.time_limit = time_limit
+        self.tie = tie
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         k = self.n_features_to_select if self.n_features_to_select is not None else self.max_features
@@ -99,6 +108,11 @@ class GreedyRankRLS(LinearRanker):
         refuse_without_preference(data, query_weight)
         centred = replace(centre(data, query_weight), query_ptr=held_out_blocks(data))
         empty = float(centred.y @ centred.y)
+        if self.search == "exact":
+            self.subsets_, path = exact_search(
+                centred, float(self.lam), k, time_limit=float(self.time_limit), tie=float(self.tie) * empty
+            )
+            return path, empty
         if self.search == "floating":
             gram_bytes = 5 * 8.0 * centred.n_queries * float(centred.varying.sum()) ** 2
             if gram_bytes > MAX_DENSE_BYTES:
@@ -126,5 +140,9 @@ class GreedyRankRLS(LinearRanker):
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
         require_count(name, "n_candidates", self.n_candidates, optional=True)
         require_count(name, "max_features", self.max_features)
+        require_number(name, "time_limit", self.time_limit, above=0)
+        require_number(name, "tie", self.tie, least=0, below=1)
+        if self.search == "exact" and self.n_candidates is not None:
+            raise DataError(f"{name}: n_candidates is for greedy searches; search='exact' looks at all.")
         require_number(name, "size_penalty", self.size_penalty, least=0)
         random_generator(name, "random_state", self.random_state)

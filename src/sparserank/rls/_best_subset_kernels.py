@@ -1,0 +1,185 @@
+"""Branch and bound over sets of features on a Gram: nodes in a stack of arrays, so that a search can be left and gone on with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+FREE, IN, OUT = 0, 1, 2
+AVERAGES = 3  # rounds in which the second bound is tightened
+STEP = 0.15
+
+
+@njit(cache=True, nogil=True)
+def explained_by(A, b, members, n):
+    """(b_S^T A_SS^-1 b_S, w_S) of the first n members; A = G + lam I."""
+    M = np.empty((n, n))
+    v = np.empty(n)
+    for i in range(n):
+        v[i] = b[members[i]]
+        for j in range(n):
+            M[i, j] = A[members[i], members[j]]
+    w = np.linalg.solve(M, v)
+    return (v * w).sum(), w
+
+
+@njit(cache=True, nogil=True)
+def _top(values, free, n_free, n, members):
+    """The n free features of the largest values, into members; returns the sum of those values."""
+    order = np.argsort(-values[:n_free])
+    total = 0.0
+    for i in range(n):
+        members[i] = free[order[i]]
+        total += values[order[i]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _dual_bound(A, b, lam, w, state, free, n_free, left, values, members):
+    """w^T G w + (sum over what is in of r_j^2 + the `left` largest r_j^2 of what is free) / lam, r = b - G w, for any w; members gets
+    the features of the largest r."""
+    d = len(b)
+    Gw = A @ w - lam * w
+    total = (w * Gw).sum()
+    inside = 0.0
+    for j in range(d):
+        if state[j] == IN:
+            inside += (b[j] - Gw[j]) ** 2
+    for i in range(n_free):
+        values[i] = (b[free[i]] - Gw[free[i]]) ** 2
+    return total + (inside + _top(values, free, n_free, left, members)) / lam
+
+
+@njit(cache=True, nogil=True)
+def search(
+    A,
+    b,
+    lam,
+    k,
+    tie,
+    best,
+    best_set,
+    stack_state,
+    stack_inverse,
+    stack_bound,
+    stack_phase,
+    stack_dual,
+    top,
+    n_nodes,
+    ties,
+    tie_values,
+    n_ties,
+):
+    """Visit up to n_nodes nodes; returns (depth of the stack, 0: the search is over; best; ties found; nodes visited).
+
+    A node is the sets that hold what is IN and nothing that is OUT. stack_inverse holds A^-1 on what is not OUT (zero rows elsewhere).
+    phase 0: not looked at; 1: the child with the branching feature in has been pushed, the one without it is next.
+    """
+    d = len(b)
+    free, values, drops = np.empty(d, np.int64), np.empty(d), np.empty(d)
+    members, chosen = np.empty(d, np.int64), np.empty(d, np.int64)
+    visited = 0
+    while top > 0 and visited < n_nodes:
+        at = top - 1
+        state, inverse = stack_state[at], stack_inverse[at]
+        visited += 1
+        n_in = n_free = 0
+        for j in range(d):
+            if state[j] == IN:
+                chosen[n_in] = j
+                n_in += 1
+            elif state[j] == FREE:
+                free[n_free] = j
+                n_free += 1
+        left = k - n_in
+        if stack_phase[at] >= 0:  # the child with the feature in is done: now without it, in place
+            j = stack_phase[at]
+            pivot = inverse[j, j]
+            for a in range(d):
+                if a != j and state[a] != OUT:
+                    f = inverse[a, j] / pivot
+                    for c in range(d):
+                        inverse[a, c] -= f * inverse[j, c]
+            for a in range(d):
+                inverse[a, j] = 0.0
+                inverse[j, a] = 0.0
+            state[j] = OUT
+            stack_phase[at] = -1
+            n_free = 0
+            for a in range(d):
+                if state[a] == FREE:
+                    free[n_free] = a
+                    n_free += 1
+        if left == 0 or n_free <= left:  # one set is left
+            n = n_in
+            if left > 0:
+                for i in range(n_free):
+                    chosen[n] = free[i]
+                    n += 1
+            value, _ = explained_by(A, b, chosen, n)
+            if value > best:
+                best = value
+                best_set[:] = -1
+                best_set[:n] = chosen[:n]
+            if tie > 0 and value >= best - tie and n_ties < len(ties) and n == k:
+                ties[n_ties, :n] = np.sort(chosen[:n])
+                tie_values[n_ties] = value
+                n_ties += 1
+            top -= 1
+            continue
+        w = inverse @ b
+        whole = (w * b).sum()
+        for i in range(n_free):
+            j = free[i]
+            drops[i] = w[j] * w[j] / inverse[j, j]
+        order = np.argsort(drops[:n_free])
+        out = n_free - left  # features that have to go
+        bound = whole - drops[order[out - 1]]
+        if bound > best - tie:
+            # Round: what is in and the free features that are dropped at the highest cost.
+            for i in range(left):
+                chosen[n_in + i] = free[order[n_free - 1 - i]]
+            value, v = explained_by(A, b, chosen, k)
+            if value > best:
+                best = value
+                best_set[:k] = chosen[:k]
+            mean = stack_dual[at]  # the best of the parent: few steps from it are enough
+            for turn in range(AVERAGES):
+                reach = _dual_bound(A, b, lam, mean, state, free, n_free, left, values, members)
+                bound = min(bound, reach)
+                if bound <= best - tie:
+                    break
+                for i in range(left):
+                    chosen[n_in + i] = members[i]
+                value, v = explained_by(A, b, chosen, k)
+                if value > best:
+                    best = value
+                    best_set[:k] = chosen[:k]
+                step = STEP / (turn + 1.0)
+                mean *= 1.0 - step
+                for i in range(k):
+                    mean[chosen[i]] += step * v[i]
+            share = 0.5
+            for _ in range(3):  # between the average and the solution of all
+                bound = min(
+                    bound,
+                    _dual_bound(
+                        A, b, lam, (1.0 - share) * mean + share * w, state, free, n_free, left, values, members
+                    ),
+                )
+                share *= 0.5
+        bound = min(bound, stack_bound[at])
+        if bound <= best - tie:
+            top -= 1
+            continue
+        stack_bound[at] = bound
+        j = free[order[n_free - 1]]
+        stack_phase[at] = j
+        stack_state[top] = state
+        stack_state[top, j] = IN
+        stack_inverse[top] = inverse
+        stack_dual[top] = stack_dual[at]
+        stack_bound[top] = bound
+        stack_phase[top] = -1
+        top += 1
+    return top, best, n_ties, visited
