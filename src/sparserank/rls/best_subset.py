@@ -173,7 +173,7 @@ def exact_search(
         starts = [] if not subsets else [_grown(subsets[-1].features, len(columns))]
         found = best_subset(G, b, n, lam, tie=tie, time_limit=left, starts=starts)
         subsets.append(found)
-        steps.append(_step(data, columns, G, b, lam, found.features))
+        steps.append(model_of(data, columns[list(found.features)], lam))
     named = [
         replace(
             s,
@@ -190,18 +190,16 @@ def _grown(features: tuple[int, ...], d: int) -> list[int]:
     return [*features, next(j for j in range(d) if j not in features)]
 
 
-def _step(
-    data: CentredData, columns: np.ndarray, G: np.ndarray, b: np.ndarray, lam: float, features: tuple[int, ...]
-) -> GreedyStep:
-    """The model of a set and its exact leave-query-out error: without each query in turn."""
-    S = list(features)
-    A, moments = G[np.ix_(S, S)] + lam * np.eye(len(S)), b[S]
+def model_of(data: CentredData, features: np.ndarray, lam: float) -> GreedyStep:
+    """RankRLS on some features and its exact leave-query-out error: fitted without each query in turn."""
+    X = data.X[:, features]
+    A, moments = X.T @ X + lam * np.eye(len(features)), X.T @ data.y
     error = 0.0
     with determined(lam):
         for lo, hi in pairwise(data.query_ptr):
-            X, y = data.X[lo:hi, columns[S]], data.y[lo:hi]
-            w = np.linalg.solve(A - X.T @ X, moments - X.T @ y)
-            error += float(((y - X @ w) ** 2).sum())
+            own, y = X[lo:hi], data.y[lo:hi]
+            w = np.linalg.solve(A - own.T @ own, moments - own.T @ y)
+            error += float(((y - own @ w) ** 2).sum())
         coef = np.zeros(data.X.shape[1])
-        coef[columns[S]] = np.linalg.solve(A, moments)
-    return GreedyStep(tuple(columns[S].tolist()), coef, error)
+        coef[features] = np.linalg.solve(A, moments)
+    return GreedyStep(tuple(features.tolist()), coef, error)
