@@ -25,7 +25,7 @@ from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1, Mcp, Penalty, Ridge
 from sparserank.reports.page import render_page
-from sparserank.selection import job
+from sparserank.selection import rivals
 from sparserank.selection.job import SelectionJob, SelectionPlan, SelectionResult
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
@@ -111,7 +111,7 @@ def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest
     noise = sp.csr_matrix(noise @ sp.diags(np.where(np.arange(60) == 3, 1e150, 1.0)))  # sizes play no part
     X = sp.csr_matrix(sp.hstack([noise, sp.csr_matrix(DATA.relevance[:, None])]))
     wide = sr.RankingDataset(X, DATA.relevance, DATA.qid)
-    monkeypatch.setattr(job, "MOST_SINGLE_FEATURES", 10)
+    monkeypatch.setattr(rivals, "MOST_SINGLE_FEATURES", 10)
     plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), n_folds=2)
     result = SelectionJob(plan, wide, None, wide, n_threads=1).execute()
     assert result.test is not None

@@ -13,7 +13,7 @@ from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.data.transforms import NONE
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import Comparison, per_query_values
+from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
@@ -29,6 +29,7 @@ from sparserank.selection.looks import Look, looks
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.pool import Pool, best_of_sizes
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.rivals import compare_on_test
 from sparserank.selection.stability import Stability, complementary_halves, sets_of
 from sparserank.selection.store import SelectionStore
 
@@ -37,7 +38,6 @@ RULES = ("weights", "signs", "always_keep", "never_use")  # of a penalty, by fea
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
 RIDGE_MIN_RATIO = 1e-6
-MOST_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
 
 class SelectionJob:
@@ -116,9 +116,8 @@ class SelectionJob:
         paths, scalings = {}, {}
         for label, (look, penalty) in self._makers().items():
             path, scalings[label] = unpack(pool.units[label, FINAL], plan.settings, look.names(self.names), penalty)
-            rules = {
-                name: getattr(penalty, name) for name in RULES
-            }  # the user's, not those of the columns of several forms
+            # The user's rules, not those of the columns of several forms.
+            rules = {name: getattr(penalty, name) for name in RULES}
             paths[label] = replace(path, penalty=replace(path.penalty, **rules))
         choice = choose(
             sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed
@@ -134,13 +133,13 @@ class SelectionJob:
                 f"the margin is {100 * choice.relative_margin:.3g}%, because these queries can show no less; more queries are needed to tell "
                 "models of different sizes apart."
             )
-        chosen = choice.chosen
+        chosen, strongest = choice.chosen, max(dense, key=lambda c: c.mean)
         model = self._model(chosen, paths, scalings, pool)
         result = SelectionResult(
             plan=plan,
             model=model,
             choice=choice,
-            dense=max(dense, key=lambda c: c.mean),
+            dense=strongest,
             by_penalty={
                 label: choice.smallest([c for c in choice.candidates if c.penalty == label])
                 for label, (_, penalty) in self._makers().items()
@@ -151,7 +150,7 @@ class SelectionJob:
             scalings=scalings,
             drops=self._drops(chosen, model, pool),
             stability=self._stability(chosen, model, store, progress, len(pool.units)),
-            test=self._compare_on_test(model, max(dense, key=lambda c: c.mean), paths, scalings, notes),
+            test=self._compared_on_test(model, strongest, paths, scalings, notes),
             constant_features=tuple(np.array(self.names)[self.everything.constant_features()]),
             query_ids=tuple(str(q) for q in self._scored().query_ids),
             notes=notes,
@@ -300,59 +299,18 @@ class SelectionJob:
             rows.append(row)
         return rows
 
-    def _compare_on_test(
+    def _compared_on_test(
         self, model: RankingModel, dense: Candidate, paths: dict, scalings: dict, notes: list[str]
     ) -> Comparison | None:
-        """Chosen model against the dense one, the best single feature and the named score column."""
         if self.test is None:
             return None
-        test, metrics = self.test, self.plan.metrics
-        feature, sign = self._best_single_feature(notes)
-        systems = {f"chosen ({len(model.support)} features)": model.score_dataset(test)}
-        dense_coef, look = paths[dense.penalty].scaled_coef(dense.index), self._makers()[dense.penalty][0]
-        form = f" {look.name}" if look.forms else ""
-        systems[f"dense RankSVM ({dense.n_features} features{form})"] = look.model(
-            dense_coef, self.names, scalings[dense.penalty]
-        ).score_dataset(test)
-        systems[f"best single feature ({self.names[feature]}{' ascending' if sign < 0 else ''})"] = sign * _column(
-            test, feature
-        )
-        if self.plan.baseline_feature is not None:
-            systems[f"current score ({self.plan.baseline_feature})"] = _column(
-                test, self.names.index(self.plan.baseline_feature)
-            )
-        values = {
-            name: dict(zip(map(repr, metrics), per_query_values(scores, test, metrics), strict=True))
-            for name, scores in systems.items()
-        }
-        return Comparison(values, next(iter(values)))
-
-    def _best_single_feature(self, notes: list[str]) -> tuple[int, float]:
-        """Feature and direction with the highest mean metric on the training queries."""
-        data = self.everything
-        sought = np.flatnonzero(~data.constant_features())
-        if len(sought) > MOST_SINGLE_FEATURES:
-            notes.append(
-                f"the best single feature was sought among the {MOST_SINGLE_FEATURES} of {len(sought)} that separate "
-                "preferred pairs best."
-            )
-            (objective,), _ = self._work.objectives([FINAL])
-            separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
-            sought = np.sort(np.argsort(-separation, kind="stable")[:MOST_SINGLE_FEATURES])
-        means = self._work.single_features(sought, self.plan.metric)
-        _, negative, sign = max(
-            (mean, -j, sign)
-            for of_sign, sign in zip(means, (1.0, -1.0), strict=True)
-            for mean, j in zip(of_sign, sought, strict=True)
-        )
-        return -int(negative), sign
+        look, _ = self._makers()[dense.penalty]
+        name = f"dense RankSVM ({dense.n_features} features{f' {look.name}' if look.forms else ''})"
+        full = look.model(paths[dense.penalty].scaled_coef(dense.index), self.names, scalings[dense.penalty])
+        return compare_on_test(self.plan, self.test, self._work, model, {name: full}, notes)
 
 
 def _without(model: sp.csr_array, j: int, n_features: int) -> sp.csr_array:
     """(1, n_columns) a model, its weight of feature j set to 0, in whatever form it has one."""
     kept = model.indices % n_features != j
     return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)
-
-
-def _column(data: RankingDataset, j: int) -> np.ndarray:
-    return data.X[:, [j]].toarray().ravel() if data.is_sparse else np.asarray(data.X[:, j], dtype=np.float64)
