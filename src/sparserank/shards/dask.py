@@ -44,7 +44,7 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
 
         data = replace(data, X=in_temporary_store(HeldRows(data)).X)
     folders = sorted({source.folder for source in data.X.sources})
-    for worker, seen in client.run(_sees, folders).items():
+    for worker, seen in client.run(_sees, folders, on_error="ignore").items():  # one that is lost says nothing
         if not seen:
             raise DataError(
                 f"worker {worker} does not see {', '.join(folders)}; use a store on a disk that every worker sees "
