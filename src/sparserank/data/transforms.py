@@ -17,7 +17,7 @@ NONE, LOG, ASINH = "none", "log", "asinh"
 KINDS = (NONE, LOG, ASINH)
 ROWS_AT_ONCE = 1 << 14
 COLUMNS_AT_ONCE = 64
-SAMPLE_ROWS = 100_000  # rows that constants are learned from, and shapes compared on: evenly spread queries
+SAMPLE_VALUES = 4_000_000  # that constants are learned from, and shapes compared on, about: evenly spread queries
 NEARLY_LINEAR = 0.9  # correlation within queries from which a transformed feature says what the feature itself does
 
 
@@ -84,7 +84,7 @@ def _values(x: np.ndarray, kind: str, constants: np.ndarray) -> np.ndarray:
 
 
 def fit_transform(data: RankingDataset, kind: str) -> Transform:
-    """The same shape for every feature; constants are the medians of |x| where it is not 0, without labels, of at most SAMPLE_ROWS rows.
+    """The same shape for every feature; constants are the medians of |x| where it is not 0, without labels, of about SAMPLE_VALUES values.
 
     Raises
         DataError   an unknown kind
@@ -103,8 +103,10 @@ def fit_transform(data: RankingDataset, kind: str) -> Transform:
 
 
 def sample_rows(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, query_ptr) of every so many-th query, about SAMPLE_ROWS rows."""
-    step = max(-(-data.n_docs // SAMPLE_ROWS), 1)
+    """(rows, query_ptr) of every so many-th query, about SAMPLE_VALUES values in all."""
+    X = data.X
+    n_values = X.nnz if sp.issparse(X) else X.nbytes // X.dtype.itemsize  # of stored sparse rows twice as many: no harm
+    step = max(-(-n_values // SAMPLE_VALUES), 1)
     queries = np.arange(0, data.n_queries, step)
     queries = queries[np.diff(data.query_ptr)[queries] > 0]
     sizes = np.diff(data.query_ptr)[queries]
