@@ -93,7 +93,12 @@ def select(data: Ranking) -> str:
     from sparserank.selection.job import SelectionJob, SelectionPlan
 
     penalties = tuple(parse_penalty(p) for p in ("l1", "log", "mcp"))
-    plain = {"refits": False, "transform": "none", "margin": 0.01}  # an earlier commit may not know them
+    plain = {
+        "refits": False,
+        "transform": "none",
+        "half_samples": 0,
+        "margin": 0.01,
+    }  # an earlier commit may not know them
     known: dict[str, Any] = {name: value for name, value in plain.items() if name in SelectionPlan.__dataclass_fields__}
     plan = SelectionPlan(penalties, parse_metric("ndcg@10"), (parse_metric("map"), parse_metric("ndcg@5")), **known)
     result = SelectionJob(plan, _dataset(data), None, None, n_threads=N_THREADS).execute()
