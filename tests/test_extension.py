@@ -17,7 +17,8 @@ from sparserank.metrics import Metric, parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted, coefs_of, in_units
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.packed import coefs_of, in_units
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import make_shards
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve

@@ -22,7 +22,8 @@ from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, Log, Mcp, Penalty
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted, coefs_of, in_units
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.packed import coefs_of, in_units
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, local, make_shards
 from sparserank.solvers import ProxNewton, Stop

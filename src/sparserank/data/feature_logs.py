@@ -28,8 +28,10 @@ SOLR, ELASTIC = "[features]", "_ltrlog"
 IDS = ("id", "_id", "docno", "docid")
 
 
-def log_names(paths: Sequence[str | os.PathLike]) -> list[str]:
-    """Every feature in the logs, in order of first appearance; all files are read for it."""
+def log_names(paths: Sequence[str | os.PathLike], given: Sequence[str] | None = None) -> list[str]:
+    """The features that are given, else every feature in the logs, in order of first appearance: all files are read for it."""
+    if given is not None:
+        return list(given)
     names: dict[str, None] = {}
     for path in paths:
         for _, entry in _entries(str(path)):

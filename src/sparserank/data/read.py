@@ -14,7 +14,7 @@ from sparserank.data.feature_logs import log_names, log_tables
 from sparserank.data.kinds import kind_of, refuse_mixed
 from sparserank.data.letor import read_letor
 from sparserank.data.reading import Reading, with_options
-from sparserank.data.store import open_store
+from sparserank.data.store import open_stores
 from sparserank.data.table_reading import read_tables
 from sparserank.data.tables import is_frame, open_table, table_of
 from sparserank.errors import DataError, TooManyFeaturesError
@@ -43,16 +43,11 @@ def read_files(
     if kind == "letor":
         return _read_text(listed, reading, like)
     if kind == "store":
-        stores = [open_store(p) for p in listed]
-        other = next((k for k, d in enumerate(stores) if d.feature_names != stores[0].feature_names), None)
-        if other is not None:
-            raise DataError(
-                f"{listed[other]}: has other features than {listed[0]}, or in another order; convert what both were made of together."
-            )
+        stores = open_stores(listed)
         data = stores[0] if len(stores) == 1 else concatenate(stores)
         return data if like is None else _like(data, like, str(listed[0]))
     if kind == "log":
-        names = log_names(listed) if reading.feature_columns is None else list(reading.feature_columns)
+        names = log_names(listed, reading.feature_columns)
         if like is not None:
             names = list(like.feature_names or ())
         reading = replace(reading, feature_columns=names, label="label", qid="qid")

@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.grouping import plain_ids
 from sparserank.data.stored import Source, StoredFeatures, StoredTexts
-from sparserank.errors import DataFormatError
+from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 
 MANIFEST, STAMPS, PROGRESS = "manifest.json", "stamps.json", "progress.json"
@@ -69,6 +69,23 @@ def open_store(
         docid=StoredTexts(docids) if _any_has(manifest, "docid") else None, feature_names=manifest["feature_names"],
         doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None,
     )  # fmt: skip
+
+
+def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
+    """Several stores that are read together.
+
+    Raises
+        DataFormatError   as `open_store`
+        DataError         their features differ
+    """
+    stores = [open_store(p) for p in paths]
+    for path, other in zip(paths, stores, strict=True):
+        if other.feature_names != stores[0].feature_names or other.is_sparse != stores[0].is_sparse:
+            raise DataError(
+                f"{path}: has other features than {paths[0]}, or in another order, or is sparse where that is dense; convert what both were "
+                "made of together."
+            )
+    return stores
 
 
 def _any_has(manifest: Mapping[str, Any], array: str) -> bool:

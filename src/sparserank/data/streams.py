@@ -20,7 +20,7 @@ from sparserank.data.letor_chunks import stream_chunks
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading
 from sparserank.data.side_files import side_files
-from sparserank.data.store import open_store
+from sparserank.data.store import open_stores
 from sparserank.data.table_reading import natural_float, refuse_unjudged, set_missing
 from sparserank.data.table_roles import Roles, roles_of
 from sparserank.data.tables import Batch, Table, open_table
@@ -124,7 +124,7 @@ def open_stream(
             reading = replace(reading, n_features=like.n_features)
         return _Text(paths, replace(reading, dtype=np.float64) if natural and reading.dtype is None else reading)
     if kinds == "log":
-        names = log_names(paths) if reading.feature_columns is None else list(reading.feature_columns)
+        names = log_names(paths, reading.feature_columns)
         return TableRows(log_tables(paths, names), replace(reading, feature_columns=names, label="label", qid="qid"))
     return TableRows([open_table(p, kinds) for p in paths], reading, natural=natural, like=like)
 
@@ -273,13 +273,8 @@ class _Stores(Stream):
     """The rows of finished stores, as they are in there."""
 
     def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
-        self._stores, self._places = [open_store(p) for p in paths], [str(p) for p in paths]
+        self._stores, self._places = open_stores(paths), [str(p) for p in paths]
         first = self._stores[0]
-        for path, other in zip(paths, self._stores, strict=True):
-            if other.feature_names != first.feature_names or other.is_sparse != first.is_sparse:
-                raise DataError(
-                    f"{path}: has other features than {paths[0]}, in another order, or is sparse where that is dense; convert what both were made of."
-                )
         self.n_features, self.sparse = first.n_features, first.is_sparse
         self.feature_names = None if numbered(first.feature_names or ()) else tuple(first.feature_names or ())
         self.dtype = first.X.dtype if reading.dtype is None else float_type(reading.dtype)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
+from sparserank.lazy import cached_property
+
 N_DRAWS = 1000
 LEAST_QUERIES = 10  # below, differences that happen to be absent would pass for differences that cannot be
 LEAST_ERROR = 0.2  # of the median standard error: below, differences of two candidates are taken to be no better known
@@ -36,9 +38,22 @@ class LossBounds:
     def resolution(self) -> float:
         """What these queries can show: the smallest bound of any candidate, or where one is clearly the best the smallest error of a lead; 0 where
         no candidate differs from another on any query."""
-        others = ~np.eye(len(self.means), dtype=bool)
-        reach = (self.quantile[:, None] * self.error)[others]
-        return max(float(self.upper.min()), float(reach.min()) if len(reach) else 0.0)
+        return max(float(self.upper.min()), self._least_reach)
+
+    def at(self, means: np.ndarray) -> tuple[np.ndarray, float]:
+        """(bounds, resolution) had the means been these, the errors of differences as they are."""
+        upper = _upper(means, self._reach)
+        return upper, max(float(upper.min()), self._least_reach)
+
+    @cached_property
+    def _reach(self) -> np.ndarray:
+        """(m, m) by how much a lead may be overestimated."""
+        return self.quantile[:, None] * self.error
+
+    @cached_property
+    def _least_reach(self) -> float:
+        others = self._reach[~np.eye(len(self.means), dtype=bool)]
+        return float(others.min()) if len(others) else 0.0
 
     def queries_needed(self, margin: float) -> float:
         """About how many queries could show a loss of at most `margin`: rather too many than too few."""
@@ -70,8 +85,12 @@ def loss_bounds(values: np.ndarray, confidence: float = 0.95, *, seed: int = 0, 
     covariance = (C @ C.T) / (n * (n - 1.0))
     error = _errors(covariance)
     quantile = _quantiles(covariance, error, n, confidence, seed, n_draws)
-    upper = np.maximum((means[:, None] + quantile[:, None] * error).max(axis=0) - means, 0.0)
+    upper = _upper(means, quantile[:, None] * error)
     return LossBounds(means, upper, error, quantile, n, n_zero, confidence)
+
+
+def _upper(means: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    return np.asarray(np.maximum((means[:, None] + reach).max(axis=0) - means, 0.0))
 
 
 def _errors(covariance: np.ndarray) -> np.ndarray:

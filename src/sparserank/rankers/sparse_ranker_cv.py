@@ -27,9 +27,10 @@ from sparserank.rankers.checks import (
     require_variation,
     usable_penalty,
 )
-from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
+from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, choose
 from sparserank.selection.fitting import FittedPaths, families
+from sparserank.selection.packed import unpack
 from sparserank.selection.plan import MOST_CONFIDENCE, PathSettings
 from sparserank.selection.pool import Pool
 from sparserank.weighting import PAIR_WEIGHTS

@@ -20,10 +20,9 @@ from sparserank.lazy import cached_property
 from sparserank.losses import LOSSES
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import PathMaker, PathPlan, PathResult, PathStarts, Point
+from sparserank.paths import PathMaker, PathPlan, PathStarts, Point
 from sparserank.paths.sizes import point_within
-from sparserank.penalties import Penalty
-from sparserank.penalties.spec import parse_call
+from sparserank.selection.packed import in_units, pack
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, Shards, as_rows, make_shards
 from sparserank.shards.dask import placed, shards_on
@@ -33,8 +32,8 @@ from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
 MORE = 2  # times the features of the model sought: where paths of half-samples may end
+MADE = ("prepared", "_shards", "_unseen")  # of the data, when first asked for
 UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
-CSR = ("data", "indices", "indptr")
 FIRST_SAMPLE = -100  # the number of the first sample's path; the next is -101
 FINAL = -1  # the number of the path that is delivered: on all training queries
 FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
@@ -97,19 +96,8 @@ class FoldedPaths:
         self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = (
-            "data",
-            "fold",
-            "settings",
-            "metrics",
-            "valid",
-            "query_weight",
-            "max_iter",
-            "n_threads",
-            "forms",
-            "samples",
-        )
-        return {**{name: self.__dict__[name] for name in kept}, "_weighted": None, "client": None}
+        kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
+        return {**kept, "_weighted": None, "client": None}
 
     def with_threads(self, n_threads: int) -> FoldedPaths:
         """The same with other threads."""
@@ -150,7 +138,7 @@ class FoldedPaths:
     def release(self) -> None:
         """Forget what was made of the data; it is made again when needed."""
         self._weighted = None
-        for made in ("prepared", "_shards", "_unseen"):
+        for made in MADE:
             self.__dict__.pop(made, None)
 
     @cached_property
@@ -272,49 +260,3 @@ def _measured(shards: Shards, models: sp.csr_array | Columns, metrics: Sequence[
     """(n_metrics, n_models, n_queries)"""
     parts = shards.call("measure", [models], metrics, per_query=np.zeros(shards.n_queries, dtype=np.int64))
     return np.concatenate([p[0] for p in parts], axis=2)
-
-
-def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:
-    """A fitted path as arrays for the run directory; `coefs_of` reads the coefficients."""
-    return {
-        "alphas": path.alphas,
-        **{f"coefs {part}": getattr(path.sparse_coefs, part) for part in CSR},
-        "losses": path.losses,
-        "objectives": path.objectives,
-        "kkt_violations": path.kkt_violations,
-        "gaps": path.gaps,
-        "n_iters": path.n_iters,
-        "times_s": path.times_s,
-        "statuses": np.array(path.statuses, dtype="U16"),
-        "scalars": np.array([path.alpha_max, path.l1_alpha_max, path.n_pairs, path.total_weight], dtype=np.float64),
-        "shape": np.array([repr(path.penalty)], dtype="U"),
-        "center": scaling.center,
-        "scale": scaling.scale,
-    }
-
-
-def coefs_of(arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
-    """(n_alphas, n_features) coefficients of the scaled features of a path as arrays."""
-    shape = (len(arrays["alphas"]), len(arrays["scale"]))
-    return sp.csr_array(tuple(arrays[f"coefs {part}"] for part in CSR), shape=shape)
-
-
-def in_units(coefs: sp.csr_array, scale: np.ndarray) -> sp.csr_array:
-    """Coefficients of scaled features in units of the features themselves."""
-    return sp.csr_array((coefs.data / scale[coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)
-
-
-def unpack(
-    arrays: dict[str, np.ndarray], settings: PathSettings, names: tuple[str, ...], like: Penalty
-) -> tuple[PathResult, FeatureScaling]:
-    """The path that `pack` stored, of a penalty of the same class as `like`."""
-    alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
-    penalty = type(like)(**parse_call(str(arrays["shape"][0]))[1])
-    path = PathResult(
-        penalty, arrays["alphas"], coefs_of(arrays), arrays["losses"], arrays["objectives"], arrays["kkt_violations"],
-        arrays["gaps"], arrays["n_iters"], arrays["times_s"], tuple(arrays["statuses"].tolist()),
-        alpha_max, l1_alpha_max, int(n_pairs), total_weight, names,
-    )  # fmt: skip
-    if path.sparse_coefs.shape[1] != len(names):
-        raise DataError("a stored path has another number of features than the data; use --restart.")
-    return path, FeatureScaling(settings.scaling, arrays["center"], arrays["scale"])

@@ -101,8 +101,8 @@ class Choice:
 
     def smallest(self, among: Sequence[Candidate]) -> Candidate | None:
         """The smallest of these within the margin: fewest features, then lowest cost, then highest mean."""
-        row = self._row
-        return _smallest(among, [bool(self.bounds.upper[row[c]] <= self.margin) for c in among])
+        within = [c for c in among if self.within_margin(c)]
+        return min(within, key=lambda c: (c.n_features, c.cost, -c.mean), default=None)
 
 
 def choose(
@@ -133,32 +133,25 @@ def choose(
     values = np.array([c.values for c in everyone])
     bounds = loss_bounds(values, confidence, seed=seed)
     best = min(everyone, key=lambda c: (-c.mean, c.n_features, c.cost))
-    unit = abs(best.mean) if best.mean != 0 else 1.0
-    relative = relative_margin(margin, bounds.resolution, unit)
     limit = None
     if k is not None or budget is not None:
         limit = f"at most {k} feature{'s' if k > 1 else ''}" if k is not None else f"a total cost of at most {budget:g}"
-        chosen = _best_within(usable, k, budget)
-    else:
-        passing = [bool(u <= relative * unit) for u in bounds.upper[: len(usable)]]
-        chosen = _smallest(usable, passing) or min(usable, key=lambda c: (-c.mean, c.n_features, c.cost))
+    allowed = _allowed(usable, k, budget)
 
-    reach = bounds.quantile[:, None] * bounds.error
+    def rule(means: np.ndarray, upper: np.ndarray, resolution: float) -> tuple[int, float, float]:
+        """(the candidate to take by these means and bounds, the margin in units of the metric, relative to the best mean)."""
+        unit = abs(float(means.max())) or 1.0
+        relative = relative_margin(margin, resolution, unit)
+        within = [i for i in allowed if upper[i] <= relative * unit] if limit is None else []
+        if within:
+            taken = min(within, key=lambda i: (usable[i].n_features, usable[i].cost, -means[i]))
+        else:
+            taken = min(allowed, key=lambda i: (-means[i], usable[i].n_features, usable[i].cost))
+        return taken, relative * unit, relative
 
-    def again(means: np.ndarray) -> Candidate:
-        """What the same rule chooses by these means, the errors of differences taken as known."""
-        if k is not None or budget is not None:
-            within = [i for i, c in enumerate(usable) if _is_within(c, k, budget)]
-            return usable[max(within, key=lambda i: (means[i], -usable[i].n_features))]
-        upper = np.maximum((means[:, None] + reach).max(axis=0) - means, 0.0)
-        top = abs(float(means.max())) or 1.0
-        allowed = relative_margin(margin, float(upper.min()), top) * top
-        found = _smallest(usable, [bool(u <= allowed) for u in upper[: len(usable)]], means)
-        return found or usable[int(np.argmax(means[: len(usable)]))]
-
-    return Choice(
-        everyone, bounds, best, chosen, relative * unit, relative, limit, _resampled(values, everyone, again, seed)
-    )
+    taken, absolute, relative = rule(np.array([c.mean for c in everyone]), bounds.upper, bounds.resolution)
+    resampled = _resampled(values, everyone, lambda means: rule(means, *bounds.at(means))[0], seed)
+    return Choice(everyone, bounds, best, usable[taken], absolute, relative, limit, resampled)
 
 
 def relative_margin(margin: float | str, resolution: float, unit: float) -> float:
@@ -170,41 +163,30 @@ def relative_margin(margin: float | str, resolution: float, unit: float) -> floa
     return min(max(LEAST_MARGIN, ABOVE_RESOLUTION * resolution / unit), 1.0)
 
 
-def _smallest(among: Sequence[Candidate], passing: Sequence[bool], means: np.ndarray | None = None) -> Candidate | None:
-    ranked = [
-        (c.n_features, c.cost, -(c.mean if means is None else means[i]), i)
-        for i, (c, ok) in enumerate(zip(among, passing, strict=True))
-        if ok
+def _allowed(among: Sequence[Candidate], k: int | None, budget: float | None) -> list[int]:
+    """Which of the candidates the limits allow."""
+    within = [
+        i for i, c in enumerate(among) if (k is None or c.n_features <= k) and (budget is None or c.cost <= budget)
     ]
-    return among[min(ranked)[3]] if ranked else None
-
-
-def _is_within(c: Candidate, k: int | None, budget: float | None) -> bool:
-    return (k is None or c.n_features <= k) and (budget is None or c.cost <= budget)
-
-
-def _best_within(among: Sequence[Candidate], k: int | None, budget: float | None) -> Candidate:
-    within = [c for c in among if _is_within(c, k, budget)]
     if not within:
         limit = f"{k} feature{'s' if k != 1 else ''}" if budget is None else f"a cost of {budget:g}"
         raise DataError(f"no model on the path stays within {limit}; allow more, or use more alphas (--n-alphas).")
-    return min(within, key=lambda c: (-c.mean, c.n_features, c.cost))
+    return within
 
 
 def _resampled(
-    values: np.ndarray, everyone: Sequence[Candidate], again: Callable[[np.ndarray], Candidate], seed: int
+    values: np.ndarray, everyone: Sequence[Candidate], again: Callable[[np.ndarray], int], seed: int
 ) -> Resampled:
-    """Source: Tsamardinos, Greasidou and Borboudakis (2018), the bootstrap of out-of-fold predictions."""
+    """`again` gives the candidate that the same rule takes by other means, the errors of differences taken as known. Source: Tsamardinos, Greasidou and Borboudakis (2018), the bootstrap of out-of-fold predictions."""
     V = values[:, np.isfinite(values).all(axis=0)]
     n = V.shape[1]
     rng = np.random.default_rng([seed, 1])
-    row = {c: i for i, c in enumerate(everyone)}
     sizes, losses = [], []
     for _ in range(N_RESAMPLES if n else 0):
         counts = np.bincount(rng.integers(0, n, n), minlength=n)
         means = V @ (counts / n)
-        chosen, out = again(means), counts == 0
-        sizes.append(chosen.n_features)
+        taken, out = again(means), counts == 0
+        sizes.append(everyone[taken].n_features)
         if out.any():
-            losses.append(float((V[int(np.argmax(means))] - V[row[chosen]])[out].mean()))
+            losses.append(float((V[int(np.argmax(means))] - V[taken])[out].mean()))
     return Resampled(np.array(sizes, dtype=np.int64), float(np.mean(losses)) if losses else None)

@@ -15,7 +15,8 @@ from sparserank.paths import OneFormEach, PathMaker, PathStarts, PenaltyPath, Po
 from sparserank.penalties import Penalty
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted, coefs_of
+from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.packed import coefs_of
 from sparserank.selection.store import SelectionStore
 from sparserank.selection.unfinished import drop_points, save_points, stored_points
 

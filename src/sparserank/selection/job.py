@@ -22,10 +22,11 @@ from sparserank.paths import OneFormEach, PenaltyPath
 from sparserank.penalties import Penalty, Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
-from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
+from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, Candidate, choose
 from sparserank.selection.fitting import Family, FittedPaths, families
 from sparserank.selection.looks import Look, looks
+from sparserank.selection.packed import unpack
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.pool import Pool, best_of_sizes
 from sparserank.selection.result import SelectionResult

@@ -10,9 +10,10 @@ import scipy.sparse as sp
 
 from sparserank.paths.refits import RELAX, refit_of
 from sparserank.paths.sizes import point_within, points_by_size
-from sparserank.selection.candidates import FINAL, coefs_of, in_units
+from sparserank.selection.candidates import FINAL
 from sparserank.selection.choice import Candidate
 from sparserank.selection.fitting import Paths, refit_label
+from sparserank.selection.packed import coefs_of, in_units
 
 
 class Pool:

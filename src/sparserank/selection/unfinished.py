@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.paths import Point
+from sparserank.selection.packed import csr_arrays, csr_from
 from sparserank.selection.store import SelectionStore
 
 
@@ -44,19 +45,17 @@ def _arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
     for fold, known in points.items():
         numbers = [(p.loss, p.objective, p.kkt_violation, p.gap, p.n_iter, p.time_s) for p in known]
         coefs = sp.vstack([p.coef for p in known], format="csr") if known else sp.csr_array((0, 0))
-        arrays |= {f"{part} {fold}": getattr(coefs, part) for part in ("data", "indices", "indptr")}
-        arrays[f"shape {fold}"] = np.array(coefs.shape)
+        arrays |= csr_arrays(f"coefs {fold}", coefs)
         arrays[f"numbers {fold}"] = np.array(numbers, dtype=np.float64)
         arrays[f"statuses {fold}"] = np.array([p.status for p in known], dtype="U32")
     return arrays
 
 
 def _points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:
-    if f"shape {fold}" not in arrays:
+    if f"numbers {fold}" not in arrays:
         return []
-    data, indices, indptr, shape = (arrays[f"{what} {fold}"] for what in ("data", "indices", "indptr", "shape"))
-    coefs = sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-    each = zip(range(len(indptr) - 1), arrays[f"numbers {fold}"], arrays[f"statuses {fold}"], strict=True)
+    coefs = csr_from(f"coefs {fold}", arrays)
+    each = zip(range(coefs.shape[0]), arrays[f"numbers {fold}"], arrays[f"statuses {fold}"], strict=True)
     return [
         Point(coefs[[i]], float(x[0]), float(x[1]), float(x[2]), float(x[3]), int(x[4]), float(x[5]), str(status))
         for i, x, status in each

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -177,6 +177,19 @@ def _on_worker(
     return results
 
 
+class _Call(NamedTuple):
+    """What is asked of every shard; key: the weighting that it names, or None."""
+
+    method: str
+    small: tuple[Any, ...]
+    per_query: np.ndarray | None
+    key: str | None
+
+
+def _untold(results: list[Any]) -> bool:
+    return any(isinstance(r, str) and r == UNTOLD for r in results)
+
+
 class DaskShards:
     """`Shards` on a cluster."""
 
@@ -219,41 +232,31 @@ class DaskShards:
             self._known.discard(small[0])
             self._forgotten.append(small[0])
             return []
-        key = self._key(small)
-        first = key is not None and key not in self._known
-        results = self._round(range(len(self._groups)), method, small, per_query, key, tell=first)
-        if key is not None:
-            self._known.add(key)
-        again = [g for g, found in results.items() if any(isinstance(r, str) and r == UNTOLD for r in found)]
+        asked = _Call(method, small, per_query, self._key(small))
+        results = self._round(range(len(self._groups)), asked, tell=asked.key not in self._known)
+        if asked.key is not None:
+            self._known.add(asked.key)
+        again = [g for g, found in results.items() if _untold(found)]
         if again:
-            results |= self._round(again, method, small, per_query, key, tell=True)
+            results |= self._round(again, asked, tell=True)
         return [r for g in range(len(self._groups)) for r in results[g]]
 
     def in_order(self, method: str, *small: Any) -> Iterator[Any]:
         """One group's results are held at a time, in which order they come is that of the shards."""
-        key = self._key(small)
-        tasks = self._submit(range(len(self._groups)), method, small, None, key, tell=key not in self._known)
+        asked = _Call(method, small, None, self._key(small))
+        tasks = self._submit(range(len(self._groups)), asked, tell=asked.key not in self._known)
         for g in range(len(self._groups)):
             found = self._gather([tasks.pop(g)])[0]
-            if any(isinstance(r, str) and r == UNTOLD for r in found):
-                found = self._round([g], method, small, None, key, tell=True)[g]
+            if _untold(found):
+                found = self._round([g], asked, tell=True)[g]
             yield from found
 
     def _key(self, small: tuple[Any, ...]) -> str | None:
         """The weighting that a call names."""
         return next((a for a in small if isinstance(a, str) and a in self._weights), None)
 
-    def _round(
-        self,
-        groups: Any,
-        method: str,
-        small: tuple[Any, ...],
-        per_query: np.ndarray | None,
-        key: str | None,
-        *,
-        tell: bool,
-    ) -> dict[int, list[Any]]:
-        tasks = self._submit(groups, method, small, per_query, key, tell=tell)
+    def _round(self, groups: Any, asked: _Call, *, tell: bool) -> dict[int, list[Any]]:
+        tasks = self._submit(groups, asked, tell=tell)
         return dict(zip(tasks, self._gather(list(tasks.values())), strict=True))
 
     def _gather(self, tasks: list[Any]) -> list[Any]:
@@ -267,18 +270,10 @@ class DaskShards:
                 "run again: finished work is kept."
             ) from error
 
-    def _submit(
-        self,
-        groups: Any,
-        method: str,
-        small: tuple[Any, ...],
-        per_query: np.ndarray | None,
-        key: str | None,
-        *,
-        tell: bool,
-    ) -> dict[int, Any]:
-        """A task per group."""
+    def _submit(self, groups: Any, asked: _Call, *, tell: bool) -> dict[int, Any]:
+        """A task per group; with `tell` the weighting that the call names, if any, goes along."""
         tasks = {}
+        method, small, per_query, key = asked
         small = packed(small)
         forgotten, self._forgotten = self._forgotten, []
         for g in groups:

@@ -13,8 +13,9 @@ from sparserank.experiments.systems.base import Candidate, Fold, Grid
 from sparserank.paths import PathResult, fit_path_on
 from sparserank.penalties import parse_penalty
 from sparserank.selection import choice, defaults
-from sparserank.selection.candidates import FINAL, FoldedPaths, unpack
+from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.fitting import FittedPaths, families
+from sparserank.selection.packed import unpack
 from sparserank.selection.plan import PathSettings
 from sparserank.selection.pool import Pool
 
