@@ -162,7 +162,7 @@ def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
     work = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)
     pieces = work([Wanted(PenaltyPath(L1()), f) for f in (0, 1)])
     unseen = DATA.take_queries(fold == 1)
-    scores = unseen.X @ in_units(coefs_of(pieces[1]), pieces[1]["scale"]).toarray()[3]
+    scores = unseen.X @ in_units(coefs_of(pieces[1]), pieces[1]).toarray()[3]
     for q, (lo, hi) in enumerate(zip(unseen.query_ptr[:-1], unseen.query_ptr[1:], strict=True)):
         y = unseen.relevance[lo:hi]
         order = sorted(range(hi - lo), key=lambda i: (-scores[lo + i], y[i]))

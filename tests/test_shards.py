@@ -241,7 +241,7 @@ def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
     for f in range(4):
         unseen = DATA.take_queries(f == FOLD)
         for i in (0, 3, 7):
-            scores = unseen.X @ in_units(coefs_of(pieces[f]), pieces[f]["scale"]).toarray()[i]
+            scores = unseen.X @ in_units(coefs_of(pieces[f]), pieces[f]).toarray()[i]
             expected = sr.evaluate(scores, unseen, metrics, per_query=True)
             for m, values in enumerate(expected.values()):
                 np.testing.assert_allclose(pieces[f]["values"][m, i], values, atol=1e-12)

@@ -7,11 +7,13 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.curves import Curve, Curves, Knots, curves_of
 from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.scaling import SCALINGS, FeatureScaling
@@ -23,15 +25,15 @@ from sparserank.quoting import brief
 from sparserank.strict_json import MAX_DEPTH, check_text, plain, read_json
 
 FORMAT = "sparserank-model"
-FORMAT_VERSION = 2  # 1 is what a model without transforms is written as, and still read
+FORMAT_VERSION = 2  # 1 is what a model without transforms and curves is written as, and still read
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingModel:
-    """score = sum over selected features of coef * (t(x) - center) / scale; the larger, the higher the rank.
+    """score = sum over selected features of coef * (c(t(x)) - center) / scale; the larger, the higher the rank.
 
     coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform` (None: the
-    features as they are) or the scaling.
+    features as they are) or the scaling, c from `curves`, piecewise linear functions of some features.
 
     Raises
         DataError   weights, names, centers and scales are not one each per feature
@@ -43,6 +45,7 @@ class RankingModel:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     transform: Transform | None = None
+    curves: Curves = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         numbers = (self.coef, self.scaling.center, self.scaling.scale)
@@ -146,6 +149,7 @@ class RankingModel:
         scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
         with np.errstate(all="ignore"):
             shaped = columns if self.transform is None else self.transform.take(S)(columns)
+            shaped = self._bent(shaped)
             scaled = scaling.transform(shaped, query_ptr)
             scores = np.asarray(scaled @ self.coef[S])
             finite = np.isfinite(scores)
@@ -160,6 +164,24 @@ class RankingModel:
                     f"row {_number_of(row, row_index)}: the score is not finite{why}; clip or correct them."
                 )
         return scores
+
+    def _bent(self, columns: np.ndarray) -> np.ndarray:
+        """The selected columns, each through its curve."""
+        if not self.curves:
+            return columns
+        out = columns.copy()
+        for k, j in enumerate(self.support.tolist()):
+            if j in self.curves:
+                out[:, k] = self.curves[j](columns[:, k])
+        return out
+
+    def shape_of(self, j: int) -> str:
+        """How feature j enters: 'none', 'log', 'asinh', and 'curve' or 'clipped' (a straight line between two knots) after it."""
+        kind = NONE if self.transform is None else self.transform.kinds[j]
+        if j not in self.curves:
+            return kind
+        bent = "clipped" if self.curves[j].is_linear else "curve"
+        return bent if kind == NONE else f"{kind}, {bent}"
 
     def to_json(self) -> dict[str, Any]:
         """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
@@ -185,11 +207,15 @@ class RankingModel:
                         "constant": float(self.transform.constants[f["index"]]),
                     }
                     _check_transform(f["name"], f["transform"], f["constant"])
+                if f["index"] in self.curves:
+                    curve = self.curves[f["index"]]
+                    f["curve"] = {"knots": curve.knots.tolist(), "values": curve.values.tolist()}
+                    _check_curve(f["name"], f["curve"]["knots"], f["curve"]["values"])
         except ValueError as error:
             raise DataError(f"the model cannot be saved: {error}.") from error
         return {
             "format": FORMAT,
-            "version": FORMAT_VERSION if any("transform" in f for f in features) else 1,
+            "version": FORMAT_VERSION if any("transform" in f or "curve" in f for f in features) else 1,
             "n_features_in": self.n_features,
             "scaling": self.scaling.method,
             "intercept": 0.0,
@@ -209,6 +235,27 @@ class RankingModel:
         text = json.dumps(self.to_json(), indent=1, allow_nan=False)
         with atomic_write(path) as out:
             out.write(text + "\n")
+
+
+def curve_model(
+    knots: Knots, blocks: np.ndarray, coef: np.ndarray, names: tuple[str, ...], transform: Transform | None, **more: Any
+) -> RankingModel:
+    """The model of coefficients (n_features * width,) of curves with these knots, of the features so transformed; blocks as of `curve_blocks`.
+
+    The weight of a feature is the norm of its coefficients (about its share in a preferred pair's margin), negative where the curve is lower at its end than at its beginning.
+    """
+    of_feature = coef.reshape(len(names), -1)
+    size = np.linalg.norm(of_feature, axis=1)
+    increments = np.matmul(blocks, of_feature[:, :, None])[:, :, 0]
+    falls = increments.sum(axis=1) < 0
+    weights = np.where(falls, -size, size)
+    used = np.where(size > 0, weights, 1.0)
+    curves = curves_of(knots, increments, used)
+    for j in np.flatnonzero(size > 0).tolist():
+        if j not in curves:  # it differs within no pair
+            weights[j] = 0.0
+    none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
+    return RankingModel(weights, names, none, transform=transform, curves=curves, **more)
 
 
 def load_model(path: str | os.PathLike) -> RankingModel:
@@ -252,6 +299,7 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
     coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
     kinds = [NONE] * d
+    curves = {}
     seen = set()
     for feature in _part(content, "features", LIST):
         if not isinstance(feature, dict):
@@ -269,6 +317,11 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         if "transform" in feature:
             kinds[j], constants[j] = _part(feature, "transform", TEXT), float(_part(feature, "constant", NUMBER))
             _check_transform(name, kinds[j], float(constants[j]))
+        if "curve" in feature:
+            curve = _part(feature, "curve", OBJECT)
+            knots, values = _part(curve, "knots", LIST), _part(curve, "values", LIST)
+            _check_curve(name, knots, values)
+            curves[j] = Curve(np.array(knots, dtype=np.float64), np.array(values, dtype=np.float64))
     transform = Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None
     scaling = FeatureScaling(method, center, scale)
     return RankingModel(
@@ -278,6 +331,7 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         _part(content, "parameters", OBJECT),
         _part(content, "metadata", OBJECT),
         transform,
+        curves,
     )
 
 
@@ -342,3 +396,14 @@ def _array(values: Any, **options: Any) -> np.ndarray:
 
 def _number_of(row: int, row_index: np.ndarray | None) -> int:
     return row if row_index is None else int(row_index[row])
+
+
+def _check_curve(name: str, knots: Any, values: Any) -> None:
+    """Refuse what no fit gives: fewer than two knots, knots that do not rise, numbers that are not finite, another number of values."""
+    for numbers in (knots, values):
+        if not all(type(v) in (int, float) and math.isfinite(v) for v in numbers):
+            raise ValueError(f"the curve of feature {brief(name)} must hold finite numbers")
+    if len(knots) < 2 or len(values) != len(knots):
+        raise ValueError(f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and {len(values)}")
+    if not all(a < b for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
+        raise ValueError(f"the knots of feature {brief(name)} must rise, by finite steps")

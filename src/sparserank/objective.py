@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.curves.knots import Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -41,6 +42,8 @@ class PairwiseObjective:
         doc_weight    (n_docs,) finite >= 0, a weight of every pair in which the document is the preferred one, e.g. 1 over its
                       propensity (0: it never is the preferred one, but can still be the other); default 1
         scale         (n_features,) finite > 0 that features are divided by; default 1
+        knots         `Knots` of the features, in place of a scale: the coefficients, n_features of this object, are then those of each
+                      feature's linear part and bends, `width` of them for each
         n_threads     threads of the pass; None for all cores. The results do not depend on it
         feature_names what messages call the features, default f1, f2, ...
     Raises
@@ -59,6 +62,7 @@ class PairwiseObjective:
         doc_weight: np.ndarray | None = None,
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
+        knots: Knots | None = None,
         n_threads: int | None = None,
         feature_names: Sequence[str] | None = None,
         client: Any = None,
@@ -74,7 +78,8 @@ class PairwiseObjective:
             np.ones(n_queries) if query_weight is None else _weights("query_weight", query_weight, n_queries, "query")
         )
         if client is None:
-            shards: Shards = make_shards(as_rows(X), relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
+            rows = as_rows(X) if knots is None else knots.rows(X)
+            shards: Shards = make_shards(rows, relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
         else:
             ids = np.arange(n_queries)
             held = RankingDataset.of_groups(
@@ -83,7 +88,7 @@ class PairwiseObjective:
             shards = shards_on(client, placed(client, held), loss or SquaredHinge())
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
-            shards, weight[None, :], scale=scales, pair_weights=pair_weights, feature_names=feature_names,
+            shards, weight[None, :], scale=scales, knots=knots, pair_weights=pair_weights, feature_names=feature_names,
             doc_weighted=of_docs is not None,
         )  # fmt: skip
         self._attach(weighting, 0)
@@ -97,7 +102,7 @@ class PairwiseObjective:
     def _attach(self, weighting: Weighting, k: int) -> None:
         self.weighting, self.k = weighting, k
         self.shards, self.loss = weighting.shards, weighting.shards.loss
-        self.n_docs, self.n_features = weighting.shards.n_docs, weighting.shards.n_columns
+        self.n_docs, self.n_features = weighting.shards.n_docs, weighting.n_coordinates
         self.n_pairs, self.total_weight = weighting.n_pairs[k], weighting.total_weight[k]
         self.n_useful_docs = weighting.n_useful_docs[k]  # documents of queries that have pairs of positive weight
         self.pair_weights = weighting.pair_weights
@@ -115,8 +120,8 @@ class PairwiseObjective:
 
     def _reweighted(self, query_weight: np.ndarray) -> PairwiseObjective:
         weighting = Weighting(
-            self.shards, query_weight[None, :], scale=self.weighting.scale_of(self.k), pair_weights=self.pair_weights,
-            feature_names=self.weighting.names,
+            self.shards, query_weight[None, :], scale=self.weighting.scale_of(self.k), knots=self.weighting.knots,
+            pair_weights=self.pair_weights, feature_names=self.weighting.names,
         )  # fmt: skip
         return weighting.objectives()[0]
 
@@ -235,6 +240,21 @@ class PairwiseObjective:
     def varying(self) -> np.ndarray:
         """(n_features,) bool: features that differ within some preferred pair; the others cannot be used."""
         return self.weighting.varying[self.k]
+
+    @property
+    def knots(self) -> Knots | None:
+        """Where the curves of the features may bend; None: features are columns."""
+        return self.weighting.knots
+
+    @property
+    def width(self) -> int:
+        """Coefficients that each feature has."""
+        return 1 if self.knots is None else self.n_features // len(self.knots.at)
+
+    def curve_blocks(self) -> np.ndarray:
+        """(n_features, segments, width) what each coefficient adds to the rise of the curve in each segment."""
+        assert self.weighting.blocks is not None
+        return self.weighting.blocks[self.k]
 
     @property
     def at_zero(self) -> Evaluation:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sparserank.curves.basis import curve_blocks
+from sparserank.curves.knots import Knots
 from sparserank.data.dataset import ROUNDING
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -36,6 +38,7 @@ class Weighting:
     Parameters
         query_weight  (K, n_queries) finite >= 0
         scale         (K, n_features) > 0 that features are divided by, or None
+        knots         of shaped rows, whose coefficients are those of `curve_blocks`: a linear part and bends; or None
         pair_weights, feature_names   as in PairwiseObjective
     Raises
         DataError     as PairwiseObjective, for any of the K
@@ -47,6 +50,7 @@ class Weighting:
         query_weight: np.ndarray,
         *,
         scale: np.ndarray | None = None,
+        knots: Knots | None = None,
         pair_weights: str = "pair",
         feature_names: Sequence[str] | None = None,
         doc_weighted: bool = False,
@@ -74,9 +78,15 @@ class Weighting:
         self.n_pairs = [int(plain[c].sum()) for c in counted]
         sizes = np.concatenate([f.n_docs for f in facts])
         self.n_useful_docs = [int(sizes[row > 0].sum()) for row in self.query_scale]
-        self.key, self._scale = uuid.uuid4().hex, scale  # no other process may use the same
-        inverse = None if scale is None else 1.0 / scale
-        shards.call("set_weights", self.key, inverse, per_query=self.query_scale)
+        self.key, self._scale, self.knots = uuid.uuid4().hex, scale, knots  # a key that no other process uses
+        self.n_coordinates, self.blocks = shards.n_columns, None
+        maps = None if scale is None else 1.0 / scale
+        if knots is not None:
+            grams = shards.loss.smoothness * sum(shards.call("pair_grams", per_query=self.query_scale))
+            self.blocks, curvatures = curve_blocks(knots, grams)
+            maps, self._curve_norms = self.blocks, curvatures / shards.loss.smoothness
+            self.n_coordinates = curvatures.shape[1]
+        shards.call("set_weights", self.key, maps, per_query=self.query_scale)
         weakref.finalize(self, shards.call, "forget", self.key).atexit = False
 
     def _refuse(self, total: float, doc_weighted: bool) -> None:
@@ -131,6 +141,8 @@ class Weighting:
     @cached_property
     def _norms(self) -> tuple[np.ndarray, np.ndarray]:
         """(pair norms, varying), each (K, n_features)."""
+        if self.knots is not None:  # ramps lie in [0, 1]: nothing to refuse
+            return self._curve_norms, self._curve_norms > 0.0
         parts = self.shards.call("pair_norms", self.key)
         norms = sum(p[0] for p in parts)
         largest, offset = (np.max([p[i] for p in parts], axis=0) for i in (1, 2))
@@ -152,4 +164,4 @@ class Weighting:
     def at_zero(self) -> list[Evaluation]:
         """The evaluations at w = 0."""
         K = len(self.query_scale)
-        return self.evaluate(range(K), np.zeros((K, self.shards.n_columns)))
+        return self.evaluate(range(K), np.zeros((K, self.n_coordinates)))

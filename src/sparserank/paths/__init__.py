@@ -1,5 +1,6 @@
 """Paths: solutions for falling strengths."""
 
+from sparserank.paths.curve_paths import CurvePath, on_curves
 from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path
 from sparserank.paths.follow import (
     ALPHA_MIN_RATIO,
@@ -15,12 +16,13 @@ from sparserank.paths.forms import OneFormEach
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
-from sparserank.paths.starts import PathStarts, l1_like
+from sparserank.paths.starts import PathStarts
 
 __all__ = [
     "ALPHA_MIN_RATIO",
     "DEFAULT_SCALING",
     "DEFAULT_TOL",
+    "CurvePath",
     "OneFormEach",
     "PathCertificate",
     "PathMaker",
@@ -35,7 +37,7 @@ __all__ = [
     "fit_path",
     "fit_path_on",
     "following",
-    "l1_like",
+    "on_curves",
     "path_start",
     "refit_on_support",
     "refitting",

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.result import PathResult, Point
+from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts, better
 from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
@@ -58,7 +58,8 @@ def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEF
     kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
     if not kept.any() or penalty.smooth_at_zero:
         return None
-    only_kept = L1(1.0, weights=tuple(np.where(kept, 0.0, np.inf)), signs=penalty.signs)
+    signs = None if penalty.signs is None else tuple(penalty.feature_signs(objective.n_features).tolist())
+    only_kept = L1(1.0, weights=tuple(np.where(kept, 0.0, np.inf)), signs=signs)
     stop = Stop(tol=tol, scale=max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
     return solve(ProxNewton(), objective, only_kept, stop=stop, warn=False).iterate
 
@@ -135,7 +136,7 @@ def following(
             keep(points[-1], len(alphas))
     return PathResult.of(
         points, penalty, alphas[: len(points)], start, scale, objective.n_pairs, objective.total_weight,
-        feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features)),
+        feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)), width=objective.width,
     )  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def _enough(
     """Whether the path may end behind these points."""
     if not points:
         return False
-    if max_features is not None and points[-1].coef.nnz > max_features:
+    if max_features is not None and n_used(points[-1].coef, objective.width)[0] > max_features:
         return True
     if early_stop is None or len(points) <= WINDOW:
         return False

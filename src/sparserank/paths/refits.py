@@ -9,7 +9,7 @@ import numpy as np
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import refitting
 from sparserank.paths.makers import PathPlan
-from sparserank.paths.result import PathResult, Point
+from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import points_by_size
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
@@ -38,7 +38,7 @@ class RefitPath:
         source = plan.starts
         assert isinstance(source, PathStarts)
         assert source.losses is not None
-        nnz = np.diff(source.coefs.indptr)
+        nnz = n_used(source.coefs, objective.width)
         chosen = [i for k, i in points_by_size(nnz, source.losses).items() if k <= MOST_FEATURES]
         points = list(plan.done)
         for i in chosen[len(points) // len(RELAX) :]:
@@ -56,7 +56,8 @@ class RefitPath:
         scale = float(np.abs(objective.gradient_at_zero).max())
         return PathResult.of(
             points, Ridge(), alphas, float(source.alphas[0]), scale, objective.n_pairs, objective.total_weight,
-            plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features)),
+            plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)),
+            width=objective.width,
         )  # fmt: skip
 
     def n_points(self, plan: PathPlan) -> int:

@@ -81,6 +81,7 @@ class PathResult:
     total_weight: float
     feature_names: tuple[str, ...]
     scale: np.ndarray | None = None  # (n_features,) what X was divided by; None: nothing
+    width: int = 1  # coefficients of each feature, side by side
 
     @classmethod
     def of(
@@ -94,19 +95,20 @@ class PathResult:
         total_weight: float,
         feature_names: tuple[str, ...],
         scale: np.ndarray | None = None,
+        width: int = 1,
     ) -> PathResult:
         """The path of these points, one per alpha."""
         return cls(
-            penalty, alphas.copy(), _below([p.coef for p in points], len(feature_names)), np.array([p.loss for p in points]),
+            penalty, alphas.copy(), _below([p.coef for p in points], width * len(feature_names)), np.array([p.loss for p in points]),
             np.array([p.objective for p in points]), np.array([p.kkt_violation for p in points]),
             np.array([p.gap for p in points]), np.array([p.n_iter for p in points]),
             np.array([p.time_s for p in points]), tuple(p.status for p in points),
-            alpha_max, l1_alpha_max, n_pairs, total_weight, feature_names, scale,
+            alpha_max, l1_alpha_max, n_pairs, total_weight, feature_names, scale, width,
         )  # fmt: skip
 
     def __repr__(self) -> str:
         sizes = f"{self.nnz.min()} to {self.nnz.max()}" if len(self.alphas) else "no"
-        return f"PathResult({self.penalty.label}, {len(self.alphas)} points, {sizes} of {self.sparse_coefs.shape[1]} features)"
+        return f"PathResult({self.penalty.label}, {len(self.alphas)} points, {sizes} of {len(self.feature_names)} features)"
 
     @property
     def scaled_coefs(self) -> np.ndarray:
@@ -125,12 +127,12 @@ class PathResult:
     @property
     def nnz(self) -> np.ndarray:
         """(n_alphas,) number of selected features."""
-        return np.diff(self.sparse_coefs.indptr)
+        return n_used(self.sparse_coefs, self.width)
 
     def support(self, index: int) -> np.ndarray:
         """Selected features of one point, 0-based."""
         lo, hi = self.sparse_coefs.indptr[index : index + 2]
-        return np.asarray(self.sparse_coefs.indices[lo:hi])
+        return np.unique(self.sparse_coefs.indices[lo:hi] // self.width)
 
     def certificate(self) -> PathCertificate:
         """The worst figures over the whole path."""
@@ -146,6 +148,8 @@ class PathResult:
         """Every point cut to its k largest |scaled coefficients|, without refit; certificates no longer apply (NaN)."""
         if k < 1:
             raise DataError(f"truncate needs k >= 1; got {k}.")
+        if self.width > 1:
+            raise DataError("a path of curves cannot be truncated: its features have several coefficients.")
         coefs = self.sparse_coefs.copy()
         for lo, hi in pairwise(coefs.indptr.tolist()):
             coefs.data[lo:hi][np.argsort(-np.abs(coefs.data[lo:hi]), kind="stable")[k:]] = 0.0
@@ -181,6 +185,15 @@ class PathResult:
                 "features": [[self.feature_names[j] for j in self.support(i)] for i in range(len(self.alphas))],
             }
         )
+
+
+def n_used(coefs: sp.csr_array, width: int) -> np.ndarray:
+    """(n,) features in use by each row of coefs (n, n_features * width) CSR."""
+    if width == 1:
+        return np.diff(coefs.indptr)
+    point = np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))
+    used = np.unique(point * coefs.shape[1] + coefs.indices // width)
+    return np.bincount(used // coefs.shape[1], minlength=coefs.shape[0])
 
 
 def _below(coefs: Sequence[sp.csr_array], n_features: int) -> sp.csr_array:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.objective import PairwiseObjective
-from sparserank.penalties import L1, Penalty
+from sparserank.penalties import Penalty
 from sparserank.solvers import ProxNewton, Solution, Stop
 from sparserank.solvers.curvature import corrected, secant
 from sparserank.solvers.lockstep import Steps
@@ -59,17 +59,12 @@ class SolvedStarts:
     """Starts solved for, roughly, as the path goes on."""
 
     def __init__(self, objective: PairwiseObjective, like: Penalty, rough: Callable[[float], Stop]) -> None:
-        self._objective, self._l1, self._rough = objective, l1_like(like), rough
+        self._objective, self._l1, self._rough = objective, like.like_l1(), rough
 
     def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
         l1 = self._l1.with_alpha(alpha)
         solution = yield from solving(ProxNewton(), self._objective, l1, stop=self._rough(alpha), start=last)
         return solution.w
-
-
-def l1_like(penalty: Penalty) -> L1:
-    """l1 under the same rules: weights, signs, features that are always or never used."""
-    return L1(1.0, penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use)
 
 
 def better(

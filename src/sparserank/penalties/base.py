@@ -9,7 +9,7 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.penalties._dispatch import prox_all, prox_one
-from sparserank.penalties.parts import Conjugate, Part, SeparablePart
+from sparserank.penalties.parts import BlockPart, Conjugate, Part, SeparablePart
 from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
 
 KEEP_BOX = 10.0  # always-keep coefficients are certified within KEEP_BOX * max(1, |w_j|): the dual needs a bound
@@ -32,6 +32,7 @@ class Penalty(FeatureRules):
     kind: ClassVar[int]
     is_convex: ClassVar[bool] = False
     separable: ClassVar[bool] = True  # a sum over coordinates: what solvers that change one coordinate at a time need
+    blockwise: ClassVar[bool] = False  # a sum over blocks of columns, each of which compiled descent knows
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
@@ -133,7 +134,7 @@ class Penalty(FeatureRules):
         """(n_features,) bool: features that are 0 at a solution whose dual gradient is within slack_j of `gradient`_j."""
         return np.asarray(self._pull(gradient) + slack < self.feature_alphas(len(gradient)))
 
-    def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | Part:
+    def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | BlockPart | Part:
         """The penalty on some of n_features columns."""
         first, second = self.shape()
         return SeparablePart(
@@ -212,6 +213,12 @@ class Penalty(FeatureRules):
             middle = 0.5 * (low + high)
             low, high = (low, middle) if all_zero(middle) else (middle, high)
         return high
+
+    def like_l1(self) -> Penalty:
+        """l1 under the same rules: weights, signs, features that are always or never used."""
+        from sparserank.penalties.l1 import L1
+
+        return L1(1.0, self.weights, self.signs, self.always_keep, self.never_use)
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         """The penalty with every parameter on the mean-loss scale; only concave penalties with a declared scale change."""

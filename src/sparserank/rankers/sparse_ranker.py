@@ -12,7 +12,7 @@ from sparserank.data.transforms import KINDS, NONE, fit_transform, transformed
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, l1_like, path_start
+from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, path_start
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
@@ -157,7 +157,7 @@ class SparseRanker(LinearRanker):
         stop = Stop(tol=self.tol, max_iter=self.max_iter, scale=max(self.alpha_max_, 1e-300))
         start = None
         if not penalty.is_convex:
-            l1 = l1_like(penalty).with_alpha(penalty.alpha)
+            l1 = penalty.like_l1().with_alpha(penalty.alpha)
             first = solve(ProxNewton(), objective, l1, stop=stop, warn=False)
             start = first.iterate
         return solve(ProxNewton(), objective, penalty, stop=stop, start=start)

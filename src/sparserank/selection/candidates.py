@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
 from sparserank.data.transforms import Transform, transformed
@@ -67,6 +68,7 @@ class FoldedPaths:
         data          training queries
         fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
         settings, metrics
+        knots         of the curves of the features (in their one form), or None
         forms         the forms in which each feature enters, a column each, first all features in the first form; default as they are
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
@@ -88,8 +90,9 @@ class FoldedPaths:
         n_threads: int | None = None,
         client: Any = None,
         forms: Sequence[Transform] = (),
+        knots: Knots | None = None,
     ) -> None:
-        self.client, self.forms = client, tuple(forms)
+        self.client, self.forms, self.knots = client, tuple(forms), knots
         self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
         self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
         self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
@@ -103,7 +106,7 @@ class FoldedPaths:
         """The same with other threads."""
         return FoldedPaths(
             self.data, self.fold, self.settings, self.metrics, valid=self.valid, query_weight=self.query_weight,
-            max_iter=self.max_iter, n_threads=n_threads, forms=self.forms,
+            max_iter=self.max_iter, n_threads=n_threads, forms=self.forms, knots=self.knots,
         )  # fmt: skip
 
     @cached_property
@@ -154,7 +157,8 @@ class FoldedPaths:
 
     def _shards_of(self, d: RankingDataset) -> LocalShards:
         loss = LOSSES[self.settings.loss]()
-        return make_shards(as_rows(d.X), d.relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, d.docid)
+        rows = as_rows(d.X) if self.knots is None else self.knots.rows(d.X)
+        return make_shards(rows, d.relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, d.docid)
 
     def _used(self, fold: int) -> np.ndarray:
         """(n_queries,) bool: the training queries of a fold, or of a half-sample."""
@@ -169,14 +173,15 @@ class FoldedPaths:
             own = list(dict.fromkeys(folds))
             used = np.array([self._used(f) for f in own])
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
-            centers, scales = fit_scalings(d, settings.scaling, weight > 0, self._sums)
+            method = settings.scaling if self.knots is None else "none"  # knots are where the values are
+            centers, scales = fit_scalings(d, method, weight > 0, self._sums)
             self._refuse_empty(own, weight)
             at = [own.index(f) for f in folds]
             weighting = Weighting(
-                self._shards, weight[at], scale=None if settings.scaling in UNSCALED else scales[at],
+                self._shards, weight[at], scale=None if method in UNSCALED else scales[at], knots=self.knots,
                 pair_weights=settings.pair_weights, feature_names=d.feature_names,
             )  # fmt: skip
-            scalings = [FeatureScaling(settings.scaling, centers[i], scales[i]) for i in at]
+            scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
             self._weighted = tuple(folds), weighting.objectives(), scalings
         return self._weighted[1], self._weighted[2]
 
@@ -202,12 +207,13 @@ class FoldedPaths:
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
             paths = run_all([w.maker.path(o, self._plan(w)) for w, o in zip(wanted, objectives, strict=True)])
-            pieces = [pack(p, s) for p, s in zip(paths, scalings, strict=True)]
+            blocks = [None if self.knots is None else o.curve_blocks() for o in objectives]
+            pieces = [pack(p, s, b) for p, s, b in zip(paths, scalings, blocks, strict=True)]
             of_fold: dict[int, list[int]] = {}
             for i, want in enumerate(wanted):
                 if want.scored:
                     of_fold.setdefault(want.fold, []).append(i)
-            coefs = [in_units(p.sparse_coefs, s.scale) for p, s in zip(paths, scalings, strict=True)]
+            coefs = [in_units(p.sparse_coefs, piece) for p, piece in zip(paths, pieces, strict=True)]
             models = {f: sp.vstack([coefs[i] for i in members], format="csr") for f, members in of_fold.items()}
             for f, values in self.measure(models).items():
                 cuts = np.cumsum([coefs[i].shape[0] for i in of_fold[f]])[:-1]

@@ -11,11 +11,12 @@ from itertools import product
 
 import numpy as np
 
-from sparserank.paths import OneFormEach, PathMaker, PathStarts, PenaltyPath, Point, RefitPath, l1_like
+from sparserank.paths import PathMaker, PathStarts, PenaltyPath, Point, RefitPath
 from sparserank.penalties import Penalty
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
 from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.looks import RAW, Look
 from sparserank.selection.packed import coefs_of
 from sparserank.selection.store import SelectionStore
 from sparserank.selection.unfinished import drop_points, save_points, stored_points
@@ -65,16 +66,16 @@ def refit_label(label: str) -> str:
 
 
 def families(
-    penalties: Mapping[str, Penalty], *, refits: bool = False, work: str = "", n_forms: int = 1
+    penalties: Mapping[str, Penalty], *, refits: bool = False, work: str = "", look: Look = RAW
 ) -> list[Family]:
     """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path under the
     same rules, which is one of them or comes along, so that no path depends on what else is asked for.
 
-    n_forms   columns that the work has for each feature, of which one may be used
+    look   in which features enter the work
     """
 
     def maker(penalty: Penalty) -> PathMaker:
-        return PenaltyPath(penalty) if n_forms == 1 else OneFormEach(PenaltyPath(penalty), n_forms)
+        return look.maker(PenaltyPath(penalty))
 
     first: list[Family] = []
     second: list[Family] = []
@@ -85,13 +86,13 @@ def families(
             starts.setdefault(penalty.with_alpha(1.0), label)
     for label, penalty in penalties.items():
         if not penalty.is_convex:
-            l1 = l1_like(penalty)
+            l1 = penalty.like_l1()
             if l1 not in starts:
                 starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1) {work}".strip()
                 first.append(Family(starts[l1], maker(l1), scored=False, work=work))
             second.append(Family(label, maker(penalty), starts[l1], work=work))
     again = [
-        Family(refit_label(label), RefitPath(None if p.signs is None else p.signs * n_forms), label, work=work)
+        Family(refit_label(label), RefitPath(look.signs(p)), label, work=work)
         for label, p in penalties.items()
         if refits
     ]

@@ -11,23 +11,22 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
-from sparserank.data.transforms import NONE
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.model import RankingModel
-from sparserank.paths import OneFormEach, PenaltyPath
-from sparserank.penalties import Penalty, Ridge
+from sparserank.paths import PenaltyPath
+from sparserank.penalties import L1, Mcp, Penalty, Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, Candidate, choose
 from sparserank.selection.fitting import Family, FittedPaths, families
-from sparserank.selection.looks import Look, looks
+from sparserank.selection.looks import Look, curve_look, looks
 from sparserank.selection.packed import unpack
-from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.plan import CURVES, SelectionPlan
 from sparserank.selection.pool import Pool, best_of_sizes
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import compare_on_test
@@ -36,6 +35,7 @@ from sparserank.selection.store import SelectionStore
 
 LARGE_MARGIN = 0.1  # of `auto`: from here on the note says that the queries are too few
 RULES = ("weights", "signs", "always_keep", "never_use")  # of a penalty, by feature
+ON_CURVES = ("l1", "mcp", "scad")  # penalties; log takes ten times as long there
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
 RIDGE_MIN_RATIO = 1e-6
@@ -88,12 +88,17 @@ class SelectionJob:
         else:
             self.fold = np.zeros(0, dtype=np.int64)
             self.folds = []
-        self.looks = {look.name: look for look in looks(self.everything, plan.transform, plan.settings.scaling)}
+        linear = looks(self.everything, plan.transform, plan.settings.scaling)
+        self.looks = {look.name: look for look in linear}
+        if plan.shapes == CURVES:
+            signs = np.zeros(len(self.names), dtype=np.int64) if plan.signs is None else np.array(plan.signs)
+            bent = curve_look(self._in_memory(client), linear, plan.n_knots, signs)
+            self.looks[bent.name] = bent
         self.works = {
             name: FoldedPaths(
                 self.everything, self.fold, plan.settings, plan.metrics,
                 valid=valid if plan.protocol == "holdout" else None, query_weight=query_weight,
-                n_threads=self.n_threads, client=client, forms=look.forms,
+                n_threads=self.n_threads, client=client, forms=look.forms, knots=look.knots,
             )
             for name, look in self.looks.items()
         }  # fmt: skip
@@ -102,6 +107,14 @@ class SelectionJob:
     def _work(self) -> FoldedPaths:
         """The paths on the first look."""
         return next(iter(self.works.values()))
+
+    def _in_memory(self, client: Any) -> RankingDataset:
+        """The training data, if curves can be drawn through them."""
+        if self.everything.is_stored or client is not None:
+            raise ParameterError(
+                "shapes", "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take shapes='linear'."
+            )
+        return self.everything
 
     # -- the job ------------------------------------------------------------------------------------------------
 
@@ -183,22 +196,29 @@ class SelectionJob:
         return pool, sparse, dense
 
     def _makers(self) -> dict[str, tuple[Look, Penalty]]:
-        """Every penalty on every look, the dense reference after the others, by label."""
+        """Every penalty on every look, the dense reference after the others, by label; curves have no dense reference."""
         return {
             look.label(label): (look, penalty)
             for look in self.looks.values()
-            for label, penalty in {**self.plan.labelled, DENSE: Ridge()}.items()
+            for label, penalty in {**self._penalties(look), **({} if look.knots else {DENSE: Ridge()})}.items()
         }
+
+    def _penalties(self, look: Look) -> dict[str, Penalty]:
+        """Those tried on a look, by label: on curves l1 and MCP, or those of them that were asked for."""
+        labelled = self.plan.labelled
+        if look.knots is None:
+            return labelled
+        known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
+        return known or {p.label: p for p in (L1(), Mcp())}
 
     def _families(self) -> list[Family]:
         out: list[Family] = []
         for name, look in self.looks.items():
-            n_forms = max(len(look.forms), 1)
-            labelled = {look.label(label): penalty for label, penalty in self.plan.labelled.items()}
-            out += families(labelled, refits=self.plan.refits, work=name, n_forms=n_forms)
-            ridge = PenaltyPath(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
-            maker = ridge if n_forms == 1 else OneFormEach(ridge, n_forms)
-            out.append(Family(look.label(DENSE), maker, work=name))
+            labelled = {look.label(label): penalty for label, penalty in self._penalties(look).items()}
+            out += families(labelled, refits=self.plan.refits, work=name, look=look)
+            if look.knots is None:
+                ridge = look.maker(PenaltyPath(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO))
+                out.append(Family(look.label(DENSE), ridge, work=name))
         return out
 
     def _weighting(self) -> list[str]:
@@ -238,7 +258,8 @@ class SelectionJob:
             "quality_from": "out of fold" if self.plan.protocol == "cv" else "validation queries",
         }
         coef = pool.model(chosen).toarray()[0]
-        return look.model(coef, self.names, scaling, parameters=parameters, metadata=metadata)
+        blocks = pool.blocks(chosen)
+        return look.model(coef, self.names, scaling, blocks, parameters=parameters, metadata=metadata)
 
     def _stability(
         self,
@@ -283,17 +304,17 @@ class SelectionJob:
         full = np.array([pool.values(chosen, m) for m in range(len(metrics))])
         without = np.empty((len(metrics), len(features), n))
         models = {}
+        look, _ = self._makers()[chosen.penalty]
+        m = 1 if look.knots is None else look.knots.m
         for f in self.folds or [FINAL]:
             whole = pool.model_in_units(chosen, f)
-            models[f] = sp.csr_array(sp.vstack([_without(whole, j, d) for j in features], format="csr"))
-        look, _ = self._makers()[chosen.penalty]
+            models[f] = sp.csr_array(sp.vstack([_without(whole, j, d, m) for j in features], format="csr"))
         for f, values in self.works[look.name].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
             without[:, :, where] = values
         rows = []
         for k, j in enumerate(features):
-            shape = NONE if model.transform is None else model.transform.kinds[j]
-            row: dict[str, Any] = {"feature": self.names[j], "coef": float(model.coef[j]), "transform": shape}
+            row: dict[str, Any] = {"feature": self.names[j], "coef": float(model.coef[j]), "transform": model.shape_of(j)}
             for m, metric in enumerate(metrics):
                 mean, low, high = mean_interval(full[m] - without[m, k], self.plan.confidence)
                 row[repr(metric)] = {"cost": mean, "low": low, "high": high}
@@ -311,7 +332,7 @@ class SelectionJob:
         return compare_on_test(self.plan, self.test, self._work, model, {name: full}, notes)
 
 
-def _without(model: sp.csr_array, j: int, n_features: int) -> sp.csr_array:
-    """(1, n_columns) a model, its weight of feature j set to 0, in whatever form it has one."""
-    kept = model.indices % n_features != j
+def _without(model: sp.csr_array, j: int, n_features: int, m: int) -> sp.csr_array:
+    """(1, n_columns) a model, its weight of feature j set to 0, in whatever form it has one; m columns of each feature are side by side."""
+    kept = model.indices // m % n_features != j
     return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)

@@ -17,9 +17,10 @@ from sparserank.selection.plan import PathSettings
 CSR = ("data", "indices", "indptr", "shape")
 
 
-def pack(path: PathResult, scaling: FeatureScaling) -> dict[str, np.ndarray]:
-    """A fitted path as arrays for the run directory; `coefs_of` reads the coefficients."""
+def pack(path: PathResult, scaling: FeatureScaling, blocks: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """A fitted path as arrays for the run directory; `coefs_of` reads the coefficients; blocks: of a path on curves, what they mean."""
     return {
+        **({} if blocks is None else {"blocks": blocks}),
         "alphas": path.alphas,
         **csr_arrays("coefs", path.sparse_coefs),
         "losses": path.losses,
@@ -52,9 +53,21 @@ def csr_from(name: str, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
     return sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
 
 
-def in_units(coefs: sp.csr_array, scale: np.ndarray) -> sp.csr_array:
-    """Coefficients of scaled features in units of the features themselves."""
-    return sp.csr_array((coefs.data / scale[coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)
+def width_of(arrays: Mapping[str, np.ndarray]) -> int:
+    """Coefficients of each feature, side by side."""
+    return arrays["blocks"].shape[2] if "blocks" in arrays else 1
+
+
+def in_units(coefs: sp.csr_array, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
+    """Coefficients (n, n_coefficients) of a path as arrays in units of the columns themselves: features, or ramps of curves."""
+    if "blocks" not in arrays:
+        return sp.csr_array((coefs.data / arrays["scale"][coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)
+    blocks = arrays["blocks"]
+    d, m, width = blocks.shape
+    mixing = sp.bsr_array((blocks.transpose(0, 2, 1), np.arange(d), np.arange(d + 1)), shape=(d * width, d * m))
+    product = sp.csr_array(coefs @ mixing)
+    product.eliminate_zeros()
+    return product
 
 
 def unpack(
@@ -66,8 +79,8 @@ def unpack(
     path = PathResult(
         penalty, arrays["alphas"], coefs_of(arrays), arrays["losses"], arrays["objectives"], arrays["kkt_violations"],
         arrays["gaps"], arrays["n_iters"], arrays["times_s"], tuple(arrays["statuses"].tolist()),
-        alpha_max, l1_alpha_max, int(n_pairs), total_weight, names,
+        alpha_max, l1_alpha_max, int(n_pairs), total_weight, names, width=width_of(arrays),
     )  # fmt: skip
-    if path.sparse_coefs.shape[1] != len(names):
+    if path.sparse_coefs.shape[1] != path.width * len(names):
         raise DataError("a stored path has another number of features than the data; use --restart.")
     return path, FeatureScaling(settings.scaling, arrays["center"], arrays["scale"])

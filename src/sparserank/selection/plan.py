@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from sparserank import __version__
+from sparserank.curves.knots import LEAST_KNOTS, MOST_KNOTS
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
 from sparserank.data.transforms import KINDS, NONE
@@ -23,6 +24,8 @@ from sparserank.selection.choice import AUTO
 from sparserank.weighting import PAIR_WEIGHTS
 
 TRANSFORMS = (AUTO, *KINDS)
+LINEAR, CURVES = SHAPES = ("linear", "curves")
+DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
 PROTOCOLS = ("cv", "holdout")
 MOST_ALPHAS = 10_000
 MOST_CONFIDENCE = 0.9999  # beyond, a thousand draws say nothing of the quantile
@@ -56,6 +59,8 @@ class SelectionPlan:
               'holdout': paths on train, choice on validation alone (the papers' protocol)
     margin    largest loss that still counts as equally good, relative to the best, or 'auto': 1%, or what the queries can show
     transform shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none', 'log' or 'asinh'
+    shapes    'linear', or 'curves': piecewise linear curves of each feature are tried too, with n_knots knots
+    signs     per feature, in their order: 1 its weight or curve may not fall, -1 not rise, 0 free; None: all free
     half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
     refits    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
@@ -79,6 +84,9 @@ class SelectionPlan:
     costs: tuple[float, ...] | None = None
     refits: bool = defaults.REFITS
     transform: str = defaults.TRANSFORM
+    shapes: str = defaults.SHAPES
+    n_knots: int = defaults.N_KNOTS
+    signs: tuple[int, ...] | None = None
     half_samples: int = defaults.HALF_SAMPLES
     baseline_feature: str | None = None
 
@@ -91,11 +99,15 @@ class SelectionPlan:
             raise ParameterError("metric", "must be one where higher is better; report others with `also`.")
         _choice("protocol", self.protocol, PROTOCOLS)
         _choice("transform", self.transform, TRANSFORMS)
+        _choice("shapes", self.shapes, SHAPES)
+        _count("n_knots", self.n_knots, LEAST_KNOTS, MOST_KNOTS)
         _count("half_samples", self.half_samples, 0, 10_000)
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even: two halves at a time; got {self.half_samples}.")
         if self.transform not in (AUTO, NONE) and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("transform", f"cannot be combined with the scaling {self.settings.scaling}.")
+        if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
+            raise ParameterError("shapes", f"curves cannot be combined with the scaling {self.settings.scaling}.")
         _count("folds", self.n_folds, 2)
         _count("seed", self.seed, 0)
         number = isinstance(self.margin, int | float) and not isinstance(self.margin, bool) and 0 <= self.margin < 1
@@ -120,6 +132,19 @@ class SelectionPlan:
             raise ParameterError("costs", "must be numbers > 0, one per feature.")
         penalties = tuple(replace(p, weights=values) for p in self.penalties)
         return replace(self, costs=values, penalties=penalties)
+
+    def with_monotone(self, monotone: Mapping[str, Any], names: Sequence[str]) -> SelectionPlan:
+        """The plan under which the named features may only raise ('+' or 1) or only lower ('-' or -1) the score."""
+        at = {name: j for j, name in enumerate(names)}
+        signs = [0] * len(names)
+        for name, direction in monotone.items():
+            if name not in at:
+                raise ParameterError("monotone", f"names {brief(name)}, which is no feature; there are {names[0]} ... {names[-1]}.")
+            if direction not in DIRECTIONS:
+                raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
+            signs[at[name]] = DIRECTIONS[direction]
+        penalties = tuple(replace(p, signs=tuple(signs)) for p in self.penalties)
+        return replace(self, signs=tuple(signs), penalties=penalties)
 
     @property
     def metrics(self) -> list[Metric]:

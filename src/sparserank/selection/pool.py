@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.paths.result import n_used
 from sparserank.paths.refits import RELAX, refit_of
 from sparserank.paths.sizes import point_within, points_by_size
 from sparserank.selection.candidates import FINAL
 from sparserank.selection.choice import Candidate
 from sparserank.selection.fitting import Paths, refit_label
-from sparserank.selection.packed import coefs_of, in_units
+from sparserank.selection.packed import coefs_of, in_units, width_of
 
 
 class Pool:
@@ -72,7 +73,12 @@ class Pool:
     def model_in_units(self, c: Candidate, fold: int) -> sp.csr_array:
         """(1, n_features) the model of a fold, in units of the features."""
         label, _ = self._where[c][fold]
-        return in_units(self.model(c, fold), self.units[label, fold]["scale"])
+        return in_units(self.model(c, fold), self.units[label, fold])
+
+    def blocks(self, c: Candidate) -> np.ndarray | None:
+        """What the coefficients of the final model mean, if it has curves."""
+        label, _ = self._where[c][FINAL]
+        return self.units[label, FINAL].get("blocks")
 
     def alpha(self, c: Candidate) -> float:
         """Strength of the final path's point that the candidate is, or comes from."""
@@ -91,9 +97,9 @@ class Pool:
         return (label, index) if at is None else (refit_label(label), at)
 
     def _candidate(self, label: str, k: int, relax: float, where: dict[int, tuple[str, int]]) -> Candidate:
-        coefs = coefs_of(self.units[where[FINAL][0], FINAL])
-        index = where[FINAL][1]
-        used = coefs.indices[coefs.indptr[index] : coefs.indptr[index + 1]]
+        arrays, index = self.units[where[FINAL][0], FINAL], where[FINAL][1]
+        coefs = coefs_of(arrays)
+        used = np.unique(coefs.indices[coefs.indptr[index] : coefs.indptr[index + 1]] // width_of(arrays))
         c = Candidate(
             label, k, relax, index, len(used), float(self._costs[used % len(self._costs)].sum()), self._values(where, 0)
         )
@@ -112,7 +118,7 @@ class Pool:
 
 
 def _nnz(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    return np.diff(arrays["coefs indptr"])
+    return n_used(coefs_of(arrays), width_of(arrays))
 
 
 def best_of_sizes(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -52,6 +52,9 @@ def select(
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None = None,
     refits: bool = defaults.REFITS,
     transform: str = defaults.TRANSFORM,
+    shapes: str = defaults.SHAPES,
+    n_knots: int = defaults.N_KNOTS,
+    monotone: Mapping[str, str | int] | None = None,
     half_samples: int = defaults.HALF_SAMPLES,
     baseline_feature: str | None = None,
     n_alphas: int = defaults.N_ALPHAS,
@@ -96,6 +99,9 @@ def select(
         transform            shape in which features enter: 'none' (as they are), 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), or
                              'auto': as they are, as logs, and each feature in the better one of the two, tried out of fold like all else
                              (logs are left out where they change no feature's shape within queries)
+        shapes               'linear', or 'curves': each feature may also enter as a piecewise linear curve, bent where that pays (n_knots knots at
+                             quantiles of the training values, flat outside them), under l1 and MCP
+        monotone             {feature: '+' or '-'}: its weight, or its curve, may only rise or only fall
         half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how firm the choice of
                              features is; even, 0: none
         refits               try the models of each size without the shrinkage of their penalty too: half-way and fully refitted
@@ -120,7 +126,7 @@ def select(
             "pair_weights": pair_weights, "loss": loss,
         },
         protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
-        refits=refits, transform=transform, half_samples=half_samples, baseline_feature=baseline_feature,
+        refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, half_samples=half_samples, baseline_feature=baseline_feature,
     )  # fmt: skip
     if budget is not None and costs is None:
         raise ParameterError("budget", "needs costs.")
@@ -143,6 +149,8 @@ def select(
             read_costs(costs, tuple(train_data.feature_names or ())) if isinstance(costs, str | os.PathLike) else costs
         )
         plan = plan.with_costs(listed)
+    if monotone:
+        plan = plan.with_monotone(monotone, tuple(train_data.feature_names or ()))
     weight = None
     if query_weight is not None:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight

@@ -16,14 +16,17 @@ from sparserank.losses.levels import pair_totals, relevance_levels
 from sparserank.metrics import Metric
 from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards._pass_kernels import ListFacts
+from sparserank.shards.coordinates import Coordinates, coordinates_of
 from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.norms import lists_between, pair_norms
 from sparserank.shards.rows import Rows, read_only, row_bytes
+from sparserank.shards.shaped import ShapedRows
 
 # Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
 ALONE = read_only(np.zeros(1, dtype=np.int64))  # the first of one
+FEATURES_AT_ONCE = 8  # whose Grams a thread makes
 GRADIENT_BYTES = 32 << 20  # of the partial sums of one pass; more rows of W than fit go in several passes
 
 
@@ -41,11 +44,11 @@ class ShardFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Weighting:
-    """scale (K, n_queries) of each pair of a query, 0: the query is left out; inverse (K, n_columns), what features are
-    multiplied by, or None; useful: per k the queries that have pairs and a scale > 0."""
+    """scale (K, n_queries) of each pair of a query, 0: the query is left out; coordinates: what coefficients are to columns; useful: per k
+    the queries that have pairs and a scale > 0."""
 
     scale: np.ndarray
-    inverse: np.ndarray | None
+    coordinates: Coordinates
     useful: tuple[np.ndarray, ...]
 
 
@@ -112,12 +115,12 @@ class Shard:
     def facts(self) -> ShardFacts:
         return self._facts
 
-    def set_weights(self, key: str, inverse: np.ndarray | None, scale: np.ndarray) -> None:
-        """inverse (K, n_columns) or None and scale (K, n_queries), under a key of the caller's."""
+    def set_weights(self, key: str, maps: np.ndarray | None, scale: np.ndarray) -> None:
+        """What coefficients are to columns (`coordinates_of`) and scale (K, n_queries), under a key of the caller's."""
         counts = (self._facts.pair_weight > 0) & (self._lists.n_levels > 1)
         useful = tuple(np.flatnonzero((row > 0) & counts) for row in scale)
         self._weightings[key] = _Weighting(
-            read_only(np.where(counts, scale, 0.0)), None if inverse is None else read_only(inverse), useful
+            read_only(np.where(counts, scale, 0.0)), coordinates_of(None if maps is None else read_only(maps)), useful
         )
 
     def forget(self, key: str) -> None:
@@ -138,9 +141,8 @@ class Shard:
     def value_and_gradient(
         self, W: np.ndarray, key: str, ks: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(values, sums of phi'^2 / 4), each (m,), and gradients (m, n_columns) at W (m, n_columns), row i under weighting ks[i];
-        one read of X."""
-        n_blocks, d = len(self._blocks) - 1, W.shape[1]
+        """(values, sums of phi'^2 / 4), each (m,), and gradients (m, n) at W (m, n), row i under weighting ks[i]; one read of X."""
+        n_blocks, d = len(self._blocks) - 1, self.rows.n_columns
         at_once = max(int(GRADIENT_BYTES // (8 * max(n_blocks, 1) * max(d, 1))), 1)
         parts = [self._pass(W[i : i + at_once], key, ks[i : i + at_once])[:3] for i in range(0, len(ks), at_once)]
         values, squares, gradients = (np.concatenate(p) for p in zip(*parts, strict=True))
@@ -150,10 +152,9 @@ class Shard:
         self, W: np.ndarray, key: str, ks: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[_Scored]]:
         """The same, and what is kept of it."""
-        n_blocks, (m, d) = len(self._blocks) - 1, W.shape
+        n_blocks, m, d = len(self._blocks) - 1, len(W), self.rows.n_columns
         weighting = self._weightings[key]
-        inverse = None if weighting.inverse is None else weighting.inverse[list(ks)]
-        raw = W if inverse is None else W * inverse
+        raw = weighting.coordinates.raw(W, ks)
         orders = np.array([self._order(key, k) for k in ks])
         keep = m == 1 or self.loss.dual_sweep is not None
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
@@ -178,9 +179,7 @@ class Shard:
         scored = [_Scored(W[i].copy(), own(scores, i) if keep else None, own(orders, i)) for i in range(m)]
         for k, here in zip(ks, scored, strict=True):
             self._last[key, k] = here
-        if inverse is not None:
-            gradient *= inverse
-        return totals[:, 0], totals[:, 1], gradient, scored
+        return totals[:, 0], totals[:, 1], weighting.coordinates.pulled_back(gradient, ks), scored
 
     def _order(self, key: str, k: int) -> np.ndarray:
         last = self._last.get((key, k))
@@ -188,9 +187,8 @@ class Shard:
 
     def _guess(self, w: np.ndarray, key: str, k: int) -> tuple[np.ndarray, np.ndarray]:
         """(w for the raw columns (1, n_columns), an order that kernels may correct)."""
-        inverse = self._weightings[key].inverse
-        raw = np.array(w if inverse is None else w * inverse[k], dtype=np.float64)
-        return raw[None, :], self._order(key, k).copy()
+        raw = self._weightings[key].coordinates.raw(w[None, :], [k])
+        return np.array(raw, dtype=np.float64), self._order(key, k).copy()
 
     def _scored_at(self, w: np.ndarray, key: str, k: int) -> _Scored:
         """Scores and order at w, taken from the last pass when it was there; nobody may change them."""
@@ -204,7 +202,7 @@ class Shard:
         (K, n_columns); one read of X."""
         weighting = self._weightings[key]
         K, d = len(weighting.scale), self.rows.n_columns
-        inverse = np.ones((K, d)) if weighting.inverse is None else weighting.inverse
+        inverse = weighting.coordinates.raw(np.ones((K, d)), range(K))
         units = coarse_unit(inverse)
         out = np.zeros((3, K, d))
         for ks in alike(units):  # nearly always one, of units that are 1
@@ -213,6 +211,16 @@ class Shard:
             out[:, ks] *= inverse[ks] / unit
             out[0, ks] *= inverse[ks] / unit
         return out[0], out[1], out[2]
+
+    def pair_grams(self, scale: np.ndarray) -> np.ndarray:
+        """(K, n_features, m, m) of shaped rows: sums over pairs of scale (K, n_queries) times the outer product of the ramp differences
+        of a feature."""
+        assert isinstance(self.rows, ShapedRows)
+        rows, d = self.rows, self.rows.n_features
+        weight = np.where((self._facts.pair_weight > 0) & (self._lists.n_levels > 1), scale, 0.0)
+        cuts = np.arange(0, d + FEATURES_AT_ONCE, FEATURES_AT_ONCE).clip(max=d)
+        parts = self._executor.map(lambda i: rows.pair_grams(self._lists, weight, cuts[i], cuts[i + 1]), len(cuts) - 1)
+        return np.concatenate(parts, axis=1)
 
     def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
         """(3, K, n_columns) norms, largest deviations and offsets of the columns times unit."""
@@ -248,7 +256,7 @@ class Shard:
         share = float((scale * self._facts.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:
             return np.zeros((c, c)), share
-        inverse = None if weighting.inverse is None else weighting.inverse[k][columns]
+        inverse = weighting.coordinates.on(k, columns)
         per_block = max(int(min(HESSIAN_BLOCK_BYTES, self.rows.nbytes / 16) // (8 * c)), 1)
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
@@ -283,7 +291,7 @@ class Shard:
 
         parts = self._executor.map(block, len(self._blocks) - 1)
         product = sum(parts, start=np.zeros(self.rows.n_columns))
-        return product if weighting.inverse is None else product * weighting.inverse[k]
+        return weighting.coordinates.pulled_back(product[None, :], [k])[0]
 
     def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: str, k: int) -> np.ndarray:
         """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
@@ -310,8 +318,8 @@ class Shard:
         known = self._directions.get((key, k))
         if known is not None and np.array_equal(v, known[0]):
             return known[1]
-        inverse, ptr = self._weightings[key].inverse, self.query_ptr
-        raw = np.ascontiguousarray(v if inverse is None else v * inverse[k], dtype=np.float64)[None, :]
+        ptr = self.query_ptr
+        raw = np.ascontiguousarray(self._weightings[key].coordinates.raw(v[None, :], [k]), dtype=np.float64)
         out = np.empty((1, self.rows.n_docs))
 
         def block(b: int) -> None:

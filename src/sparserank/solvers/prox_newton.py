@@ -43,7 +43,7 @@ class ProxNewton:
 
     def begin(self, problem: Penalised, stop: Stop) -> None:
         objective, penalty = problem.objective, problem.penalty
-        if not (penalty.is_convex or penalty.separable):
+        if not (penalty.is_convex or penalty.separable or penalty.blockwise):
             raise DataError(
                 f"ProxNewton solves penalties that are convex or a sum over features; {penalty.name} is neither. Use Fista."
             )
@@ -74,7 +74,7 @@ class ProxNewton:
             self.curvature.make_exact()
             H = yield from self.curvature.near(iterate, ws)
             following = yield from self._descend(iterate, ws, H, violation, tol)
-        if following is None and not self._penalty.is_convex:
+        if following is None and self._penalty.separable and not self._penalty.is_convex:
             following = yield from self._majorised_coordinate_step(iterate)
         return following
 
@@ -135,7 +135,7 @@ class ProxNewton:
                 length = min(max(best, 0.1 * length), 0.5 * length)
                 continue
             target = None
-            local = trial_number == 0
+            local = trial_number == 0 and penalty.separable
             if not local:
                 self._damping = max(4.0 * self._damping, 0.05 * largest)
         return None

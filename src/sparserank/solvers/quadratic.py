@@ -3,25 +3,32 @@ prox steps where the penalty ties columns together."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from sparserank.penalties.parts import Part, SeparablePart
+from sparserank.penalties.parts import BlockPart, Part, SeparablePart
+from sparserank.solvers._block_descent_kernels import descend_blocks
 from sparserank.solvers._coordinate_descent_kernels import descend
 
 SWEEPS_BETWEEN_DIRECT = 10
 MAX_ROUNDS = 12
 MAX_PROX_STEPS = 5000
+MAX_BLOCK_ROUNDS = 50
+MAX_HALVINGS = 8
 
 
 def minimise_model(
-    H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | Part, tol: float
+    H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | BlockPart | Part, tol: float
 ) -> np.ndarray:
     """argmin over u of gradient.(u - w) + (u - w)^T H (u - w) / 2 + penalty(u), from u = w.
 
     Correlated features make coordinate descent crawl. Once it has found which coordinates are not zero, a Newton step
     on those (exact for piecewise quadratic penalties) goes up to the first coordinate that would change sign.
     """
+    if isinstance(part, BlockPart):
+        return _block_descent(H, gradient, w, part, tol)
     if not isinstance(part, SeparablePart):
         return _prox_steps(H, gradient, w, part, tol)
     u = w.astype(np.float64, copy=True)
@@ -34,6 +41,63 @@ def minimise_model(
             break
         _direct_step(H, residual, u, part)
     return u
+
+
+def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: BlockPart, tol: float) -> np.ndarray:
+    """Sweeps over blocks, between them Newton steps on the coordinates that are not zero."""
+    u = w.astype(np.float64, copy=True)
+    residual = gradient.astype(np.float64, copy=True)
+    blocks = [slice(a, b) for a, b in pairwise(part.starts.tolist())]
+    largest_h = np.array([float(np.linalg.eigvalsh(H[b, b])[-1]) for b in blocks])
+    for _ in range(MAX_BLOCK_ROUNDS):
+        _, largest = descend_blocks(
+            H, residual, u, part.starts, part.n_linear, part.nonnegative, part.whole, part.bend, largest_h, part.kind,
+            part.first, part.second, part.ridge, tol, SWEEPS_BETWEEN_DIRECT,
+        )  # fmt: skip
+        if largest <= tol:
+            break
+        _direct_block_step(H, residual, u, part)
+    return u
+
+
+def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: BlockPart) -> None:
+    """A Newton step on the coordinates that are not zero, as far along as the model falls; u and residual change in place."""
+    pull, bend = residual.copy(), np.zeros_like(H)
+    for b, (lo, hi) in enumerate(pairwise(part.starts.tolist())):
+        slope, bend[lo:hi, lo:hi] = part.curvature(u, b)
+        pull[lo:hi] += slope
+    S = np.flatnonzero(u)
+    at = np.ix_(S, S)
+    step = _solved(H[at] + bend[at], -pull[S])
+    if step is None:
+        return
+    held = np.repeat(part.nonnegative, np.diff(part.starts))[S] & (step < 0)
+    length = min(1.0, float(np.min(u[S][held] / -step[held], initial=np.inf)))
+    before = part.value(u)
+    for _ in range(MAX_HALVINGS):
+        moved = u.copy()
+        moved[S] += length * step
+        curved = length * (H[:, S] @ step)
+        change = length * float(residual[S] @ step) + 0.5 * length * float(step @ curved[S])
+        if change + part.value(moved) - before < 0.0:
+            residual += curved
+            u[:] = np.where(np.repeat(part.nonnegative, np.diff(part.starts)), np.maximum(moved, 0.0), moved)
+            return
+        length *= 0.25
+
+
+def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray | None:
+    """A solution with a positive definite matrix; what is not one is made so by as little as will do. None where nothing does."""
+    size = max(float(np.abs(system).max(initial=0.0)), 1e-300)
+    for extra in (0.0, 1e-6, 1e-3, 1e-1, 1.0):
+        try:
+            factor = cho_factor(system + extra * size * np.eye(len(right)), check_finite=False)
+        except LinAlgError:
+            continue
+        found = np.asarray(cho_solve(factor, right, check_finite=False))
+        if np.isfinite(found).all():
+            return found
+    return None
 
 
 def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, tol: float) -> np.ndarray:
@@ -52,7 +116,7 @@ def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, 
     return u
 
 
-def newton_on_support(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | Part) -> np.ndarray:
+def newton_on_support(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | BlockPart | Part) -> np.ndarray:
     """One Newton step of the model on the non-zero coordinates alone; none of them jumps to 0 except by changing sign."""
     assert isinstance(part, SeparablePart)  # ProxNewton refuses concave penalties of another kind
     u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)

@@ -1,0 +1,94 @@
+"""Coordinates of a curve: its linear part first, then bends, the smoother the cheaper; of a monotone one its linear part and its rises."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparserank.curves.knots import Knots
+
+CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
+FLAT = 1e-10  # share of the largest eigenvalue below which the ramps of a feature say nothing new
+HALVINGS = 60
+
+
+def n_coordinates(knots: Knots) -> int:
+    """Coefficients of each feature: a monotone one has a linear part besides its rises, which say the same."""
+    return knots.m + int(bool(knots.directions.any()))
+
+
+def curve_blocks(knots: Knots, grams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(blocks (K, n_features, m, width): increments of the ramps for each coefficient, curvatures (K, n_features * width) of the loss along
+    the coefficients at 0).
+
+    grams (K, n_features, m, m): sums over pairs of 2 v_p times the outer product of ramp differences.
+
+    Notes
+        With M a feature's gram and delta its segments' lengths, column 0 is delta / sqrt(delta^T M delta): a linear feature of curvature 1. The others are
+        M-orthonormal, M-orthogonal to it, diagonalise the squared changes of slope from segment to segment, d_k, and are divided by
+        sqrt(1 + rho d_k), rho such that sum 1 / (1 + rho d_k) is at most CURVE_FREEDOM. Directions in which M is 0 have no column. Of a monotone feature
+        the other columns are its increments in its direction times sqrt(delta^T M delta) / |delta|.
+    """
+    K, d, m, _ = grams.shape
+    width = n_coordinates(knots)
+    blocks = np.zeros((K, d, m, width))
+    widths = knots.widths
+    for j in range(d):
+        L = int(knots.n_segments[j])
+        if L == 0:
+            continue
+        delta = widths[j, :L] / widths[j, :L].max()  # the scale of a feature cancels
+        for k in range(K):
+            M = grams[k, j, :L, :L]
+            own = _monotone(M, delta) * knots.directions[j] if knots.directions[j] else _bends(M, delta)
+            blocks[k, j, :L, : own.shape[1]] = own
+    curvatures = np.einsum("kjaw,kjab,kjbw->kjw", blocks, grams, blocks)
+    return blocks, curvatures.reshape(K, d * width)
+
+
+def _linear(M: np.ndarray, delta: np.ndarray) -> float:
+    """sqrt(delta^T M delta), 0 where the feature does not vary within preferred pairs."""
+    size = float(delta @ M @ delta)
+    return float(np.sqrt(size)) if size > FLAT**2 * float(np.trace(M)) * float(delta @ delta) else 0.0
+
+
+def _monotone(M: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    s = _linear(M, delta)
+    if s == 0.0:
+        return np.zeros((len(delta), 0))
+    return np.column_stack([delta / s, np.eye(len(delta)) * (float(np.linalg.norm(delta)) / s)])
+
+
+def _bends(M: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    s = _linear(M, delta)
+    if s == 0.0:
+        return np.zeros((len(delta), 0))
+    linear = delta / s
+    E, V = np.linalg.eigh(M)
+    kept = E > FLAT * E[-1]
+    root = V[:, kept] * np.sqrt(E[kept])
+    white = V[:, kept] / np.sqrt(E[kept])  # white^T M white = I
+    if white.shape[1] == 1:
+        return linear[:, None]
+    q = root.T @ linear  # length 1
+    across = np.linalg.svd(q[None, :])[2][1:].T
+    C = white @ across
+    slopes = C / delta[:, None]
+    change = np.diff(slopes, axis=0)
+    bent, U = np.linalg.eigh(change.T @ change)
+    return np.column_stack([linear, (C @ U) / np.sqrt(1.0 + _stiffness(bent) * bent)])
+
+
+def _stiffness(bent: np.ndarray) -> float:
+    """rho with sum 1 / (1 + rho d_k) = CURVE_FREEDOM; 0 where there are no more bends than that."""
+    bent = np.maximum(bent, 0.0)
+    if len(bent) <= CURVE_FREEDOM:
+        return 0.0
+    low, high = -60.0, 60.0  # of log10 of rho times the mean
+    unit = 1.0 / max(float(bent.mean()), 1e-300)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if (1.0 / (1.0 + 10.0**middle * unit * bent)).sum() > CURVE_FREEDOM:
+            low = middle
+        else:
+            high = middle
+    return float(10.0**high * unit)

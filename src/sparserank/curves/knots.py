@@ -1,0 +1,108 @@
+"""Where the curve of each feature may bend: quantiles of its values, learned without labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.transforms import sample_rows
+from sparserank.errors import DataError
+from sparserank.shards.shaped import ShapedRows
+
+DEFAULT_KNOTS = 10
+LEAST_KNOTS = 3
+MOST_KNOTS = 256  # segments are numbered in one byte
+ROWS_AT_ONCE = 1 << 14
+MOST_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dense
+
+
+@dataclass(frozen=True, eq=False)
+class Knots:
+    """at (n_features, n_knots) rising, the last repeated where a feature has fewer; n_segments (n_features,), 0 for a constant one; directions
+    (n_features,): 1 the curve may not fall, -1 not rise, 0 free.
+
+    A curve is flat outside its knots. All features have the columns of n_knots - 1 segments; those that a feature does not have are always 0.
+    """
+
+    at: np.ndarray
+    n_segments: np.ndarray
+    directions: np.ndarray
+
+    @property
+    def m(self) -> int:
+        """Segments, and columns, of each feature."""
+        return self.at.shape[1] - 1
+
+    @property
+    def widths(self) -> np.ndarray:
+        """(n_features, m) lengths of the segments, 0 where there is none."""
+        return np.diff(self.at, axis=1)
+
+    def rows(self, X: Any) -> ShapedRows:
+        """Every value of X (n_docs, n_features), dense or CSR, as a segment and a fraction.
+
+        Raises
+            DataError   sparse features that would take too much memory: their segments are dense
+        """
+        n, d = X.shape
+        if sp.issparse(X) and 5 * n * d > MOST_SPARSE_BYTES:
+            raise DataError(
+                f"curves of {n} x {d} sparse values would take {5 * n * d / 2**30:.3g} GB, as if none were 0; keep the features that matter with a "
+                "linear selection first."
+            )
+        segment, fraction = np.zeros((n, d), dtype=np.uint8), np.zeros((n, d), dtype=np.float32)
+        for lo in range(0, n, ROWS_AT_ONCE):
+            part = X[lo : lo + ROWS_AT_ONCE]
+            part = part.toarray() if sp.issparse(part) else part
+            for j in range(d):
+                L = int(self.n_segments[j])
+                if L:
+                    knots, t = self.at[j, : L + 1], part[:, j].astype(np.float64)
+                    b = np.searchsorted(knots[1:L], t, side="right")
+                    segment[lo : lo + len(t), j] = b
+                    fraction[lo : lo + len(t), j] = np.clip((t - knots[b]) / (knots[b + 1] - knots[b]), 0.0, 1.0)
+        return ShapedRows(segment, fraction, self.m)
+
+
+def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np.ndarray | None = None) -> Knots:
+    """Knots at quantiles of the values of each feature, of about `transforms.SAMPLE_VALUES` values, labels unseen; where quantiles coincide (many
+    equal values), at quantiles of the different values, or at these themselves where they are fewer than knots.
+
+    Raises
+        DataError   a number of knots outside 3 .. 256, values too large to be told apart by their differences
+    """
+    if not LEAST_KNOTS <= n_knots <= MOST_KNOTS:
+        raise DataError(f"a curve has {LEAST_KNOTS} to {MOST_KNOTS} knots; got {n_knots}.")
+    sample = data.X[sample_rows(data)[0]]
+    sample = sample.tocsc() if sp.issparse(sample) else sample
+    d = data.n_features
+    at, n_segments = np.zeros((d, n_knots)), np.zeros(d, dtype=np.int64)
+    levels = np.linspace(0.0, 1.0, n_knots)
+    for j in range(d):
+        column = sample[:, [j]].toarray().ravel() if sp.issparse(sample) else sample[:, j]
+        knots = _quantiles(column.astype(np.float64), levels)
+        at[j, : len(knots)], at[j, len(knots) :] = knots, knots[-1]
+        n_segments[j] = len(knots) - 1
+    with np.errstate(over="ignore"):
+        too_wide = ~np.isfinite(np.diff(at, axis=1)).all(axis=1)
+    if too_wide.any():
+        name = (data.feature_names or ())[int(np.argmax(too_wide))]
+        raise DataError(
+            f"feature {name} spans more than the range of numbers, so no curve can be drawn through it; take its logarithm (transform='log', "
+            "--transform log)."
+        )
+    return Knots(at, n_segments, np.zeros(d, dtype=np.int64) if directions is None else directions)
+
+
+def _quantiles(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """At most len(levels) different numbers, rising."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.unique(np.quantile(values, levels)) if len(values) else np.zeros(1)
+        if len(found) < len(levels):
+            different = np.unique(values) if len(values) else np.zeros(1)
+            found = different if len(different) <= len(levels) else np.unique(np.quantile(different, levels))
+    return np.asarray(found + 0.0)  # no -0.0

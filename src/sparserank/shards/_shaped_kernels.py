@@ -1,0 +1,211 @@
+"""Products with the ramps of piecewise linear curves, never written out: a value is a segment and the fraction of it that is passed.
+
+Ramp b of a feature is 0 before segment b, the fraction within, 1 behind it. Columns of feature j are j m .. j m + m - 1.
+"""
+
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+
+@njit(cache=True, nogil=True)
+def _heights(w, m, used, at_start):
+    """Of the features that have a weight: their numbers in `used`, what their curve has risen by the start of each segment; how many."""
+    n = 0
+    for j in range(len(w) // m):
+        any_weight = False
+        for b in range(m):
+            any_weight |= w[j * m + b] != 0.0
+        if any_weight:
+            used[n] = j
+            total = 0.0
+            for b in range(m):
+                at_start[n, b] = total
+                total += w[j * m + b]
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def scores(arrays, lo, hi, W, which, out):
+    """out[k] = ramps[lo:hi] W[k] for k of `which`; features without a weight are not read."""
+    segment, fraction = arrays
+    d = segment.shape[1]
+    m = W.shape[1] // d
+    used, at_start = np.empty(d, dtype=np.int64), np.empty((d, m))
+    for k in which:
+        w = W[k]
+        n = _heights(w, m, used, at_start)
+        for i in range(lo, hi):
+            total = 0.0
+            for u in range(n):
+                j = used[u]
+                b = segment[i, j]
+                total += at_start[u, b] + fraction[i, j] * w[j * m + b]
+            out[k, i - lo] = total
+
+
+@njit(cache=True, nogil=True)
+def transposed(arrays, lo, hi, G, which, out):
+    """out[k] += ramps[lo:hi]^T G[k]: what falls into each segment is added up first, whole and by fraction."""
+    segment, fraction = arrays
+    d = segment.shape[1]
+    m = out.shape[1] // d
+    sums = np.empty((d * m, 2))
+    for k in which:
+        g, total = G[k], out[k]
+        sums[:] = 0.0
+        for i in range(lo, hi):
+            gi = g[i - lo]
+            if gi != 0.0:
+                at = 0
+                for j in range(d):
+                    c = at + segment[i, j]
+                    sums[c, 0] += gi
+                    sums[c, 1] += gi * fraction[i, j]
+                    at += m
+        for j in range(d):
+            beyond = 0.0
+            for b in range(m - 1, -1, -1):
+                c = j * m + b
+                total[c] += sums[c, 1] + beyond
+                beyond += sums[c, 0]
+
+
+@njit(cache=True, nogil=True)
+def ramps(segment, fraction, m, out):
+    """out (n, d * m) = the ramps of n documents, written out."""
+    for i in range(segment.shape[0]):
+        for j in range(segment.shape[1]):
+            for b in range(m):
+                c = j * m + b
+                out[i, c] = 1.0 if b < segment[i, j] else (fraction[i, j] if b == segment[i, j] else 0.0)
+
+
+@njit(cache=True, nogil=True)
+def differences(segment, fraction, query_ptr, queries, feature, start, rise, out):
+    """out = combinations of ramps minus those of the first document of each query: column c is that of feature[c], which has risen by start[c, b] at the
+    start of segment b and rises by rise[c, b] in it."""
+    at = 0
+    for q in queries:
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        for c in range(len(feature)):
+            j = feature[c]
+            b = segment[lo, j]
+            first = start[c, b] + fraction[lo, j] * rise[c, b]
+            for i in range(lo, hi):
+                b = segment[i, j]
+                out[at + i - lo, c] = start[c, b] + fraction[i, j] * rise[c, b] - first
+        at += hi - lo
+
+
+@njit(cache=True, nogil=True)
+def model_scores(segment, fraction, rows, w, out):
+    """out (len(rows),) = ramps of some documents times w."""
+    d = segment.shape[1]
+    m = len(w) // d
+    used, at_start = np.empty(d, dtype=np.int64), np.empty((d, m))
+    n = _heights(w, m, used, at_start)
+    for r in range(len(rows)):
+        i = rows[r]
+        total = 0.0
+        for u in range(n):
+            j = used[u]
+            b = segment[i, j]
+            total += at_start[u, b] + fraction[i, j] * w[j * m + b]
+        out[r] = total
+
+
+@njit(cache=True, nogil=True)
+def _weight_of(doc_weight, i):
+    if doc_weight is None:
+        return 1.0
+    return doc_weight[i]
+
+
+@njit(cache=True, nogil=True)
+def pair_grams(segment, fraction, lists, scale, m, first, last, out):
+    """out[k, j - first] += sum over pairs of scale[k, q] t (r_i - r_l)(r_i - r_l)^T, r the ramps of feature j, for j of first .. last - 1.
+
+    Documents of a query are added up by level: with sums N, S, Q of 1, r, r r^T over a level by document weight and n, s, q without, the pairs of
+    level a over b add n_b Q_a + N_a q_b - S_a s_b^T - s_b S_a^T.
+    """
+    query_ptr, levels, n_levels, table, doc_weight = lists
+    K = scale.shape[0]
+    longest = 0
+    for q in range(len(n_levels)):
+        longest = max(longest, query_ptr[q + 1] - query_ptr[q])
+    order = np.empty(longest, dtype=np.int64)
+    r = np.empty(m)
+    of_query = np.empty((m, m))
+    for q in range(len(n_levels)):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        counted = False
+        for k in range(K):
+            counted |= scale[k, q] != 0.0
+        if not counted or n_levels[q] < 2:
+            continue
+        order[: hi - lo] = np.argsort(levels[lo:hi])
+        groups = 0
+        group = np.empty(hi - lo, dtype=np.int64)  # of each document in order
+        level = np.empty(hi - lo, dtype=np.int64)  # of each group
+        for p in range(hi - lo):
+            own = levels[lo + order[p]]
+            if p == 0 or own != level[groups - 1]:
+                level[groups] = own
+                groups += 1
+            group[p] = groups - 1
+        one, heavy = np.zeros(groups), np.zeros(groups)
+        s, S = np.empty((groups, m)), np.empty((groups, m))
+        square, Square = np.empty((groups, m, m)), np.empty((groups, m, m))
+        for p in range(hi - lo):
+            one[group[p]] += 1.0
+            heavy[group[p]] += _weight_of(doc_weight, lo + order[p])
+        for j in range(first, last):
+            s[:] = 0.0
+            S[:] = 0.0
+            square[:] = 0.0
+            Square[:] = 0.0
+            for p in range(hi - lo):
+                i = lo + order[p]
+                g, own, weight = group[p], segment[i, j], _weight_of(doc_weight, i)
+                for b in range(own):
+                    r[b] = 1.0
+                r[own] = fraction[i, j]
+                for b in range(own + 1):
+                    s[g, b] += r[b]
+                    S[g, b] += weight * r[b]
+                    for c in range(b + 1):
+                        square[g, b, c] += r[b] * r[c]
+                        Square[g, b, c] += weight * r[b] * r[c]
+            of_query[:] = 0.0
+            if table.shape[0] > 0:
+                for a in range(groups):
+                    for e in range(a):
+                        t = table[level[a], level[e]]
+                        if t != 0.0:
+                            _add_pairs(t, one[e], heavy[a], s[e], S[a], square[e], Square[a], of_query)
+            else:
+                for a in range(groups):
+                    if a > 0:  # what is below adds up in the group before
+                        _add_pairs(1.0, one[a - 1], heavy[a], s[a - 1], S[a], square[a - 1], Square[a], of_query)
+                        if j == first:
+                            one[a] += one[a - 1]
+                        s[a] += s[a - 1]
+                        square[a] += square[a - 1]
+            for k in range(K):
+                if scale[k, q] != 0.0:
+                    for b in range(m):
+                        for c in range(b + 1):
+                            out[k, j - first, b, c] += scale[k, q] * of_query[b, c]
+
+
+@njit(cache=True, nogil=True)
+def _add_pairs(t, n, N, s, S, square, Square, out):
+    for b in range(len(s)):
+        for c in range(b + 1):
+            out[b, c] += t * (n * Square[b, c] + N * square[b, c] - S[b] * s[c] - s[b] * S[c])
