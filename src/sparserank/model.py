@@ -175,13 +175,15 @@ class RankingModel:
                 out[:, k] = self.curves[j](columns[:, k])
         return out
 
+    def transform_of(self, j: int) -> str:
+        """What feature j is turned into first: 'none', 'log' or 'asinh'."""
+        return NONE if self.transform is None else self.transform.kinds[j]
+
     def shape_of(self, j: int) -> str:
-        """How feature j enters: 'none', 'log', 'asinh', and 'curve' or 'clipped' (a straight line between two knots) after it."""
-        kind = NONE if self.transform is None else self.transform.kinds[j]
+        """How feature j, transformed, enters: 'linear', 'clipped' (straight between two knots, flat outside) or 'curve'."""
         if j not in self.curves:
-            return kind
-        bent = "clipped" if self.curves[j].is_linear else "curve"
-        return bent if kind == NONE else f"{kind}, {bent}"
+            return "linear"
+        return "clipped" if self.curves[j].is_linear else "curve"
 
     def to_json(self) -> dict[str, Any]:
         """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
@@ -404,6 +406,8 @@ def _check_curve(name: str, knots: Any, values: Any) -> None:
         if not all(type(v) in (int, float) and math.isfinite(v) for v in numbers):
             raise ValueError(f"the curve of feature {brief(name)} must hold finite numbers")
     if len(knots) < 2 or len(values) != len(knots):
-        raise ValueError(f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and {len(values)}")
+        raise ValueError(
+            f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and {len(values)}"
+        )
     if not all(a < b for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
         raise ValueError(f"the knots of feature {brief(name)} must rise, by finite steps")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,8 @@ HELP = """Fit one model at one penalty strength and save it.
   sparserank fit train.txt --penalty mcp --alpha-ratio 0.1 --out model.json
 
   sparserank fit train.txt --transform log --k 10 --out model.json
+
+  sparserank fit train.txt --transform log --shapes curves --monotone bm25=+ --k 10 --out model.json
 """
 
 
@@ -51,6 +54,9 @@ def fit(
     transform: Annotated[
         str, typer.Option("--transform", help="Shape in which features enter: none, log (signed log1p), asinh.")
     ] = "none",
+    shapes: opt.Shapes = "linear",
+    n_knots: opt.Knots = 10,
+    monotone: opt.Monotone = None,
     loss: Annotated[str, typer.Option("--loss", help="squared_hinge or modified_huber.")] = "squared_hinge",
     tol: Annotated[float, typer.Option("--tol", help="KKT violation to reach, relative to alpha_max.")] = 1e-6,
     n_features: opt.NFeatures = None,
@@ -64,6 +70,7 @@ def fit(
     threads: opt.Threads = None,
     scheduler: opt.Scheduler = None,
 ) -> None:
+    from sparserank.curves import LINEAR, SHAPES
     from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
     from sparserank.data.transforms import KINDS, fit_transform, transformed
     from sparserank.losses import LOSSES
@@ -81,6 +88,13 @@ def fit(
         "--transform",
         f"cannot be combined with --scaling {scaling}.",
     )
+    opt.require(shapes in SHAPES, "--shapes", f"must be one of {', '.join(SHAPES)}; got {shapes!r}.")
+    opt.require(
+        shapes == LINEAR or scaling in LINEAR_SCALINGS,
+        "--shapes",
+        f"curves cannot be combined with --scaling {scaling}.",
+    )
+    directions = opt.directions_of(monotone)
     opt.require(loss in LOSSES, "--loss", f"must be one of {', '.join(LOSSES)}; got {loss!r}.")
     opt.require(alpha is None or 0 < alpha < math.inf, "--alpha", f"must be positive and finite; got {alpha}.")
     opt.require(0 < alpha_ratio < math.inf, "--alpha-ratio", f"must be positive and finite; got {alpha_ratio}.")
@@ -98,6 +112,7 @@ def fit(
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
     from sparserank.rankers import SparseRanker
+    from sparserank.selection.inputs import signs_of
     from sparserank.shards.dask import placed, sums_on
     from sparserank.solvers._coordinate_descent_kernels import descend
 
@@ -107,13 +122,18 @@ def fit(
     to_store = ["train"] if client is not None and scaling in LINEAR_SCALINGS else []  # others are done here first
     data = as_datasets({"train": train}, reading=reading, to_store=to_store)["train"]
     assert data is not None
+    names = tuple(data.feature_names or ())
+    if directions is not None:
+        chosen = replace(chosen, signs=opt.parsed("--monotone", lambda d: signs_of(d, names), directions))
     shape = fit_transform(data, transform)
     ready = transformed(prepared(data, scaling), [shape])  # what no factor per feature can do; else the data themselves
     if client is not None:
         ready = placed(client, ready)
-    sums_of = None if client is None else sums_on(client, ready.X)
-    center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool), sums_of)
-    fitted = FeatureScaling(scaling, center[0], scale[0])
+    fitted = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
+    if shapes == LINEAR:
+        sums_of = None if client is None else sums_on(client, ready.X)
+        center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool), sums_of)
+        fitted = FeatureScaling(scaling, center[0], scale[0])
     ranker = SparseRanker(
         loss=loss,
         penalty=chosen,
@@ -121,20 +141,23 @@ def fit(
         alpha_ratio=alpha_ratio,
         n_features_to_select=k,
         scaling=scaling if scaling in LINEAR_SCALINGS else REST_OF[scaling],
+        shapes=shapes,
+        n_knots=n_knots,
         tol=tol,
         n_threads=threads,
     ).fit_dataset(ready, client=client)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
     parameters = {
-        "loss": loss, "transform": transform, "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
+        "loss": loss, "transform": transform, "shapes": shapes, "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
     }  # fmt: skip
     model = RankingModel(
         ranker.scaled_coef_,
-        tuple(data.feature_names or ()),
+        names,
         fitted,
         parameters,
         metadata,
         None if shape.is_identity else shape,
+        ranker.to_model().curves,
     )
     model.save(out)
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.screen import announce_compiling, say, table
+
+if TYPE_CHECKING:
+    from sparserank.model import RankingModel
 
 HELP = """Show what data files, a store or a model file hold.
 
@@ -95,11 +98,19 @@ def _model(path: Path) -> None:
     facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())
     table(
         f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
-        ["feature", "index", "weight", "center", "scale", "weight on raw values"],
+        ["feature", "index", "weight", "enters as", "center", "scale", "weight on raw values"],
         [
-            [model.feature_names[j], str(j + 1), f"{model.coef[j]:.6g}", f"{model.scaling.center[j]:.6g}", f"{model.scaling.scale[j]:.6g}",
-             "-" if model.scaling.logarithmic or model.scaling.per_query else f"{model.coef[j] / model.scaling.scale[j]:.6g}"]
+            [model.feature_names[j], str(j + 1), f"{model.coef[j]:.6g}", _shape(model, j), f"{model.scaling.center[j]:.6g}", f"{model.scaling.scale[j]:.6g}",
+             "-" if model.scaling.logarithmic or model.scaling.per_query or _shape(model, j) != "it is" else f"{model.coef[j] / model.scaling.scale[j]:.6g}"]
             for j in sorted(model.support, key=lambda j: -abs(model.coef[j]))
         ],
     )  # fmt: skip
     say(facts)
+
+
+def _shape(model: RankingModel, j: int) -> str:
+    """What becomes of a feature before it is weighed."""
+    transform, shape = model.transform_of(j), model.shape_of(j)
+    if shape == "linear":
+        return "it is" if transform == "none" else transform
+    return shape if transform == "none" else f"{shape} of its {transform}"

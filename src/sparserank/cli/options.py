@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sparserank.data.reading import Reading
     from sparserank.model import RankingModel
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 READING = "Reading files"
@@ -83,10 +84,10 @@ Convention = Annotated[
 ]
 
 
-def parsed(option: str, parse: Callable[[str], T], text: str) -> T:
+def parsed(option: str, parse: Callable[[S], T], value: S) -> T:
     """The value of an option; a bad one is misuse of the command line (exit 2)."""
     try:
-        return parse(text)
+        return parse(value)
     except DataError as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
 
@@ -145,6 +146,43 @@ def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[
         return reading
     held = set(open_table(data[0], kind).schema.names)
     return replace(reading, feature_columns=used) if held.issuperset(used) else reading
+
+
+Shapes = Annotated[
+    str,
+    typer.Option(
+        "--shapes",
+        help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside the training values.",
+        rich_help_panel="Models",
+    ),
+]
+Knots = Annotated[
+    int, typer.Option("--n-knots", help="Of each curve, at quantiles of the training values.", rich_help_panel="Models")
+]
+Monotone = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--monotone",
+        help="NAME=+ or NAME=-: a larger value of the feature may only raise, or only lower, the score; may be repeated.",
+        rich_help_panel="Models",
+        show_default=False,
+    ),
+]
+
+
+def directions_of(monotone: list[str] | None) -> dict[str, str] | None:
+    """{feature: '+' or '-'} from NAME=+ and NAME=-."""
+    found: dict[str, str] = {}
+    for given in monotone or []:
+        name, equals, direction = given.rpartition("=")
+        require(
+            bool(equals) and bool(name) and direction in ("+", "-"),
+            "--monotone",
+            f"must be NAME=+ or NAME=-; got {brief(given)}.",
+        )
+        require(name not in found, "--monotone", f"names {brief(name)} twice.")
+        found[name] = direction
+    return found or None
 
 
 def number_or(text: str, word: str, option: str) -> float | str:

@@ -24,6 +24,8 @@ the best single feature, and writes everything to a directory. Killed runs resum
 
   sparserank select S1.txt.gz S2.txt.gz S3.txt.gz --valid S4.txt.gz --test S5.txt.gz --penalty l1 --penalty mcp --k 10 --out run
 
+  sparserank select train.txt --shapes curves --monotone bm25=+ --out run
+
   sparserank select train.txt --scaling log-standard --metric map --margin 0.02 --out run
 
   sparserank select train.txt --valid vali.txt --protocol holdout --convention letor4 --out run
@@ -85,6 +87,9 @@ def select(
             rich_help_panel=MODEL,
         ),
     ] = defaults.TRANSFORM,
+    shapes: opt.Shapes = defaults.SHAPES,
+    n_knots: opt.Knots = defaults.N_KNOTS,
+    monotone: opt.Monotone = None,
     half_samples: Annotated[
         int,
         typer.Option(
@@ -225,7 +230,7 @@ def select(
                 result = run(
                     train, valid, test, metric=metric, convention=convention, scaling=scaling, protocol=protocol,
                     folds=folds, seed=seed, margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs,
-                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, half_samples=half_samples, baseline_feature=baseline_feature, n_alphas=n_alphas,
+                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, monotone=opt.directions_of(monotone), half_samples=half_samples, baseline_feature=baseline_feature, n_alphas=n_alphas,
                     alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
                     out=out, restart=restart, n_threads=threads, progress=progress, client=opt.client_of(scheduler),
                     reading=reading,

@@ -1,12 +1,28 @@
 """Piecewise linear features: knots from the data, coordinates in which a curve is as dear as it is bent, and the fitted curves."""
 
 from sparserank.curves.basis import CURVE_FREEDOM, curve_blocks, n_coordinates
-from sparserank.curves.knots import DEFAULT_KNOTS, Knots, fit_knots
+from sparserank.curves.knots import (
+    CURVES,
+    DEFAULT_KNOTS,
+    LEAST_KNOTS,
+    LINEAR,
+    MOST_KNOTS,
+    NOT_IN_MEMORY,
+    SHAPES,
+    Knots,
+    fit_knots,
+)
 from sparserank.curves.shape import Curve, Curves, curves_of
 
 __all__ = [
+    "CURVES",
     "CURVE_FREEDOM",
     "DEFAULT_KNOTS",
+    "LEAST_KNOTS",
+    "LINEAR",
+    "MOST_KNOTS",
+    "NOT_IN_MEMORY",
+    "SHAPES",
     "Curve",
     "Curves",
     "Knots",

@@ -64,7 +64,7 @@ def _bends(M: np.ndarray, delta: np.ndarray) -> np.ndarray:
         return np.zeros((len(delta), 0))
     linear = delta / s
     E, V = np.linalg.eigh(M)
-    kept = E > FLAT * E[-1]
+    kept = FLAT * E[-1] < E
     root = V[:, kept] * np.sqrt(E[kept])
     white = V[:, kept] / np.sqrt(E[kept])  # white^T M white = I
     if white.shape[1] == 1:

@@ -82,3 +82,52 @@ def make_ranking(
         [f"{role[j]}_{j + 1}" for j in range(n_features)],
     )
     return SyntheticRanking(data, np.sort(support), coef, np.sort(redundant))
+
+
+def make_curved_ranking(
+    n_queries: int = 500,
+    docs_per_query: int = 20,
+    n_features: int = 100,
+    n_curved: int = 10,
+    noise: float = 0.5,
+    seed: int = 0,
+) -> SyntheticRanking:
+    """Documents whose grades come from an additive score of curved features: half of them rise and saturate, or fall, the others have a hump.
+
+    Features are heavy-tailed: exponentials of normals of spread 1 (`n_features` names tell the role: rise_, fall_, hump_, noise_), each shifted by query on
+    the scale of the normal. Of the normal z beneath a feature, rise is tanh(2 (z - c)), fall its negative, hump 2 exp(-2 (z - c)^2) - 1, c drawn from
+    -0.5 .. 0.5; each has the same spread. Grades 0..4 are rarer the higher (shares 1/2, 1/4, 1/8, 1/16, 1/16).
+
+    Parameters
+        noise   standard deviation of the score's noise relative to that of the clean score
+    Returns
+        SyntheticRanking; coef holds the sign of rise and fall, and 1 of a hump
+    Raises
+        DataError   counts that do not fit together
+    """
+    if not 1 <= n_curved <= n_features or n_queries < 1 or docs_per_query < 2:
+        raise DataError(
+            "make_curved_ranking needs 1 <= n_curved <= n_features, n_queries >= 1 and docs_per_query >= 2."
+        )
+    rng = np.random.default_rng(seed)
+    n = n_queries * docs_per_query
+    query = np.repeat(np.arange(n_queries), docs_per_query)
+    z = rng.standard_normal((n, n_features)) + 0.3 * rng.standard_normal((n_queries, n_features))[query]
+    support = np.sort(rng.permutation(n_features)[:n_curved])
+    role, coef, clean = np.full(n_features, "noise", dtype=object), np.zeros(n_features), np.zeros(n)
+    for k, j in enumerate(support):
+        centre = rng.uniform(-0.5, 0.5)
+        kind = ("rise", "hump", "fall", "hump")[k % 4]
+        hump = 2.0 * np.exp(-2.0 * (z[:, j] - centre) ** 2) - 1.0
+        curve = (
+            {"rise": 1.0, "fall": -1.0}.get(kind, 0.0) * np.tanh(2.0 * (z[:, j] - centre)) if kind != "hump" else hump
+        )
+        role[j], coef[j] = kind, -1.0 if kind == "fall" else 1.0
+        clean += curve / curve.std()
+    score = clean + noise * clean.std() * rng.standard_normal(n)
+    grades = np.searchsorted(np.quantile(score, [0.5, 0.75, 0.875, 0.9375]), score, side="right")
+    names = [f"{role[j]}_{j + 1}" for j in range(n_features)]
+    ids = np.array([f"d{i}" for i in range(n)], dtype=object)
+    return SyntheticRanking(
+        RankingDataset(np.exp(z), grades, query + 1, ids, names), support, coef, np.zeros(0, dtype=np.int64)
+    )

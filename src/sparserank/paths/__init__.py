@@ -1,6 +1,6 @@
 """Paths: solutions for falling strengths."""
 
-from sparserank.paths.curve_paths import CurvePath, on_curves
+from sparserank.paths.curve_paths import CurvePath, of_curves, on_curves
 from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path
 from sparserank.paths.follow import (
     ALPHA_MIN_RATIO,
@@ -37,6 +37,7 @@ __all__ = [
     "fit_path",
     "fit_path_on",
     "following",
+    "of_curves",
     "on_curves",
     "path_start",
     "refit_on_support",

@@ -14,7 +14,9 @@ from sparserank.penalties import Penalty
 from sparserank.penalties.curved import Curved, curved
 from sparserank.solvers.lockstep import Steps
 
-MOST_FEATURES = 50  # where the path ends: curves of more features are neither small nor, from a few hundred queries, to be learned
+MOST_FEATURES = (
+    50  # where the path ends: curves of more features are neither small nor, from a few hundred queries, to be learned
+)
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,16 @@ class CurvePath:
         penalty = on_curves(self.maker.penalty, objective)
         most = MOST_FEATURES if plan.max_features is None else min(plan.max_features, MOST_FEATURES)
         path = yield from replace(self.maker, penalty=penalty).path(objective, replace(plan, max_features=most))
-        return replace(path, penalty=path.penalty.of)
+        return replace(path, penalty=of_curves(path.penalty))
 
     def n_points(self, plan: PathPlan) -> int:
         return self.maker.n_points(plan)
+
+
+def of_curves(penalty: Penalty) -> Penalty:
+    """The scalar penalty that a penalty on curves is made of, at its strength."""
+    assert isinstance(penalty, Curved)
+    return penalty.of.with_alpha(penalty.alpha)
 
 
 def on_curves(penalty: Penalty, objective: PairwiseObjective) -> Curved:

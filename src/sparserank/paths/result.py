@@ -125,6 +125,13 @@ class PathResult:
         return np.asarray(self.sparse_coefs[[index]].toarray()[0])
 
     @property
+    def weights(self) -> np.ndarray:
+        """(n_alphas, n_features) what stands for each feature in a picture: its coefficient, or the norm of its coefficients."""
+        if self.width == 1:
+            return self.scaled_coefs
+        return np.asarray(np.linalg.norm(self.scaled_coefs.reshape(len(self.alphas), -1, self.width), axis=2))
+
+    @property
     def nnz(self) -> np.ndarray:
         """(n_alphas,) number of selected features."""
         return n_used(self.sparse_coefs, self.width)

@@ -13,7 +13,6 @@ from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.parts import BlockPart, Conjugate
 
-
 RIDGE = 1e-3  # of the curvature of a linear feature, for concave penalties
 
 
@@ -85,7 +84,7 @@ class Curved(Penalty):
     # -- the contract -------------------------------------------------------------------------------------------------
 
     def value(self, w: np.ndarray) -> float:
-        blocks, whole, bends = self._sizes(w)
+        _, whole, bends = self._sizes(w)
         of_use, of_bends = self._prices(len(w))
         if (w * self.feature_signs(len(w)) < 0).any() or (np.isinf(of_use) & (whole > 0)).any():
             return float("inf")
@@ -95,7 +94,7 @@ class Curved(Penalty):
 
     def _open(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The direction of ascent as far as signs leave it open: what zero coefficients of a monotone curve cannot follow is 0."""
-        held = (self.feature_signs(len(w)) > 0) & (w == 0)
+        held: np.ndarray = (self.feature_signs(len(w)) > 0) & (w == 0)
         return np.where(held, np.maximum(-gradient, 0.0), -gradient)
 
     def subdiff_distance(self, w: np.ndarray, grad: np.ndarray) -> np.ndarray:
@@ -105,9 +104,14 @@ class Curved(Penalty):
         slope, bend_slope = self._slopes(w)
         usable = np.isfinite(slope)
         a, b = np.where(usable, slope, 0.0), np.where(usable, bend_slope, 0.0)
-        rest = pull.reshape(-1, self.width) - np.where(whole > 0, a / np.where(whole > 0, whole, 1.0), 0.0)[:, None] * blocks
+        rest = (
+            pull.reshape(-1, self.width)
+            - np.where(whole > 0, a / np.where(whole > 0, whole, 1.0), 0.0)[:, None] * blocks
+        )
         rest[:, 1:] -= np.where(bends > 0, b / np.where(bends > 0, bends, 1.0), 0.0)[:, None] * blocks[:, 1:]
-        held = np.maximum(np.linalg.norm(rest[:, 1:], axis=1) - np.where(bends > 0, 0.0, b), 0.0)  # by the ball of bending
+        held = np.maximum(
+            np.linalg.norm(rest[:, 1:], axis=1) - np.where(bends > 0, 0.0, b), 0.0
+        )  # by the ball of bending
         distance = np.hypot(rest[:, 0], held)
         distance = np.where(whole > 0, distance, np.maximum(distance - a, 0.0))
         return np.repeat(np.where(usable, distance, 0.0), self.width)
@@ -116,7 +120,7 @@ class Curved(Penalty):
 
     def working_units(self, columns: np.ndarray) -> np.ndarray:
         """A bend comes with all bends and the linear part; a linear part may be in alone."""
-        blocks = columns.reshape(-1, self.width)
+        blocks = np.asarray(columns).reshape(-1, self.width)
         bent = blocks[:, 1:].any(axis=1)
         out = np.repeat(bent[:, None], self.width, axis=1)
         out[:, 0] |= blocks[:, 0]
@@ -204,7 +208,9 @@ class Curved(Penalty):
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         """For l1 only: the bends are shrunk first, then the whole; `step` is one number or the same for all columns of a feature."""
         if not self.is_convex:
-            raise DataError(f"the prox of nested concave penalties has no closed form; solve curves of {self.of.name} with ProxNewton.")
+            raise DataError(
+                f"the prox of nested concave penalties has no closed form; solve curves of {self.of.name} with ProxNewton."
+            )
         steps = np.broadcast_to(np.asarray(step, dtype=np.float64), v.shape)[:: self.width]
         whole, bend = self._prices(len(v))
         blocks = np.where(self.feature_signs(len(v)) > 0, np.maximum(v, 0.0), v).reshape(-1, self.width).copy()

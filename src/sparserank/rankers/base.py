@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sparserank.curves import Curve, Curves, Knots
 from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import qid_from_sizes
@@ -97,7 +98,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
             data = placed(client, data)
         self._client = client
-        for old in ("transform_", "shaped_coef_"):
+        for old in ("transform_", "shaped_coef_", "curves_"):
             self.__dict__.pop(old, None)
         try:
             self._learn(data, checked_query_weight(data, query_weight))
@@ -109,10 +110,17 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         finally:
             del self._client  # an estimator can be pickled; a connection cannot
         self._keep_weights(self.coef_, data.X.dtype)
-        if self._shapes is not None:
+        if self._curves is not None:
+            del self.coef_
+        elif self._shapes is not None:
             self.shaped_coef_ = self.coef_
             del self.coef_
         return self
+
+    @property
+    def _curves(self) -> Curves | None:
+        """What each feature adds to the score; None: its value times its weight."""
+        return self.__dict__.get("curves_")
 
     @property
     def _shapes(self) -> Transform | None:
@@ -121,6 +129,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return None if found is None or found.is_identity else found
 
     def __getattr__(self, name: str) -> Any:
+        if name == "coef_" and self._curves is not None:
+            raise AttributeError(
+                f"{type(self).__name__} draws curves, so features have no weights; curves_ holds what each adds to the score, scaled_coef_ their sizes, "
+                "to_model() the whole model."
+            )
         if name == "coef_" and self._shapes is not None:
             raise AttributeError(
                 f"{type(self).__name__} weighs transformed features, so no coef_ is in units of X; shaped_coef_ holds the weights of "
@@ -178,11 +191,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         loss: str = "squared_hinge",
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
+        knots: Knots | None = None,
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(
             data, loss=LOSSES[loss](), query_weight=query_weight, pair_weights=pair_weights,
-            scale=scale, n_threads=getattr(self, "n_threads", None), client=getattr(self, "_client", None),
+            scale=scale, knots=knots, n_threads=getattr(self, "n_threads", None), client=getattr(self, "_client", None),
         )  # fmt: skip
         require_variation(type(self).__name__, objective)
         return objective
@@ -211,6 +225,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         X = as_csr(X) if sp.issparse(X) else X
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if self._curves is not None:
+            return self.to_model().predict(X)
         if self._shapes is not None:
             return np.asarray(self._shapes(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
@@ -259,8 +275,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         }
         return RankingModel(
             self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__},
-            self._shapes,
+            self._shapes, self._unit_curves(),
         )  # fmt: skip
+
+    def _unit_curves(self) -> dict[int, Curve]:
+        """The curves of a model, whose weights are the sizes of the features."""
+        curves, size = self._curves or {}, self._selecting
+        return {j: Curve(c.knots, c.values / size[j]) for j, c in curves.items()}
 
     def save(self, path: str | os.PathLike) -> Self:
         """Write the model file (JSON); `sparserank.load_model` reads it."""

@@ -6,13 +6,26 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.curves import (
+    CURVES,
+    DEFAULT_KNOTS,
+    LEAST_KNOTS,
+    LINEAR,
+    MOST_KNOTS,
+    NOT_IN_MEMORY,
+    SHAPES,
+    Curve,
+    Knots,
+    fit_knots,
+)
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.transforms import KINDS, NONE, fit_transform, transformed
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES
+from sparserank.model import curve_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, path_start
+from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, of_curves, on_curves, path_start
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
@@ -49,6 +62,10 @@ class SparseRanker(LinearRanker):
                               it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact comparisons)
         feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / median |x|));
                               `select`'s transform (scikit-learn's selectors have a method of that name)
+        shapes                'linear', or 'curves': each feature enters straight or, at a further price, as a piecewise linear curve (monotone
+                              where the penalty's signs say so: 1 may not fall, -1 not rise), flat outside the training values;
+                              under l1, mcp, scad or log. scaling is then not read: knots are where the values are
+        n_knots               of each curve, at quantiles of the (transformed) training values, 3 to 256
         pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
         tol                   kkt_violation to reach, relative to the alpha_max of l1
         max_iter              iterations of the solver at one strength
@@ -57,7 +74,7 @@ class SparseRanker(LinearRanker):
         n_threads             threads; None for all cores. Results do not depend on it
     Attributes
         coef_ (n_features,) in units of X, scaling folded in (with a transform instead: transform_, and shaped_coef_, the weights of
-        transform_(X)); scaled_coef_ (n_features,) float64 and feature_importances_ on
+        transform_(X); with curves: curves_, {feature: Curve}, what each adds to the score, and scaled_coef_ their sizes); scaled_coef_ (n_features,) float64 and feature_importances_ on
         the scaled features, support_ where scaled_coef_ is not 0; scale_ (n_features,) or None. All of the following
         belong to the scaled problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
         nonconvex), n_iter_, status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), alpha_, alpha_max_ (of l1), n_pairs_,
@@ -83,6 +100,8 @@ class SparseRanker(LinearRanker):
         n_features_to_select: int | None = None,
         scaling: str = DEFAULT_SCALING,
         feature_transform: str = "none",
+        shapes: str = LINEAR,
+        n_knots: int = DEFAULT_KNOTS,
         pair_weights: str = "pair",
         tol: float = 1e-6,
         max_iter: int = 500,
@@ -97,6 +116,8 @@ class SparseRanker(LinearRanker):
         self.n_features_to_select = n_features_to_select
         self.scaling = scaling
         self.feature_transform = feature_transform
+        self.shapes = shapes
+        self.n_knots = n_knots
         self.pair_weights = pair_weights
         self.tol = tol
         self.max_iter = max_iter
@@ -109,6 +130,8 @@ class SparseRanker(LinearRanker):
         require_choice(name, "loss", self.loss, LOSSES)
         checked_penalty(name, self._penalty)
         require_choice(name, "feature_transform", self.feature_transform, KINDS)
+        require_choice(name, "shapes", self.shapes, SHAPES)
+        require_count(name, "n_knots", self.n_knots, least=LEAST_KNOTS, most=MOST_KNOTS)
         if self.alpha is not None:
             require_number(name, "alpha", self.alpha, above=0)
         require_number(name, "alpha_ratio", self.alpha_ratio, above=0)
@@ -133,13 +156,20 @@ class SparseRanker(LinearRanker):
             self.transform_ = fit_transform(used_queries(data, query_weight), self.feature_transform)
             data = transformed(data, [self.transform_])
             data = data if client is None else placed(client, data)
-        self.scale_ = feature_scale(
-            data, self.scaling, query_weight, None if client is None else sums_on(client, data.X)
-        )
+        knots = None
+        if self.shapes == CURVES:
+            knots, self.scale_ = self._fit_knots(data, query_weight), None
+        else:
+            self.scale_ = feature_scale(
+                data, self.scaling, query_weight, None if client is None else sums_on(client, data.X)
+            )
         objective = self._objective(
-            data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_
+            data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
         )
-        penalty = usable_penalty(type(self).__name__, self._penalty, objective)
+        given: str | Penalty = self._penalty
+        if knots is not None:
+            given = on_curves(checked_penalty(type(self).__name__, given), objective)
+        penalty = usable_penalty(type(self).__name__, given, objective)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if self.n_features_to_select is not None:
             self._fit_size(objective, penalty, self.n_features_to_select)
@@ -149,8 +179,28 @@ class SparseRanker(LinearRanker):
             self._keep(objective, penalty, self._solve(objective, penalty))
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
+        if knots is not None:
+            self.penalty_ = of_curves(self.penalty_)
+            self._draw(objective, data)
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
+
+    def _fit_knots(self, data: RankingDataset, query_weight: np.ndarray | None) -> Knots:
+        """Raises DataError for features that are not in memory, and for a penalty that signs other features."""
+        if data.is_stored or getattr(self, "_client", None) is not None:
+            raise DataError(f"{type(self).__name__}: {NOT_IN_MEMORY}")
+        signs = checked_penalty(type(self).__name__, self._penalty).feature_signs(data.n_features)
+        if len(signs) != data.n_features:
+            raise DataError(f"{type(self).__name__}: signs must hold {data.n_features} values; got {len(signs)}.")
+        return fit_knots(used_queries(data, query_weight), self.n_knots, signs)
+
+    def _draw(self, objective: PairwiseObjective, data: RankingDataset) -> None:
+        """curves_ of the coefficients that were found, and scaled_coef_ by feature."""
+        assert objective.knots is not None
+        names = tuple(f"f{j + 1}" for j in range(data.n_features))
+        model = curve_model(objective.knots, objective.curve_blocks(), self.scaled_coef_, names, None)
+        self.scaled_coef_ = model.coef
+        self.curves_ = {j: Curve(c.knots, model.coef[j] * c.values) for j, c in model.curves.items()}
 
     def _solve(self, objective: PairwiseObjective, penalty: Penalty) -> Solution:
         """One strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's first round)."""
@@ -231,4 +281,6 @@ class RankSVM(SparseRanker):
     alpha_ratio = 1.0
     n_features_to_select = None
     scaling = feature_transform = "none"
+    shapes = LINEAR
+    n_knots = DEFAULT_KNOTS
     n_alphas = 100

@@ -18,6 +18,7 @@ from sparserank.text import visible
 
 INK, SOFT, ACCENT, BAND = "#1c2330", "#8a93a3", "#c2410c", "#dbe4f3"
 SERIES = ["#1d4ed8", "#0f766e", "#9333ea", "#b45309", "#be185d", "#4d7c0f"]
+LONGEST_NAME = 48  # characters of a feature's name under its curve
 LABELLED = 12  # coefficient curves named at the side; more would overprint each other
 
 
@@ -86,20 +87,21 @@ def coefficient_path(result: SelectionResult) -> str:
     path, names = result.paths[chosen.penalty], result.model.feature_names
     at = point_within(path.nnz, path.losses, chosen.k)  # the point that the chosen model is, or is a refit of
     assert at is not None
-    figure, axes = new_axes("alpha / alpha at the start of the path", "weight (scaled features)")
+    of_features = "weight (scaled features)" if path.width == 1 else "size of the feature's curve"
+    figure, axes = new_axes("alpha / alpha at the start of the path", of_features)
     fraction = path.alphas / path.alpha_max
     selected = path.support(at)
-    strongest = selected[np.argsort(-np.abs(path.scaled_coef(at)[selected]), kind="stable")]
-    coefs = path.sparse_coefs.tocsc()
-    for j in np.flatnonzero(np.diff(coefs.indptr)):
+    weights = path.weights
+    strongest = selected[np.argsort(-np.abs(weights[at][selected]), kind="stable")]
+    for j in np.flatnonzero(weights.any(axis=0)):
         if j not in selected:
-            axes.plot(fraction, coefs[:, [j]].toarray(), color="#cfd4dd", linewidth=0.9, zorder=1)
+            axes.plot(fraction, weights[:, j], color="#cfd4dd", linewidth=0.9, zorder=1)
     for rank, j in enumerate(strongest):
         label = picture_text(names[j % len(names)]) if rank < LABELLED else None
         style = "-" if rank < len(SERIES) else "--"
         axes.plot(
             fraction,
-            coefs[:, [j]].toarray(),
+            weights[:, j],
             color=SERIES[rank % len(SERIES)],
             linestyle=style,
             linewidth=1.5,
@@ -112,3 +114,30 @@ def coefficient_path(result: SelectionResult) -> str:
     axes.axhline(0, color=SOFT, linewidth=0.8)
     axes.legend(frameon=False, fontsize=9, loc="upper left", ncols=2)
     return to_svg(figure, "Coefficient path")
+
+
+def curve_picture(row: dict[str, Any], name: str) -> str:
+    """What a feature adds to the score, and how its training values are spread, beneath."""
+    curve = row["curve"]
+    figure = Figure(figsize=(4.2, 3.4), layout="constrained")
+    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    knots, values = np.array(curve["knots"]), np.array(curve["values"])
+    margin = 0.06 * (knots[-1] - knots[0])
+    axes.plot(
+        [knots[0] - margin, *knots, knots[-1] + margin],
+        [values[0], *values, values[-1]],
+        color=SERIES[0],
+        linewidth=1.8,
+    )
+    axes.plot(knots, values, marker="o", markersize=3.5, linestyle="none", color=SERIES[0])
+    axes.set_ylabel("adds to the score", color=INK)
+    axes.grid(axis="y", color="#e5e8ee", linewidth=0.8)
+    edges, counts = np.array(curve["edges"]), np.array(curve["counts"])
+    below.bar(edges[:-1], counts / max(counts.sum(), 1), width=np.diff(edges), align="edge", color=SOFT, linewidth=0)
+    below.set_ylabel("share", color=INK)
+    shown = picture_text(name)
+    below.set_xlabel(shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026", color=INK)
+    for each in (axes, below):
+        each.spines[["top", "right"]].set_visible(False)
+        each.tick_params(colors=INK, labelsize=9)
+    return to_svg(figure, f"Curve of {name}")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from sparserank import __version__
 from sparserank.reports.document import Picture, Section
-from sparserank.reports.figures import coefficient_path, quality_against_size
+from sparserank.reports.figures import coefficient_path, curve_picture, quality_against_size
 from sparserank.reports.render import to_html
-from sparserank.reports.selection import feature_table, penalty_table, size_table, test_table
+from sparserank.reports.selection import feature_table, penalty_table, shaped_name, size_table, test_table
 from sparserank.selection.result import SelectionResult
+
+CURVES_ARE = (
+    "What each feature adds to the score, drawn through its knots and flat outside them; beneath, the training values (those outside the knots at "
+    "the ends). Only differences between documents of a query matter, so a curve may be moved up or down."
+)
 
 
 def render_page(result: SelectionResult) -> str:
@@ -21,7 +26,8 @@ def render_page(result: SelectionResult) -> str:
     )
     quality = (
         f"Quality is mean {result.metric} {scored} ({result.n_queries} queries); queries without relevant documents count as in "
-        f"the “{rules.name}” convention ({rules.empty}), ties: {rules.ties}. Features scaled by {plan.settings.scaling}."
+        f"the “{rules.name}” convention ({rules.empty}), ties: {rules.ties}. Features scaled by {plan.settings.scaling}"
+        + (", but for curves." if any(d["curve"] is not None for d in result.drops) else ".")
     )
     sections = [
         Section(
@@ -31,6 +37,13 @@ def render_page(result: SelectionResult) -> str:
         Section("Selected features", "", [feature_table(result)]),
         Section(f"Coefficient path ({chosen.penalty})", "", [], [Picture("path", "", coefficient_path(result))]),
     ]  # fmt: skip
+    bent = [d for d in result.drops if d["curve"] is not None]
+    if bent:
+        pictures = [
+            Picture(f"curve-{i}", shaped_name(d), curve_picture(d, shaped_name(d).partition("(")[2].removesuffix(")")))
+            for i, d in enumerate(bent)
+        ]
+        sections.insert(2, Section("Curves", CURVES_ARE, [], pictures))
     if result.test is not None:
         sections.append(Section("Test queries", "", [test_table(result)]))
     sections.append(Section("Penalties and certificates", "", [penalty_table(result)]))

@@ -71,9 +71,8 @@ def feature_table(result: SelectionResult) -> Table:
     rows = []
     for d in result.drops:
         costs = [figure(d[m]["cost"], signed=True) for m in metrics]
-        name = d["feature"] if d["transform"] == NONE else f"{d['transform']}({d['feature']})"
         kept = [] if result.stability is None else [f"{firmness(result, d):.0%}"]
-        rows.append([name, figure(d["coef"]), *kept, *costs, interval(d[result.metric], signed=True)])
+        rows.append([shaped_name(d), figure(d["coef"]), *kept, *costs, interval(d[result.metric], signed=True)])
     share = as_percent(result.plan.confidence)
     return Table(
         f"Selected features, and what dropping each costs {where(result)} (weight set to 0, no refit)"
@@ -87,6 +86,12 @@ def feature_table(result: SelectionResult) -> Table:
         ],
         rows,
     )
+
+
+def shaped_name(row: dict[str, Any]) -> str:
+    """The feature of a row of `drops` as it enters the model: curve(log(name))."""
+    name = row["feature"] if row["transform"] == NONE else f"{row['transform']}({row['feature']})"
+    return name if row["shape"] == "linear" else f"{row['shape']}({name})"
 
 
 def firmness(result: SelectionResult, row: dict[str, Any]) -> float:

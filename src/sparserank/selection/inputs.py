@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import read_entries, read_numbers
-from sparserank.errors import DataError, DataFormatError
+from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.quoting import brief
 
+DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
 OVERLAP_REMEDY = "Separate them, or pass --allow-overlap if equal ids mean different queries."
 
 
@@ -42,6 +44,25 @@ def read_costs(path: str | os.PathLike, names: tuple[str, ...]) -> tuple[float, 
     if len(costs) != len(names):
         raise DataFormatError(f"{path}: {len(costs)} costs for {len(names)} features; give one per line.")
     return tuple(costs)
+
+
+def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ...]:
+    """Per feature 1, -1 or 0, from {feature: '+' or '-'} (or 1 and -1).
+
+    Raises
+        ParameterError   a name that is no feature, another direction
+    """
+    at = {name: j for j, name in enumerate(names)}
+    signs = [0] * len(names)
+    for name, direction in monotone.items():
+        if name not in at:
+            raise ParameterError(
+                "monotone", f"names {brief(name)}, which is no feature; there are {names[0]} ... {names[-1]}."
+            )
+        if direction not in DIRECTIONS:
+            raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
+        signs[at[name]] = DIRECTIONS[direction]
+    return tuple(signs)
 
 
 def read_query_weights(path: str | os.PathLike) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.curves import CURVES, NOT_IN_MEMORY
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ParameterError
@@ -23,10 +24,11 @@ from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, Candidate, choose
+from sparserank.selection.drawing import drawn
 from sparserank.selection.fitting import Family, FittedPaths, families
 from sparserank.selection.looks import Look, curve_look, looks
 from sparserank.selection.packed import unpack
-from sparserank.selection.plan import CURVES, SelectionPlan
+from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.pool import Pool, best_of_sizes
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import compare_on_test
@@ -111,9 +113,7 @@ class SelectionJob:
     def _in_memory(self, client: Any) -> RankingDataset:
         """The training data, if curves can be drawn through them."""
         if self.everything.is_stored or client is not None:
-            raise ParameterError(
-                "shapes", "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take shapes='linear'."
-            )
+            raise ParameterError("shapes", NOT_IN_MEMORY)
         return self.everything
 
     # -- the job ------------------------------------------------------------------------------------------------
@@ -314,7 +314,12 @@ class SelectionJob:
             without[:, :, where] = values
         rows = []
         for k, j in enumerate(features):
-            row: dict[str, Any] = {"feature": self.names[j], "coef": float(model.coef[j]), "transform": model.shape_of(j)}
+            row: dict[str, Any] = {
+                "feature": self.names[j],
+                "coef": float(model.coef[j]),
+                "transform": model.transform_of(j),
+            }
+            row |= {"shape": model.shape_of(j), "curve": drawn(model, self.everything, int(j))}
             for m, metric in enumerate(metrics):
                 mean, low, high = mean_interval(full[m] - without[m, k], self.plan.confidence)
                 row[repr(metric)] = {"cost": mean, "low": low, "high": high}

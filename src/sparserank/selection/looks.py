@@ -55,7 +55,12 @@ class Look:
         )
 
     def model(
-        self, coef: np.ndarray, names: tuple[str, ...], scaling: FeatureScaling, blocks: np.ndarray | None = None, **more: Any
+        self,
+        coef: np.ndarray,
+        names: tuple[str, ...],
+        scaling: FeatureScaling,
+        blocks: np.ndarray | None = None,
+        **more: Any,
     ) -> RankingModel:
         """The model of coefficients (n_coefficients,) of the scaled columns, or, with blocks, of curves."""
         if self.knots is not None:

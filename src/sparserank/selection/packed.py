@@ -61,7 +61,9 @@ def width_of(arrays: Mapping[str, np.ndarray]) -> int:
 def in_units(coefs: sp.csr_array, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
     """Coefficients (n, n_coefficients) of a path as arrays in units of the columns themselves: features, or ramps of curves."""
     if "blocks" not in arrays:
-        return sp.csr_array((coefs.data / arrays["scale"][coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape)
+        return sp.csr_array(
+            (coefs.data / arrays["scale"][coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape
+        )
     blocks = arrays["blocks"]
     d, m, width = blocks.shape
     mixing = sp.bsr_array((blocks.transpose(0, 2, 1), np.arange(d), np.arange(d + 1)), shape=(d * width, d * m))

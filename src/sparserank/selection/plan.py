@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from sparserank import __version__
-from sparserank.curves.knots import LEAST_KNOTS, MOST_KNOTS
+from sparserank.curves import CURVES, LEAST_KNOTS, MOST_KNOTS, SHAPES
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
 from sparserank.data.transforms import KINDS, NONE
@@ -21,11 +21,10 @@ from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, data_hash
 from sparserank.selection import defaults
 from sparserank.selection.choice import AUTO
+from sparserank.selection.inputs import signs_of
 from sparserank.weighting import PAIR_WEIGHTS
 
 TRANSFORMS = (AUTO, *KINDS)
-LINEAR, CURVES = SHAPES = ("linear", "curves")
-DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
 PROTOCOLS = ("cv", "holdout")
 MOST_ALPHAS = 10_000
 MOST_CONFIDENCE = 0.9999  # beyond, a thousand draws say nothing of the quantile
@@ -135,16 +134,8 @@ class SelectionPlan:
 
     def with_monotone(self, monotone: Mapping[str, Any], names: Sequence[str]) -> SelectionPlan:
         """The plan under which the named features may only raise ('+' or 1) or only lower ('-' or -1) the score."""
-        at = {name: j for j, name in enumerate(names)}
-        signs = [0] * len(names)
-        for name, direction in monotone.items():
-            if name not in at:
-                raise ParameterError("monotone", f"names {brief(name)}, which is no feature; there are {names[0]} ... {names[-1]}.")
-            if direction not in DIRECTIONS:
-                raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
-            signs[at[name]] = DIRECTIONS[direction]
-        penalties = tuple(replace(p, signs=tuple(signs)) for p in self.penalties)
-        return replace(self, signs=tuple(signs), penalties=penalties)
+        signs = signs_of(monotone, names)
+        return replace(self, signs=signs, penalties=tuple(replace(p, signs=signs) for p in self.penalties))
 
     @property
     def metrics(self) -> list[Metric]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.paths.result import n_used
 from sparserank.paths.refits import RELAX, refit_of
+from sparserank.paths.result import n_used
 from sparserank.paths.sizes import point_within, points_by_size
 from sparserank.selection.candidates import FINAL
 from sparserank.selection.choice import Candidate

@@ -88,14 +88,20 @@ class SelectionResult:
         return f"SelectionResult({self.sentences[0]})"
 
     def table(self) -> pa.Table:
-        """The selected features, largest weight first: feature, weight (of the scaled feature), its transform, kept (the share of half-samples that
+        """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size), its transform, its shape ('linear',
+        'clipped', 'curve'), kept (the share of half-samples that
         keep it), stand_in (what they keep in its place), and for each metric what
         dropping the feature costs out of fold (weight set to 0, no refit), with its interval."""
         import pyarrow as pa
 
         rows = []
         for d in self.drops:
-            row: dict[str, Any] = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"]}
+            row: dict[str, Any] = {
+                "feature": d["feature"],
+                "weight": d["coef"],
+                "transform": d["transform"],
+                "shape": d["shape"],
+            }
             row |= self._firmness(d["feature"])
             for m in map(repr, self.plan.metrics):
                 row |= {f"{m} cost": d[m]["cost"], f"{m} cost low": d[m]["low"], f"{m} cost high": d[m]["high"]}
@@ -170,6 +176,8 @@ class SelectionResult:
                     "feature": d["feature"],
                     "weight": d["coef"],
                     "transform": d["transform"],
+                    "shape": d["shape"],
+                    "curve": d["curve"],
                     **self._firmness(d["feature"]),
                     "cost": {m: d[m] for m in map(repr, plan.metrics)},
                 }

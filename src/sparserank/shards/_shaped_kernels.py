@@ -11,7 +11,6 @@ import numpy as np
 from numba import njit
 
 
-
 @njit(cache=True, nogil=True)
 def _heights(w, m, used, at_start):
     """Of the features that have a weight: their numbers in `used`, what their curve has risen by the start of each segment; how many."""
@@ -51,29 +50,44 @@ def scores(arrays, lo, hi, W, which, out):
 
 @njit(cache=True, nogil=True)
 def transposed(arrays, lo, hi, G, which, out):
-    """out[k] += ramps[lo:hi]^T G[k]: what falls into each segment is added up first, whole and by fraction."""
+    """out[k] += ramps[lo:hi]^T G[k]: what falls into each segment is added up first, whole and by fraction; two documents at a time."""
     segment, fraction = arrays
     d = segment.shape[1]
     m = out.shape[1] // d
-    sums = np.empty((d * m, 2))
     for k in which:
         g, total = G[k], out[k]
-        sums[:] = 0.0
+        sums = np.zeros(2 * d * m)
+        held = -1  # a document that waits for a second
         for i in range(lo, hi):
-            gi = g[i - lo]
-            if gi != 0.0:
-                at = 0
-                for j in range(d):
-                    c = at + segment[i, j]
-                    sums[c, 0] += gi
-                    sums[c, 1] += gi * fraction[i, j]
-                    at += m
+            if g[i - lo] != 0.0:
+                if held < 0:
+                    held = i
+                else:
+                    _add_two(segment[held], fraction[held], g[held - lo], segment[i], fraction[i], g[i - lo], m, sums)
+                    held = -1
+        if held >= 0:
+            _add_two(segment[held], fraction[held], g[held - lo], segment[held], fraction[held], 0.0, m, sums)
         for j in range(d):
             beyond = 0.0
             for b in range(m - 1, -1, -1):
                 c = j * m + b
-                total[c] += sums[c, 1] + beyond
-                beyond += sums[c, 0]
+                total[c] += sums[2 * c + 1] + beyond
+                beyond += sums[2 * c]
+
+
+@njit(cache=True, nogil=True)
+def _add_two(segment, fraction, g, segment_2, fraction_2, g_2, m, sums):
+    """sums[2 c] += g, sums[2 c + 1] += g * fraction, c the column of each value of two documents."""
+    one, two = np.uint64(1), np.uint64(2)  # unsigned: no index counts from the end
+    step, at = two * np.uint64(m), np.uint64(0)
+    for j in range(len(segment)):
+        c = at + two * np.uint64(segment[j])
+        e = at + two * np.uint64(segment_2[j])
+        sums[c] += g
+        sums[c + one] += g * fraction[j]
+        sums[e] += g_2
+        sums[e + one] += g_2 * fraction_2[j]
+        at += step
 
 
 @njit(cache=True, nogil=True)

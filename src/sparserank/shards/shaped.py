@@ -35,7 +35,8 @@ class ShapedRows(Rows):
         start = np.cumsum(rise, axis=1) - rise
         n = int((query_ptr[queries + 1] - query_ptr[queries]).sum())
         out = np.empty((n, len(columns)))
-        kernels.differences(*self.arrays, query_ptr, queries, feature, start, rise, out)
+        segment, fraction = self.arrays
+        kernels.differences(segment, fraction, query_ptr, queries, feature, start, rise, out)
         return out
 
     def query_block(self, lo: int, hi: int) -> np.ndarray:
@@ -43,8 +44,9 @@ class ShapedRows(Rows):
 
     def times(self, models: np.ndarray, rows: np.ndarray) -> np.ndarray:
         out = np.empty((len(models), len(rows)))
+        segment, fraction = self.arrays
         for w, own in zip(models, out, strict=True):
-            kernels.model_scores(*self.arrays, rows, w, own)
+            kernels.model_scores(segment, fraction, rows, w, own)
         return out.T
 
     def columns(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -53,7 +55,8 @@ class ShapedRows(Rows):
     def pair_grams(self, lists: Any, scale: np.ndarray, first: int, last: int) -> np.ndarray:
         """(K, last - first, m, m) of some features: sums over pairs of scale (K, n_queries) times the outer product of ramp differences."""
         out = np.zeros((len(scale), last - first, self.m, self.m))
-        kernels.pair_grams(*self.arrays, lists, scale, self.m, first, last, out)
+        segment, fraction = self.arrays
+        kernels.pair_grams(segment, fraction, lists, scale, self.m, first, last, out)
         return out + np.tril(out, -1).transpose(0, 1, 3, 2)
 
     def part(self, lo: int, hi: int) -> ShapedRows:
@@ -64,5 +67,3 @@ class ShapedRows(Rows):
         out = np.empty((len(segment), self.n_columns))
         kernels.ramps(segment, fraction, self.m, out)
         return out
-
-

@@ -41,7 +41,9 @@ def shrunk(v, n_linear, nonnegative, h, whole, bend_slope, kind, first, second, 
 
 
 @njit(cache=True, nogil=True)
-def descend_blocks(H, residual, u, starts, n_linear, nonnegative, whole, bend, largest_h, kind, first, second, ridge, tol, max_sweeps):
+def descend_blocks(
+    H, residual, u, starts, n_linear, nonnegative, whole, bend, largest_h, kind, first, second, ridge, tol, max_sweeps
+):
     """Cyclic sweeps over blocks until no step exceeds `tol` in gradient units; returns (sweeps, largest step).
 
     Block b is the columns starts[b] .. starts[b + 1] - 1, of which the first n_linear[b] are linear; largest_h[b] bounds the eigenvalues of H on it.

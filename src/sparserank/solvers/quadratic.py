@@ -116,7 +116,9 @@ def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, 
     return u
 
 
-def newton_on_support(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | BlockPart | Part) -> np.ndarray:
+def newton_on_support(
+    H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | BlockPart | Part
+) -> np.ndarray:
     """One Newton step of the model on the non-zero coordinates alone; none of them jumps to 0 except by changing sign."""
     assert isinstance(part, SeparablePart)  # ProxNewton refuses concave penalties of another kind
     u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)

@@ -1,0 +1,421 @@
+"""Curves: ramps that are never written out, their coordinates, nested penalties, certified paths; all against explicit columns and pairs."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.curves import CURVE_FREEDOM, curve_blocks, fit_knots
+from sparserank.data.convert import convert
+from sparserank.data.read import read_data
+from sparserank.data.reading import Reading
+from sparserank.data.synthetic import make_curved_ranking
+from sparserank.data.writers import write_letor
+from sparserank.errors import DataError
+from sparserank.losses import LOSSES
+from sparserank.model import load_model
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_curves
+from sparserank.penalties import L1, Log, Mcp, Scad
+from sparserank.solvers import Fista, solve
+from sparserank.solvers.certificates import gap_safe_screen
+from sparserank.solvers.lockstep import run
+from sparserank.solvers.solution import Stop
+from tests.oracles import curves as oracle
+from tests.oracles import pairs as pair_oracle
+from tests.problems import iterate_at, long_real_problem, small_problem
+
+FLOAT32 = 3e-7  # fractions are kept in single precision
+
+
+def awkward(seed: int, n_queries: int = 8):
+    """Features that are continuous, heavy-tailed, of few values, of two values, constant."""
+    data = small_problem(seed, n_queries=n_queries, d=5)
+    X = data.X.copy()
+    X[:, 1] = np.exp(2.0 * X[:, 1])
+    X[:, 2] = np.round(X[:, 2])
+    X[:, 3] = X[:, 3] > 0
+    X[:, 4] = 7.0
+    return data.replace_features(X)
+
+
+def with_directions(knots, directions):
+    return type(knots)(knots.at, knots.n_segments, np.array(directions))
+
+
+@pytest.fixture(params=[0, 1, 2])
+def problem(request):
+    data = awkward(request.param)
+    return data, fit_knots(data, 5)
+
+
+def explicit(data, knots, objective):
+    """(ramps times the blocks, pairs)"""
+    ramps = oracle.ramps(data.X, knots.at, knots.n_segments, knots.m)
+    pairs = pair_oracle.pairs_of(data.relevance, data.query_ptr)
+    return ramps @ scipy.linalg.block_diag(*objective.curve_blocks()), pairs
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "modified_huber"])
+@pytest.mark.parametrize("directions", [[0, 0, 0, 0, 0], [1, 0, -1, 0, 0]])
+def test_value_gradient_and_curvature_are_those_of_explicit_columns(problem, loss, directions):
+    data, knots = problem
+    knots = with_directions(knots, directions)
+    objective = PairwiseObjective(data, knots=knots, loss=LOSSES[loss]())
+    Z, pairs = explicit(data, knots, objective)
+    u = 0.3 * np.random.default_rng(0).standard_normal(objective.n_features)
+    scores, phi = Z @ u, pair_oracle.PHI[loss]
+    value, gradient = objective.value_and_gradient(u)
+    assert value == pytest.approx(pair_oracle.loss(scores, pairs, phi), abs=FLOAT32)
+    np.testing.assert_allclose(gradient, Z.T @ pair_oracle.score_gradient(scores, pairs, phi), atol=FLOAT32)
+    columns = np.array([0, 1, 2, 3, 5, 9])
+    H = pair_oracle.score_hessian(scores, pairs, phi)
+    np.testing.assert_allclose(objective.hessian(u, columns), Z[:, columns].T @ H @ Z[:, columns], atol=10 * FLOAT32)
+    v = np.random.default_rng(1).standard_normal(objective.n_features)
+    np.testing.assert_allclose(objective.hessian_matvec(u, v), Z.T @ H @ Z @ v, atol=30 * FLOAT32)
+    K = pair_oracle.pair_matrix(Z, pairs)
+    np.testing.assert_allclose(objective.pair_norms, (K**2).sum(axis=0), atol=10 * FLOAT32)
+    wrong = oracle.ramps_that_go_on(data.X + 0.5, knots.at, knots.n_segments, knots.m)
+    right = knots.rows(data.X + 0.5).query_block(0, data.n_docs)
+    assert np.abs(right - wrong).max() > 0.01  # what leaves the knots is flat
+    np.testing.assert_allclose(right, oracle.ramps(data.X + 0.5, knots.at, knots.n_segments, knots.m), atol=FLOAT32)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("real", [False, True])
+def test_grams_are_sums_over_pairs(weighted, real):
+    data = long_real_problem(0) if real else small_problem(4, n_queries=8, d=4)
+    rng = np.random.default_rng(2)
+    weight, doc_weight = rng.random(data.n_queries), (rng.random(data.n_docs) if weighted else None)
+    knots = fit_knots(data, 6)
+    objective = PairwiseObjective(data, knots=knots, query_weight=weight, doc_weight=doc_weight)
+    ramps = oracle.ramps(data.X, knots.at, knots.n_segments, knots.m)
+    pairs = pair_oracle.pairs_of(data.relevance, data.query_ptr, query_weight=weight, doc_weight=doc_weight)
+    K = pair_oracle.pair_matrix(ramps, pairs)
+    whole = K.T @ K
+    (grams,) = objective.shards.call("pair_grams", per_query=objective.weighting.query_scale)
+    for j in range(data.n_features):
+        own = slice(j * knots.m, (j + 1) * knots.m)
+        np.testing.assert_allclose(grams[0, j], whole[own, own], atol=FLOAT32)
+    wrong = pair_oracle.pair_matrix(ramps, pair_oracle.pairs_of(data.relevance, data.query_ptr))
+    assert np.abs(wrong.T @ wrong - whole).max() > 1e-4  # without the weights
+
+
+def test_coordinates_are_a_unit_line_and_orthogonal_bends_the_rougher_the_dearer(problem):
+    data, knots = problem
+    objective = PairwiseObjective(data, knots=knots)
+    grams = 2.0 * sum(objective.shards.call("pair_grams", per_query=objective.weighting.query_scale))
+    blocks, curvatures = curve_blocks(knots, grams)
+    of_feature = curvatures.reshape(data.n_features, -1)
+    for j in range(data.n_features):
+        T, M, L = blocks[0, j], grams[0, j], knots.n_segments[j]
+        if L == 0:
+            assert not T.any()
+            continue
+        delta = knots.widths[j]
+        np.testing.assert_allclose(T[:, 0] * delta[0], delta * T[0, 0], atol=1e-12)  # a multiple of the line
+        assert T[0, 0] > 0
+        mixed = T.T @ M @ T
+        np.testing.assert_allclose(mixed, np.diag(of_feature[j]), atol=1e-8)
+        assert of_feature[j, 0] == pytest.approx(1.0)
+        bends = of_feature[j, 1:]
+        assert bends.sum() <= CURVE_FREEDOM + 1e-6
+        assert (bends <= 1.0 + 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_prox_of_nested_norms_is_the_minimum(seed):
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal(8)
+    penalty = on_curves_of(L1(0.6, weights=(1.0, 0.7)), width=4, kappa=[1.5, 0.4])
+    found = penalty.prox(v, 0.5).reshape(2, 4)
+    for u, own, weight, kappa in zip(found, v.reshape(2, 4), (1.0, 0.7), (1.5, 0.4), strict=True):
+        expected = oracle.nested_prox(own, 0.3 * weight, 0.3 * weight * kappa)
+        np.testing.assert_allclose(u, expected, atol=2e-4)
+        np.testing.assert_allclose(u, oracle.shrunk(own, 0.3 * weight, 0.3 * weight * kappa), atol=1e-12)
+    wrong = oracle.prox_in_the_wrong_order(v[:4], 0.3, 0.45)
+    assert np.abs(wrong - oracle.nested_prox(v[:4], 0.3, 0.45)).max() > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_prox_of_a_monotone_curve_is_the_minimum_over_what_may_not_fall(seed):
+    v = np.random.default_rng(seed).standard_normal(4)
+    penalty = on_curves_of(L1(0.6), width=4, kappa=[1.5], signs=[1])
+    np.testing.assert_allclose(penalty.prox(v, 0.5), oracle.nested_prox(v, 0.3, 0.45, nonnegative=True), atol=2e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_alpha_max_is_the_smallest_strength_that_holds_everything_at_zero(seed):
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal(8) * rng.choice([0.1, 1.0, 3.0], size=8)
+    penalty = on_curves_of(L1(1.0, weights=(1.0, 2.0)), width=4, kappa=[1.7, 0.3])
+    expected = [
+        oracle.smallest_strength(own, beta, kappa)
+        for own, beta, kappa in zip(v.reshape(2, 4), (1.0, 2.0), (1.7, 0.3), strict=True)
+    ]
+    assert penalty.alpha_max(v) == pytest.approx(max(expected), rel=1e-3)
+    at = penalty.with_alpha(1.001 * max(expected))
+    assert at.subdiff_distance(np.zeros(8), v).max() == 0.0
+    assert penalty.with_alpha(0.99 * max(expected)).subdiff_distance(np.zeros(8), v).max() > 0.0
+
+
+def on_curves_of(of, width, kappa, signs=None):
+    from sparserank.penalties.curved import curved
+
+    return curved(of, width, np.array(kappa), np.zeros(len(kappa), dtype=int) if signs is None else np.array(signs))
+
+
+@pytest.mark.parametrize("directions", [[0, 0, 0, 0, 0], [1, 0, -1, 0, 0]])
+def test_convex_paths_reach_the_minimum_of_explicit_columns_and_certify_it(problem, directions):
+    data, knots = problem
+    knots = with_directions(knots, directions)
+    objective = PairwiseObjective(data, knots=knots)
+    penalty = on_curves(L1(), objective)
+    path = fit_path_on(objective, penalty, n_alphas=6, alpha_min_ratio=0.05, tol=1e-8)
+    assert set(path.statuses) == {"optimal"}
+    assert path.nnz[0] == 0
+    assert path.gaps.max() < 1e-6
+    Z, pairs = explicit(data, knots, objective)
+    K = pair_oracle.pair_matrix(np.column_stack([Z]), pairs)
+    K = np.column_stack([K, [np.sqrt(v) for _, _, v in pairs]])
+    for i in (2, 5):
+        best, _ = oracle.minimum(
+            K, np.eye(Z.shape[1]), path.alphas[i], np.ones(5), penalty.kappa, objective.width, 4000
+        )
+        if not any(directions):
+            assert path.objectives[i] == pytest.approx(best, abs=5e-7)
+        else:
+            assert path.objectives[i] >= best - 5e-7  # over less
+            c = objective.curve_blocks() @ path.scaled_coef(i).reshape(5, -1, 1)
+            assert (np.array(directions)[:, None] * c[:, :, 0] >= -1e-12).all()
+        assert path.objectives[i] - path.gaps[i] <= best + 5e-7 or any(directions)
+
+
+def test_screening_discards_nothing_that_is_used(problem):
+    data, knots = problem
+    for directions in ([0] * 5, [1, 0, -1, 0, 0]):
+        objective = PairwiseObjective(data, knots=with_directions(knots, directions))
+        penalty = on_curves(L1(), objective)
+        top = penalty.alpha_max(objective.gradient_at_zero)
+        discarded = 0
+        for share in (0.7, 0.4, 0.1):
+            own = penalty.with_alpha(share * top)
+            solution = solve_at(objective, own)
+            for step in (0.0, 0.3, 0.9, 1.0):
+                out = gap_safe_screen(objective, own, iterate_at(objective, own, step * solution))
+                assert not (out & (np.abs(solution) > 1e-9)).any()
+                discarded += out.sum()
+        assert discarded > 0
+
+
+def solve_at(objective, penalty):
+    from sparserank.solvers import ProxNewton
+
+    return solve(ProxNewton(), objective, penalty, stop=Stop(tol=1e-10, scale=1.0)).w
+
+
+def test_fista_and_newton_agree(problem):
+    data, knots = problem
+    objective = PairwiseObjective(data, knots=knots)
+    penalty = on_curves(L1(), objective)
+    penalty = penalty.with_alpha(0.3 * penalty.alpha_max(objective.gradient_at_zero))
+    slow = solve(Fista(), objective, penalty, stop=Stop(tol=1e-8, max_iter=20000, scale=1.0))
+    assert penalty.value(slow.w) + slow.loss == pytest.approx(
+        iterate_at(objective, penalty, solve_at(objective, penalty)).value, abs=1e-8
+    )
+
+
+@pytest.mark.parametrize("of", [Mcp(), Scad(), Log()], ids=lambda p: p.name)
+def test_concave_paths_are_stationary(problem, of):
+    data, knots = problem
+    objective = PairwiseObjective(data, knots=knots)
+    path = fit_path_on(objective, on_curves(of, objective), n_alphas=8, alpha_min_ratio=0.05)
+    assert set(path.statuses) <= {"optimal", "stationary"}
+    penalty = path.penalty.with_alpha(path.alphas[4])
+    w = path.scaled_coef(4)
+    here = iterate_at(objective, penalty, w)
+    rng = np.random.default_rng(0)
+    for _ in range(50):  # no small step along the features in use descends
+        step = np.where(w != 0, w + 1e-4 * rng.standard_normal(len(w)), 0.0)
+        assert iterate_at(objective, penalty, step).value >= here.value - 1e-7
+
+
+def test_a_straight_feature_pays_its_price_under_the_scalar_penalty():
+    """With two knots for every feature there is nothing to bend: curves are the linear model on scaled features."""
+    data = small_problem(1, n_queries=10, d=4)
+    low, high = data.X.min(axis=0), data.X.max(axis=0)
+    knots = fit_knots(data, 3)
+    straight = type(knots)(np.column_stack([low, high, high]), np.ones(4, dtype=int), np.zeros(4, dtype=int))
+    curved = PairwiseObjective(data, knots=straight)
+    plain = PairwiseObjective(data)
+    linear = PairwiseObjective(data, scale=1.0 / np.sqrt(2.0 * plain.pair_norms) ** -1)
+    for of in (L1(), Mcp()):
+        options = {"n_alphas": 5, "alpha_min_ratio": 0.1, "tol": 1e-9}
+        on_line = fit_path_on(linear, of, **options)
+        # the ridge of concave curves is left out of the comparison
+        on_curve = fit_path_on(curved, on_curves(of, curved), **options)
+        np.testing.assert_allclose(on_curve.losses, on_line.losses, atol=5e-4 if of.name == "mcp" else 1e-6)
+        assert on_curve.nnz.tolist() == on_line.nnz.tolist()
+
+
+def test_a_path_and_its_refits_go_through_makers_and_end_where_curves_are_many():
+    made = make_curved_ranking(n_queries=40, docs_per_query=10, n_features=12, n_curved=4, seed=1)
+    knots = fit_knots(made.data, 6)
+    objective = PairwiseObjective(made.data, knots=knots)
+    path = run(CurvePath(PenaltyPath(Mcp())).path(objective, PathPlan(10, 0.05, 1e-4, max_features=6)))
+    assert path.width == objective.width == 5
+    assert path.penalty.name == "mcp"
+    assert (path.nnz[:-1] <= 6).all()
+    starts = PathStarts(path.alphas, path.sparse_coefs, path.losses)
+    refits = run(RefitPath().path(objective, PathPlan(tol=1e-6, starts=starts)))
+    assert refits.losses[-1] < path.losses.min()
+    assert refits.nnz.max() <= path.nnz.max()
+    assert path.support(len(path.alphas) - 1).max() < 12
+    with pytest.raises(DataError, match="cannot be truncated"):
+        path.truncate(2)
+
+
+def test_knots_are_quantiles_and_of_the_different_values_where_many_are_equal():
+    X = np.zeros((100, 4))
+    X[:, 0] = np.arange(100)
+    X[80:, 1] = np.arange(1, 21)  # 80 zeros
+    X[:, 2] = np.arange(100) % 2
+    X[:, 3] = 5.0
+    data = sr.RankingDataset(X, np.arange(100) % 3, np.repeat(np.arange(10), 10))
+    knots = fit_knots(data, 5)
+    np.testing.assert_allclose(knots.at[0], [0.0, 24.75, 49.5, 74.25, 99.0])
+    np.testing.assert_allclose(knots.at[1], [0.0, 5.0, 10.0, 15.0, 20.0])
+    assert knots.n_segments.tolist() == [4, 4, 1, 0]
+    sparse = fit_knots(data.replace_features(sp.csr_matrix(X)), 5)
+    np.testing.assert_array_equal(sparse.at, knots.at)
+    for of_sparse, of_dense in zip(sparse.rows(sp.csr_matrix(X)).arrays, knots.rows(X).arrays, strict=True):
+        np.testing.assert_array_equal(of_sparse, of_dense)
+    assert knots.rows(X).nbytes / X.size == 5  # bytes a value
+    with pytest.raises(DataError, match="3 to 256 knots"):
+        fit_knots(data, 2)
+    with np.errstate(all="ignore"), pytest.raises(DataError, match="take its logarithm"):
+        fit_knots(data.replace_features(np.where(X > 0, 1.7e308, -1.7e308)), 3)
+
+
+def test_threads_and_several_right_hand_sides_change_no_bit():
+    made = make_curved_ranking(n_queries=60, docs_per_query=12, n_features=10, n_curved=4, seed=2)
+    knots = fit_knots(made.data, 6)
+    rng = np.random.default_rng(0)
+    one, many = (PairwiseObjective(made.data, knots=knots, n_threads=n) for n in (1, 8))
+    W = rng.standard_normal((3, one.n_features))
+    for w in W:
+        a, b = one.value_and_gradient(w), many.value_and_gradient(w)
+        assert a[0] == b[0]
+        np.testing.assert_array_equal(a[1], b[1])
+    together = one.weighting.evaluate([0, 0, 0], W)
+    for w, here in zip(W, together, strict=True):
+        np.testing.assert_array_equal(here.gradient, one.value_and_gradient(w)[1])
+
+
+# -- models, the main job, the estimator ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def selection():
+    full = make_curved_ranking(n_queries=200, docs_per_query=15, n_features=20, n_curved=4, noise=0.3, seed=3)
+    train = full.data.take_queries(np.arange(120))
+    test = full.data.take_queries(np.arange(120, 200))
+    return full, train, test, sr.select(train, None, test, shapes="curves", penalties=["l1", "mcp"], half_samples=4)
+
+
+def test_select_finds_curves_that_are_there(selection):
+    full, _train, _test, result = selection
+    assert "curves" in result.choice.chosen.penalty
+    assert set(full.support) <= set(result.model.support)
+    best = max(c.mean for c in result.choice.candidates if "curves" not in c.penalty)
+    assert result.choice.chosen.mean > best + 0.05
+    shapes = {result.model.shape_of(j) for j in full.support}
+    assert shapes == {"curve"}
+    assert {result.model.transform_of(j) for j in full.support} == {"log"}
+
+
+def test_a_model_of_curves_survives_the_file_and_predicts_alike(selection, tmp_path):
+    _full, _train, test, result = selection
+    result.model.save(tmp_path / "model.json")
+    again = load_model(tmp_path / "model.json")
+    scores = result.model.predict(test.X)
+    np.testing.assert_array_equal(again.predict(test.X), scores)
+    assert np.ptp(scores) > 0
+    # by hand: interpolation of the logarithm, flat outside
+    by_hand = np.zeros(test.n_docs)
+    for j in result.model.support:
+        curve, t = result.model.curves[j], np.log1p(test.X[:, j])
+        by_hand += result.model.coef[j] * np.interp(t, curve.knots, curve.values)
+    np.testing.assert_allclose(scores, by_hand, atol=1e-9)
+    far = test.X.copy()
+    far[:, result.model.support] = 1e30
+    assert len(set(result.model.predict(far))) == 1
+
+
+def test_monotone_curves_do_not_fall(selection):
+    _full, train, _test, _ = selection
+    names = list(train.feature_names)
+    rising = [n for n in names if n.startswith("rise")]
+    humped = [n for n in names if n.startswith("hump")]
+    directions = {rising[0]: "+", humped[0]: "-"}
+    result = sr.select(train, shapes="curves", penalties="mcp", monotone=directions, half_samples=0, k=8)
+    for name, sign in ((rising[0], 1), (humped[0], -1)):
+        j = names.index(name)
+        if j in result.model.curves:
+            values = sign * result.model.coef[j] * result.model.curves[j].values
+            assert (np.diff(values) >= -1e-9).all()
+    assert names.index(rising[0]) in result.model.support
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shapes": "bent"}, "must be one of linear, curves"),
+        ({"shapes": "curves", "n_knots": 2}, "n_knots"),
+        ({"shapes": "curves", "scaling": "query-min-max"}, "cannot be combined"),
+        ({"monotone": {"no such": "+"}}, "is no feature"),
+        ({"monotone": {"noise_1": "up"}}, "must give '\\+' or '-'"),
+    ],
+)
+def test_bad_options_are_refused(selection, options, message):
+    _full, train, _test, _ = selection
+    names = train.feature_names
+    if "monotone" in options and "noise_1" in options["monotone"]:
+        options = {"monotone": {names[0]: "up"}}
+    with pytest.raises(DataError, match=message):
+        sr.select(train, **options)
+
+
+def test_sparse_ranker_draws_curves(selection):
+    full, train, test, _result = selection
+    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ranker = sr.SparseRanker(shapes="curves", feature_transform="log", n_features_to_select=6)
+        ranker.fit(train.X, train.relevance, qid=qid)
+    assert set(full.support) <= set(ranker.support_)
+    assert len(ranker.support_) <= 6
+    with pytest.raises(AttributeError, match="curves_"):
+        _ = ranker.coef_
+    np.testing.assert_allclose(ranker.predict(test.X), ranker.to_model().predict(test.X), rtol=1e-9)
+    assert ranker.feature_importances_[full.support].min() > 0
+    assert sr.evaluate(ranker.predict(test.X), test, ["ndcg@10"])["ndcg@10"] > 0.7
+    linear = sr.SparseRanker().fit(train.X, train.relevance, qid=qid)
+    assert linear.coef_.shape == (20,)
+    ranker.set_params(shapes="linear", feature_transform="none").fit(train.X, train.relevance, qid=qid)
+    assert ranker.coef_.shape == (20,)  # nothing is left of the curves
+
+
+def test_curves_of_a_store_are_refused(selection, tmp_path):
+    _full, train, _test, _ = selection
+    write_letor(train, tmp_path / "train.txt")
+    convert([tmp_path / "train.txt"], tmp_path / "store", Reading(), shard_bytes=1 << 20)
+    with pytest.raises(DataError, match="in memory"):
+        sr.select(tmp_path / "store", shapes="curves")
+    with pytest.raises(DataError, match="in memory"):
+        sr.SparseRanker(shapes="curves").fit_dataset(read_data(tmp_path / "store"))
