@@ -197,7 +197,7 @@ class PathResult:
 def n_used(coefs: sp.csr_array, width: int) -> np.ndarray:
     """(n,) features in use by each row of coefs (n, n_features * width) CSR."""
     if width == 1:
-        return np.diff(coefs.indptr)
+        return np.diff(coefs.indptr).astype(np.int64)
     point = np.repeat(np.arange(coefs.shape[0]), np.diff(coefs.indptr))
     used = np.unique(point * coefs.shape[1] + coefs.indices // width)
     return np.bincount(used // coefs.shape[1], minlength=coefs.shape[0])

@@ -121,7 +121,7 @@ class Curved(Penalty):
     def working_units(self, columns: np.ndarray) -> np.ndarray:
         """A bend comes with all bends and the linear part; a linear part may be in alone."""
         blocks = np.asarray(columns).reshape(-1, self.width)
-        bent = blocks[:, 1:].any(axis=1)
+        bent = np.asarray(blocks[:, 1:].any(axis=1))
         out = np.repeat(bent[:, None], self.width, axis=1)
         out[:, 0] |= blocks[:, 0]
         return out.ravel()

@@ -180,7 +180,7 @@ class SparseRanker(LinearRanker):
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if knots is not None:
-            self.penalty_ = of_curves(self.penalty_)
+            self.penalty_: Penalty = of_curves(self.penalty_)
             self._draw(objective, data)
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
