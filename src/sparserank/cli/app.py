@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import typer
 
 from sparserank import __version__
-from sparserank.cli import convert, demo, evaluate, experiment, fit, inspect, letor, predict, select
+from sparserank.cli import compare, convert, demo, evaluate, experiment, fit, inspect, letor, predict, select
 from sparserank.cli.screen import note, prepare_streams
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 
@@ -41,6 +41,7 @@ def _root(
 
 
 app.command("select", help=select.HELP)(select.select)
+app.command("compare", help=compare.HELP)(compare.compare)
 app.command("fit", help=fit.HELP)(fit.fit)
 app.command("predict", help=predict.HELP)(predict.predict)
 app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)

@@ -26,7 +26,7 @@ class RunDirectory:
     ends, however that happens. What a killed run was writing is removed.
 
     Parameters
-        kind   what writes here: 'select', 'experiment' or 'demo'
+        kind   what writes here: 'select', 'compare', 'experiment' or 'demo'
     Raises
         RunDirectoryError   it cannot be made, holds other people's files or a run of another kind, or is in use
     """

@@ -75,6 +75,11 @@ class Pool:
         label, _ = self._where[c][fold]
         return in_units(self.model(c, fold), self.units[label, fold])
 
+    def features(self, c: Candidate, fold: int) -> np.ndarray:
+        """The features that the model of a fold uses, in whatever form."""
+        label, _ = self._where[c][fold]
+        return np.unique(self.model(c, fold).indices // width_of(self.units[label, fold]) % len(self._costs))
+
     def blocks(self, c: Candidate) -> np.ndarray | None:
         """What the coefficients of the final model mean, if it has curves."""
         label, _ = self._where[c][FINAL]

@@ -1,9 +1,10 @@
-"""The run directory of a selection: its plan, and its finished paths under that plan."""
+"""The run directory of a selection or a comparison: its plan, and its finished pieces under that plan."""
 
 from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,22 @@ class SelectionStore(RunDirectory):
 
     identity   plain JSON values: all that stored paths depend on; part of the name of each
     restart    discard what a run of another identity (or the same) left here
+    kind       of run; results: the files that it writes besides, which a restart removes
     Raises
         RunDirectoryError   as `RunDirectory`; or the directory holds work of another identity
     """
 
-    def __init__(self, path: str | os.PathLike, identity: dict[str, Any], *, restart: bool = False) -> None:
-        super().__init__(path, "select")
-        self.identity = identity
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        identity: dict[str, Any],
+        *,
+        restart: bool = False,
+        kind: str = "select",
+        results: Sequence[str] = RESULT_FILES,
+    ) -> None:
+        super().__init__(path, kind)
+        self.identity, self._results = identity, tuple(results)
         self.pieces = PieceStore(self.path)
         known = self.read_json(PLAN)
         if restart:
@@ -69,7 +79,7 @@ class SelectionStore(RunDirectory):
     def _discard(self) -> None:
         ours = [self.path / _file(record.stem) for record in (self.path / RECORDS).glob("*.json")]
         self.pieces.clear()
-        for old in [*ours, *(self.path / name for name in (*RESULT_FILES, "log.jsonl"))]:
+        for old in [*ours, *(self.path / name for name in (*self._results, "log.jsonl"))]:
             old.unlink(missing_ok=True)
 
 

@@ -1,0 +1,1 @@
+"""Our models beside tree ensembles, size by size, on the same folds."""

@@ -1,0 +1,36 @@
+"""The files of a comparison."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sparserank import __version__
+from sparserank.compare.result import ComparisonResult
+from sparserank.files import atomic_write
+from sparserank.reports.render import to_html, write_csv
+from sparserank.strict_json import plain
+
+COMPARISON_FILES = ("comparison.csv", "comparison.json", "report.html")
+
+
+def write_comparison(result: ComparisonResult, folder: Path) -> list[Path]:
+    """Write comparison.csv (a row per system and size), comparison.json and, with the extra `report`, report.html."""
+    written = [write_csv(folder / "comparison.csv", result.rows()), folder / "comparison.json"]
+    content = {
+        "format": "sparserank-comparison", "version": 1, "sparserank": __version__, "sentences": result.sentences(), "metric": result.metric,
+        "n_queries": result.n_queries, "n_features": result.n_features, "folds": result.n_folds, "repeats": result.repeats,
+        "seeds": result.n_seeds, "confidence": result.confidence, "chosen": result.n_chosen, "costs": vars(result.costs),
+        "trees": vars(result.trees), "systems": result.rows(),
+    }  # fmt: skip
+    with atomic_write(written[1]) as out:
+        out.write(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
+    try:
+        from sparserank.reports.comparison import comparison_section
+    except ImportError:  # no matplotlib
+        return written
+    section = comparison_section(result, "Quality against number of features", "comparison")
+    page = to_html("Our models and trees", section.text, [section], closing=[f"sparserank {__version__}"])
+    with atomic_write(folder / "report.html") as out:
+        out.write(page)
+    return [*written, folder / "report.html"]
