@@ -12,7 +12,7 @@ from sparserank.compare.trees import TreeSettings
 from sparserank.evaluation.statistics import mean_interval
 
 ALL = "trees on all features"
-CHOICE = "our default choice"
+CHOICE = "our choice"
 N_DRAWS = 2000
 
 
@@ -41,7 +41,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """systems: ours by maker and size, trees by list and size, both without a size; n_chosen: features of our default choice in each repeat."""
+    """systems: ours by maker and size, trees by list and size, both without a size; n_chosen: features of our choice in each repeat."""
 
     n_queries: int
     n_features: int
@@ -62,7 +62,7 @@ class ComparisonResult:
 
     @property
     def choice(self) -> ComparedSystem:
-        """Our default choice."""
+        """What `select` would keep."""
         return next(s for s in self.systems if s.name == CHOICE)
 
     @property
@@ -106,7 +106,7 @@ class ComparisonResult:
         span = str(chosen[0]) if len(chosen) == 1 else f"{chosen[0]} to {chosen[-1]}"
         verdict = "better than" if low > 0 else "worse than" if high < 0 else "not shown to differ from"
         said = [
-            f"Our default choice of {span} features has {self.metric} {self.choice.mean:.4f} out of fold, trees on all {self.n_features} features "
+            f"Our choice of {span} features has {self.metric} {self.choice.mean:.4f} out of fold, trees on all {self.n_features} features "
             f"{self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, {high:+.4f}], so it is {verdict} them on these "
             f"{self.n_queries} queries."
         ]

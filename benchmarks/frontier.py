@@ -1,0 +1,107 @@
+"""`python -m benchmarks.frontier MARKDOWN`: quality against the number of features on four sets of data, ours and trees, as docs/frontier.md, with a CSV file
+and pictures beside it. Needs SPARSERANK_DATA; finished pieces are kept in --work, so that a killed run goes on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+INTRO = (
+    "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is judged on the same folds, on queries that it has "
+    "not seen; trees are LightGBM's LambdaMART, 150 trees of 7 leaves. Ours: the penalties of `select` on features as they are, as logarithms, on either, and as "
+    "curves (l1 and MCP). Numbers of one table may be compared with each other, not with other papers' splits."
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier", description=__doc__)
+    parser.add_argument("markdown", type=Path)
+    parser.add_argument("--work", type=Path, default=Path("evidence/frontier"))
+    parser.add_argument("--only", action="append", help="one of the sets; may be repeated")
+    given = parser.parse_args()
+    from sparserank.reports.comparison import comparison_section
+    from sparserank.reports.document import Section
+    from sparserank.reports.render import to_markdown, write_csv, write_picture, write_text
+
+    sections, rows = [], []
+    pictures = given.markdown.with_suffix("")
+    for name, (data, repeats, told) in _sets(Path(os.environ["SPARSERANK_DATA"])).items():
+        if given.only and name not in given.only:
+            continue
+        print(f"{name} ...", flush=True)
+        result = _compared(data, repeats, given.work / name.replace(" ", "-").lower())
+        key = name.replace(" ", "-").lower()
+        found = comparison_section(result, name, key)
+        sections.append(Section(name, f"{told} {found.text} {_shown_better(result)}", found.tables, found.pictures))
+        rows += [{"data": name, **row} for row in result.rows()]
+        write_picture(pictures / f"{key}.svg", found.pictures[0].svg)
+    write_text(given.markdown, to_markdown("Quality against the number of features", INTRO, sections, pictures.name))
+    write_csv(given.markdown.with_suffix(".csv"), rows)
+    return 0
+
+
+def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
+    """{name: (data, repeats, what it is)}"""
+    import sparserank as sr
+    from sparserank.data.synthetic import make_curved_ranking
+
+    mslr = folder / "mslr-web10k-sample"
+    return {
+        "MQ2008": (
+            sr.read_data([folder / f"mq2008/S{i}.txt.gz" for i in range(1, 6)]), 1, "LETOR 4.0, features normalised within queries.",
+        ),
+        "OHSUMED": (
+            sr.read_data([folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in range(1, 6)]), 1,
+            "LETOR 3.0, features normalised within queries.",
+        ),
+        "MSLR sample": (
+            sr.read_data([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")]), 5,
+            "MSLR-WEB10K, the first 5,000 documents of the training and of the test set of its fold 1, raw features.",
+        ),
+        "Curved truth": (
+            make_curved_ranking(500, seed=0).data, 1,
+            "`make_curved_ranking`: 10 of 100 features count, half of them by a hump, heavy tails; 500 queries.",
+        ),
+    }  # fmt: skip
+
+
+def _compared(data: Any, repeats: int, work: Path) -> Any:
+    from sparserank.compare.job import ComparisonPlan, compare
+    from sparserank.selection import defaults
+    from sparserank.selection.plan import make_plan
+    from sparserank.selection.store import SelectionStore
+
+    plan = ComparisonPlan(
+        make_plan(
+            penalties=defaults.PENALTIES, metric=defaults.METRIC, also=(), convention="default", settings={}, shapes="curves"
+        ),
+        repeats=repeats,
+    )  # fmt: skip
+    with SelectionStore(work, plan.identity(data), kind="compare") as store:
+        return compare(data, plan, lambda done, n, what, left: print(f"  {done}/{n} {what}", flush=True), store)
+
+
+def _shown_better(result: Any) -> str:
+    """What is shown to rank better than our choice: systems whose interval of the difference to it lies above 0, Bonferroni over all."""
+    from sparserank.evaluation.statistics import mean_interval
+
+    n = len(result.systems)
+    confidence = 1.0 - (1.0 - result.confidence) / max(n, 1)
+    better = []
+    for s in result.systems:
+        mean, low, _ = mean_interval(s.values - result.choice.values, confidence)
+        if s is not result.choice and np.isfinite(low) and low > 0:
+            better.append(f"{s.name}{'' if s.k is None else f' with {s.k} features'} ({mean:+.4f})")
+    if not better:
+        return (
+            f"None of the {n} systems and sizes is shown to rank better than our choice (Bonferroni over all of them)."
+        )
+    return f"Shown to rank better than our choice (Bonferroni over all {n}): {', '.join(better[:8])}{' ...' if len(better) > 8 else ''}."
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,164 @@
+"""Ours and trees side by side: the same folds, features chosen inside them, intervals that hold together, killed runs that go on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparserank.compare.job import ComparisonPlan, compare
+from sparserank.compare.result import ALL, CHOICE, simultaneous_intervals
+from sparserank.compare.trees import TreeSettings, fit_trees
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.synthetic import make_ranking
+from sparserank.data.writers import write_letor
+from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation import per_query_values
+from sparserank.selection.plan import make_plan
+from sparserank.selection.store import SelectionStore
+
+QUICK = TreeSettings(n_trees=20, n_leaves=4)
+
+
+def sparserank(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sparserank", *args], cwd=cwd, capture_output=True, text=True, timeout=300
+    )
+
+
+def plan_of(**more):
+    plan = make_plan(
+        penalties="mcp",
+        metric="ndcg@10",
+        also=(),
+        convention="default",
+        settings={"n_alphas": 15},
+        n_folds=3,
+        transform="none",
+    )
+    return ComparisonPlan(plan, QUICK, **{"sizes": (2, 4), "repeats": 2, "n_seeds": 2, **more})
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return make_ranking(60, (8, 12), 12, n_informative=3, n_redundant=2, seed=5).data
+
+
+@pytest.fixture(scope="module")
+def result(data):
+    return compare(data, plan_of())
+
+
+def test_every_system_has_every_size_and_a_value_of_every_query(data, result):
+    assert result.sizes == [2, 4]
+    assert result.names == [
+        "mcp",
+        "trees on own gain",
+        "trees on SHAP",
+        "trees on recursive gain",
+        "trees on random",
+        "trees on ours",
+    ]
+    for s in result.systems:
+        assert s.values.shape == (data.n_queries,)
+        assert np.isfinite(s.values).all()
+    assert len(result.n_chosen) == 2
+    assert result.all_features.k is None
+    rows = result.rows()
+    assert {r["system"] for r in rows} == {*result.names, CHOICE, ALL}
+    for r in rows:
+        if r["system"] != ALL:
+            assert r["low"] <= r["difference"] <= r["high"]
+    assert all(result.of("mcp")[k].mean > result.of("trees on random")[k].mean for k in (2, 4))
+
+
+def test_trees_are_judged_on_queries_that_they_have_not_seen(data):
+    """The trees on all features, by hand."""
+    plan = plan_of(repeats=1, n_seeds=1, sizes=(2,))
+    found = compare(data, plan).all_features.values
+    fold = query_folds(data.n_queries, 3, plan.plan.seed)
+    by_hand, seen = np.zeros(data.n_queries), np.zeros(data.n_queries)
+    for f in range(3):
+        out = np.flatnonzero(fold == f)
+        train, test = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(out)
+        varying = np.flatnonzero(~train.constant_features())
+        trees = fit_trees(train, varying, TreeSettings(20, 4, n_threads=1), seed=f)
+        by_hand[out] = per_query_values(trees.scores(test.X), test, [plan.plan.metric])[0]
+        whole = fit_trees(data, varying, TreeSettings(20, 4, n_threads=1), seed=f)
+        seen[out] = per_query_values(whole.scores(test.X), test, [plan.plan.metric])[0]
+    np.testing.assert_allclose(found, by_hand)
+    assert seen.mean() > by_hand.mean() + 0.01  # what has seen the queries would be flattered
+
+
+def test_intervals_hold_for_all_sizes_at_once():
+    rng = np.random.default_rng(0)
+    together = alone = 0
+    for _ in range(200):
+        d = rng.standard_normal((10, 40))
+        low, high = simultaneous_intervals(d, 0.9)
+        together += bool(((low <= 0) & (high >= 0)).all())
+        half = 1.69 * d.std(axis=1, ddof=1) / np.sqrt(40)  # each alone
+        alone += bool((np.abs(d.mean(axis=1)) <= half).all())
+    assert together / 200 == pytest.approx(0.9, abs=0.07)
+    assert alone / 200 < 0.6
+    low, high = simultaneous_intervals(np.zeros((2, 10)), 0.9)
+    assert (low == 0).all()
+    assert (high == 0).all()
+
+
+def test_finished_pieces_are_kept_and_change_nothing(data, result, tmp_path):
+    plan = plan_of()
+    with SelectionStore(tmp_path / "run", plan.identity(data), kind="compare") as store:
+        stopped = []
+
+        def stop(done, n, what, left):
+            stopped.append(what)
+            if done == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            compare(data, plan, stop, store)
+        again = compare(data, plan, None, store)
+    for a, b in zip(again.systems, result.systems, strict=True):
+        assert (a.name, a.k) == (b.name, b.k)
+        np.testing.assert_array_equal(a.values, b.values)
+
+
+def test_what_cannot_be_compared_is_refused(data):
+    halves = RankingDataset(data.X, data.relevance + 0.5, np.repeat(data.query_ids, np.diff(data.query_ptr)))
+    with pytest.raises(DataError, match="whole grades from 0 to 30"):
+        compare(halves, plan_of())
+    with pytest.raises(ParameterError, match="at least 1"):
+        plan_of(repeats=0)
+
+
+def test_the_command_writes_table_page_and_csv_and_goes_on(data, tmp_path: Path):
+    write_letor(data, tmp_path / "train.txt")
+    call = [
+        "compare", "train.txt", "--with", "lightgbm", "--penalty", "mcp", "--transform", "none", "--folds", "3", "--size", "2", "--size", "4",
+        "--seeds", "1", "--n-trees", "20", "--out", "run",
+    ]  # fmt: skip
+    first = sparserank(*call, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "Our choice of" in first.stdout
+    assert "trees on own gain" in first.stdout
+    content = json.loads((tmp_path / "run/comparison.json").read_text())
+    assert content["format"] == "sparserank-comparison"
+    rows = list(csv.DictReader((tmp_path / "run/comparison.csv").open()))
+    assert {r["system"] for r in rows} >= {"mcp", "our choice", "trees on all features"}
+    page = (tmp_path / "run/report.html").read_text()
+    assert "<svg" in page
+    again = sparserank(*call, cwd=tmp_path)
+    assert again.stdout == first.stdout
+    other = sparserank(*[*call[:-4], "--n-trees", "21", "--out", "run"], cwd=tmp_path)
+    assert other.returncode == 1
+    assert "other data or options" in other.stderr
+    wrong = sparserank("compare", "train.txt", "--with", "forest", "--out", "other", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert not (tmp_path / "other").exists()
