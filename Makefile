@@ -42,6 +42,7 @@ evidence: $(VENV)/.dev
 	mkdir -p evidence
 	$(BIN)/sparserank experiment published $(SPARSERANK_DATA) --out evidence/published --markdown evidence/reproduction.md --preface docs/reproduction-preface.md
 	$(BIN)/python -m benchmarks > evidence/benchmarks.md
+	$(BIN)/python -m benchmarks.frontier docs/frontier.md
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
