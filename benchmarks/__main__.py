@@ -29,6 +29,7 @@ CASES = (
     "cluster",
     "coverage",
     "optimality",
+    "curves",
 )
 
 
