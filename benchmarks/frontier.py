@@ -12,8 +12,8 @@ import numpy as np
 
 INTRO = (
     "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is judged on the same folds, on queries that it has "
-    "not seen; trees are LightGBM's LambdaMART, 150 trees of 7 leaves. Ours: the penalties of `select` on features as they are, as logarithms, on either, and as "
-    "curves (l1 and MCP). Numbers of one table may be compared with each other, not with other papers' splits."
+    "not seen; trees are LightGBM's LambdaMART, 150 trees of 7 leaves. Ours: the penalties of `select` and splicing (best_k) on features as they are, as logarithms, on "
+    "either, and (l1, MCP, best_k) as curves. Numbers of one table may be compared with each other, not with other papers' splits."
 )
 
 
@@ -77,7 +77,7 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
 
     plan = ComparisonPlan(
         make_plan(
-            penalties=defaults.PENALTIES, metric=defaults.METRIC, also=(), convention="default", settings={}, shapes="curves"
+            penalties=(*defaults.PENALTIES, "best_k"), metric=defaults.METRIC, also=(), convention="default", settings={}, shapes="curves"
         ),
         repeats=repeats,
     )  # fmt: skip

@@ -150,7 +150,7 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, tmp_path: Path)
     assert "trees on own gain" in first.stdout
     content = json.loads((tmp_path / "run/comparison.json").read_text())
     assert content["format"] == "sparserank-comparison"
-    rows = list(csv.DictReader((tmp_path / "run/comparison.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "run/comparison.csv").read_text().splitlines()))
     assert {r["system"] for r in rows} >= {"mcp", "our choice", "trees on all features"}
     page = (tmp_path / "run/report.html").read_text()
     assert "<svg" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -10,13 +11,13 @@ import scipy.linalg
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.curves import CURVE_FREEDOM, curve_blocks, fit_knots
+from sparserank.curves import CURVE_FREEDOM, curvatures_of, curve_blocks, fit_knots
 from sparserank.data.convert import convert
 from sparserank.data.read import read_data
 from sparserank.data.reading import Reading
 from sparserank.data.synthetic import make_curved_ranking
 from sparserank.data.writers import write_letor
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ModelFormatError
 from sparserank.losses import LOSSES
 from sparserank.model import load_model
 from sparserank.objective import PairwiseObjective
@@ -110,7 +111,8 @@ def test_coordinates_are_a_unit_line_and_orthogonal_bends_the_rougher_the_dearer
     data, knots = problem
     objective = PairwiseObjective(data, knots=knots)
     grams = 2.0 * sum(objective.shards.call("pair_grams", per_query=objective.weighting.query_scale))
-    blocks, curvatures = curve_blocks(knots, grams)
+    blocks = curve_blocks(knots, grams)
+    curvatures = curvatures_of(blocks, grams)
     of_feature = curvatures.reshape(data.n_features, -1)
     for j in range(data.n_features):
         T, M, L = blocks[0, j], grams[0, j], knots.n_segments[j]
@@ -419,3 +421,84 @@ def test_curves_of_a_store_are_refused(selection, tmp_path):
         sr.select(tmp_path / "store", shapes="curves")
     with pytest.raises(DataError, match="in memory"):
         sr.SparseRanker(shapes="curves").fit_dataset(read_data(tmp_path / "store"))
+
+
+def test_knots_a_rounding_apart_are_one_and_wild_widths_leave_three_degrees_of_freedom():
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (300, 3)).astype(float)
+    twins = bits @ np.array([0.1, 0.2, 0.3])
+    twins[::2] = (0.3 * bits[::2, 2] + 0.2 * bits[::2, 1]) + 0.1 * bits[::2, 0]
+    X = np.column_stack(
+        [twins, np.exp(8.0 * rng.standard_normal(300)), 10.0 ** rng.uniform(-100, 100, 300), 1e-300 * rng.random(300)]
+    )
+    y = np.clip(np.round(bits.sum(axis=1) + 0.5 * rng.standard_normal(300)), 0, 3)
+    data = sr.RankingDataset(X, y, np.repeat(np.arange(30), 10))
+    knots = fit_knots(data, 30)
+    objective = PairwiseObjective(data, knots=knots)
+    assert np.isfinite(objective.curve_blocks()).all()
+    bends = objective.curvature.reshape(4, -1)[:, 1:].sum(axis=1)
+    assert (bends <= CURVE_FREEDOM + 1e-6).all()
+    assert not objective.varying.reshape(4, -1)[3].any()
+    assert set(fit_path_on(objective, on_curves(L1(), objective), n_alphas=5, alpha_min_ratio=0.1).statuses) == {
+        "optimal"
+    }
+
+
+def test_a_binary_feature_pays_the_same_whether_monotone_or_not():
+    data = awkward(0)
+    knots = fit_knots(data, 5)
+    free, rising = (PairwiseObjective(data, knots=with_directions(knots, [0, 0, 0, s, 0])) for s in (0, 1))
+    own = [on_curves(L1(), o)._limits(o.gradient_at_zero)[3] for o in (free, rising)]
+    up = free.gradient_at_zero.reshape(5, -1)[3, 0] < 0
+    assert own[1] == pytest.approx(own[0] if up else 0.0)
+
+
+def test_other_query_weights_mean_the_same_function():
+    data = awkward(1)
+    objective = PairwiseObjective(data, knots=fit_knots(data, 5))
+    Z, _ = explicit(data, objective.knots, objective)
+    weight = np.random.default_rng(0).random(data.n_queries)
+    u = 0.3 * np.random.default_rng(1).standard_normal(objective.n_features)
+    pairs = pair_oracle.pairs_of(data.relevance, data.query_ptr, query_weight=weight)
+    value, _ = objective.value_and_gradient(u, query_weight=weight)
+    assert value == pytest.approx(pair_oracle.loss(Z @ u, pairs), abs=FLOAT32)
+
+
+def test_rules_of_a_penalty_that_curves_do_not_know_hold_for_those_in_its_place(selection):
+    _, train, _, _ = selection
+    forbidden = tuple(range(1, 20, 2))
+    result = sr.select(train, penalties=Log(never_use=forbidden), shapes="curves", half_samples=0)
+    for label, path in result.paths.items():
+        if "ridge" not in label:
+            assert not set(path.support(len(path.alphas) - 1)) & set(forbidden)
+    with pytest.raises(DataError, match="same signs"):
+        sr.select(train, penalties=[L1(signs=(1,) * 20), Mcp()], shapes="curves")
+
+
+def test_what_is_written_with_curves_is_not_read_as_less(selection, tmp_path):
+    *_, result = selection
+    content = result.model.to_json()
+    assert content["version"] == 3
+    (tmp_path / "old.json").write_text(json.dumps(content | {"version": 2}))
+    with pytest.raises(ModelFormatError, match="has a curve, which version 2 does not know"):
+        load_model(tmp_path / "old.json")
+    bad = json.loads(json.dumps(content))
+    bad["features"][0]["curve"]["knots"] = [2**60, 2**60 + 1]
+    bad["features"][0]["curve"]["values"] = [0, 1]
+    (tmp_path / "bad.json").write_text(json.dumps(bad))
+    with pytest.raises(ModelFormatError, match="must rise"):
+        load_model(tmp_path / "bad.json")
+
+
+def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
+    _, train, test, _ = selection
+    train, test = (
+        sr.RankingDataset(d.X, d.relevance, np.repeat(d.query_ids, np.diff(d.query_ptr))) for d in (train, test)
+    )
+    ranker = sr.SparseRanker(shapes="curves").fit_dataset(train)
+    before = ranker.predict(test.X)
+    with pytest.raises(DataError, match="SparseRanker: curves know the penalties"):
+        ranker.set_params(penalty="ridge").fit_dataset(train)
+    np.testing.assert_array_equal(ranker.predict(test.X), before)
+    objective = PairwiseObjective(train, knots=fit_knots(train, ranker.n_knots))
+    assert ranker.alpha_max_ == pytest.approx(on_curves(L1(), objective).alpha_max(objective.gradient_at_zero))

@@ -25,7 +25,7 @@ from sparserank.quoting import brief
 from sparserank.strict_json import MAX_DEPTH, check_text, plain, read_json
 
 FORMAT = "sparserank-model"
-FORMAT_VERSION = 2  # 1 is what a model without transforms and curves is written as, and still read
+FORMAT_VERSION = 3  # with curves; with transforms alone 2, without either 1: readers of then read them still
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,7 +217,11 @@ class RankingModel:
             raise DataError(f"the model cannot be saved: {error}.") from error
         return {
             "format": FORMAT,
-            "version": FORMAT_VERSION if any("transform" in f or "curve" in f for f in features) else 1,
+            "version": 3
+            if any("curve" in f for f in features)
+            else 2
+            if any("transform" in f for f in features)
+            else 1,
             "n_features_in": self.n_features,
             "scaling": self.scaling.method,
             "intercept": 0.0,
@@ -322,6 +326,8 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         if "curve" in feature:
             curve = _part(feature, "curve", OBJECT)
             knots, values = _part(curve, "knots", LIST), _part(curve, "values", LIST)
+            if content["version"] < 3:
+                raise ValueError(f"feature {brief(name)} has a curve, which version {content['version']} does not know")
             _check_curve(name, knots, values)
             curves[j] = Curve(np.array(knots, dtype=np.float64), np.array(values, dtype=np.float64))
     transform = Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None
@@ -400,14 +406,22 @@ def _number_of(row: int, row_index: np.ndarray | None) -> int:
     return row if row_index is None else int(row_index[row])
 
 
+def _is_finite(value: float) -> bool:
+    """Also for integers beyond the range of floats."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def _check_curve(name: str, knots: Any, values: Any) -> None:
     """Refuse what no fit gives: fewer than two knots, knots that do not rise, numbers that are not finite, another number of values."""
     for numbers in (knots, values):
-        if not all(type(v) in (int, float) and math.isfinite(v) for v in numbers):
+        if not all(type(v) in (int, float) and _is_finite(v) for v in numbers):
             raise ValueError(f"the curve of feature {brief(name)} must hold finite numbers")
     if len(knots) < 2 or len(values) != len(knots):
         raise ValueError(
             f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and {len(values)}"
         )
-    if not all(a < b for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
+    if not all(float(a) < float(b) for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
         raise ValueError(f"the knots of feature {brief(name)} must rise, by finite steps")

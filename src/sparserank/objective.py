@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves.knots import Knots
+from sparserank.curves.knots import NOT_IN_MEMORY, Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -80,6 +80,8 @@ class PairwiseObjective:
         if client is None:
             rows = as_rows(X) if knots is None else knots.rows(X)
             shards: Shards = make_shards(rows, relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
+        elif knots is not None:
+            raise DataError(NOT_IN_MEMORY)
         else:
             ids = np.arange(n_queries)
             held = RankingDataset.of_groups(
@@ -121,7 +123,7 @@ class PairwiseObjective:
     def _reweighted(self, query_weight: np.ndarray) -> PairwiseObjective:
         weighting = Weighting(
             self.shards, query_weight[None, :], scale=self.weighting.scale_of(self.k), knots=self.weighting.knots,
-            pair_weights=self.pair_weights, feature_names=self.weighting.names,
+            blocks=self.weighting.blocks_of(self.k), pair_weights=self.pair_weights, feature_names=self.weighting.names,
         )  # fmt: skip
         return weighting.objectives()[0]
 

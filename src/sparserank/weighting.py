@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sparserank.curves.basis import curve_blocks
+from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.curves.knots import Knots
 from sparserank.data.dataset import ROUNDING
 from sparserank.errors import DataError
@@ -39,6 +39,7 @@ class Weighting:
         query_weight  (K, n_queries) finite >= 0
         scale         (K, n_features) > 0 that features are divided by, or None
         knots         of shaped rows, whose coefficients are those of `curve_blocks`: a linear part and bends; or None
+        blocks        (K, n_features, m, width) what these coefficients mean, where it is not learned from these weights
         pair_weights, feature_names   as in PairwiseObjective
     Raises
         DataError     as PairwiseObjective, for any of the K
@@ -51,6 +52,7 @@ class Weighting:
         *,
         scale: np.ndarray | None = None,
         knots: Knots | None = None,
+        blocks: np.ndarray | None = None,
         pair_weights: str = "pair",
         feature_names: Sequence[str] | None = None,
         doc_weighted: bool = False,
@@ -83,7 +85,8 @@ class Weighting:
         maps = None if scale is None else 1.0 / scale
         if knots is not None:
             grams = shards.loss.smoothness * sum(shards.call("pair_grams", per_query=self.query_scale))
-            self.blocks, curvatures = curve_blocks(knots, grams)
+            self.blocks = curve_blocks(knots, grams) if blocks is None else blocks
+            curvatures = curvatures_of(self.blocks, grams)
             maps, self._curve_norms = self.blocks, curvatures / shards.loss.smoothness
             self.n_coordinates = curvatures.shape[1]
         shards.call("set_weights", self.key, maps, per_query=self.query_scale)
@@ -104,6 +107,10 @@ class Weighting:
     def scale_of(self, k: int) -> np.ndarray | None:
         """(1, n_features) the scale of weighting k, or None."""
         return None if self._scale is None else self._scale[k : k + 1]
+
+    def blocks_of(self, k: int) -> np.ndarray | None:
+        """(1, n_features, m, width) what the coefficients of curves mean under weighting k, or None."""
+        return None if self.blocks is None else self.blocks[k : k + 1]
 
     def objectives(self) -> list[PairwiseObjective]:
         """The K functions, which share every read of X that they can."""

@@ -35,7 +35,7 @@ def fit(
         str | None,
         typer.Option(
             "--penalty",
-            help="l1, l0.5, log, mcp, scad, elastic_net, ridge. [default: l1, with --k mcp]",
+            help="l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (with --k). [default: l1, with --k mcp]",
             show_default=False,
         ),
     ] = None,
@@ -70,11 +70,12 @@ def fit(
     threads: opt.Threads = None,
     scheduler: opt.Scheduler = None,
 ) -> None:
-    from sparserank.curves import LINEAR, SHAPES
+    from sparserank.curves import LEAST_KNOTS, LINEAR, MOST_KNOTS, SHAPES
     from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
     from sparserank.data.transforms import KINDS, fit_transform, transformed
     from sparserank.losses import LOSSES
     from sparserank.penalties import parse_penalty
+    from sparserank.penalties.curved import BENDING, bends
 
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
@@ -94,6 +95,15 @@ def fit(
         "--shapes",
         f"curves cannot be combined with --scaling {scaling}.",
     )
+    opt.require(
+        shapes == LINEAR or bends(chosen) or chosen.by_size,
+        "--shapes",
+        f"curves know the penalties {', '.join(BENDING)} and best_k; got {chosen.name}.",
+    )
+    opt.require(
+        LEAST_KNOTS <= n_knots <= MOST_KNOTS, "--n-knots", f"must be from {LEAST_KNOTS} to {MOST_KNOTS}; got {n_knots}."
+    )
+    opt.require(not chosen.by_size or k is not None, "--penalty", f"{chosen.name} goes through sizes; give --k.")
     directions = opt.directions_of(monotone)
     opt.require(loss in LOSSES, "--loss", f"must be one of {', '.join(LOSSES)}; got {loss!r}.")
     opt.require(alpha is None or 0 < alpha < math.inf, "--alpha", f"must be positive and finite; got {alpha}.")

@@ -152,7 +152,7 @@ Shapes = Annotated[
     str,
     typer.Option(
         "--shapes",
-        help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside the training values.",
+        help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots.",
         rich_help_panel="Models",
     ),
 ]

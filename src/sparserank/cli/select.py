@@ -46,7 +46,7 @@ def select(
         list[str] | None,
         typer.Option(
             "--penalty",
-            help="l1, l0.5, log, mcp, scad, elastic_net, or with parameters: 'mcp(gamma=2.0)'; may be repeated. "
+            help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters: 'mcp(gamma=2.0)'; may be repeated. "
             f"[default: {', '.join(defaults.PENALTIES)}]",
             rich_help_panel=MODEL,
             show_default=False,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from sparserank.compare.trees import TreeSettings
 from sparserank.evaluation.statistics import mean_interval
@@ -137,7 +138,7 @@ def simultaneous_intervals(differences: np.ndarray, confidence: float, seed: int
     draws = np.random.default_rng(seed).standard_normal((N_DRAWS, n)) @ centred.T / np.sqrt(n * (n - 1.0))
     safe = np.where(error > 0, error, 1.0)
     largest = np.abs(draws / safe).max(axis=1)
-    quantile = float(np.quantile(largest, confidence))
+    quantile = float(stdtrit(n - 1, ndtr(np.quantile(largest, confidence))))  # errors are estimates
     return mean - quantile * error, mean + quantile * error
 
 

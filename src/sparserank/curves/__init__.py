@@ -1,6 +1,6 @@
 """Piecewise linear features: knots from the data, coordinates in which a curve is as dear as it is bent, and the fitted curves."""
 
-from sparserank.curves.basis import CURVE_FREEDOM, curve_blocks, n_coordinates
+from sparserank.curves.basis import CURVE_FREEDOM, curvatures_of, curve_blocks, n_coordinates, rising
 from sparserank.curves.knots import (
     CURVES,
     DEFAULT_KNOTS,
@@ -26,8 +26,10 @@ __all__ = [
     "Curve",
     "Curves",
     "Knots",
+    "curvatures_of",
     "curve_blocks",
     "curves_of",
     "fit_knots",
     "n_coordinates",
+    "rising",
 ]

@@ -11,14 +11,18 @@ FLAT = 1e-10  # share of the largest eigenvalue below which the ramps of a featu
 HALVINGS = 60
 
 
+def rising(knots: Knots) -> tuple[int, ...] | None:
+    """1 for the features whose curve may not turn: all their coefficients are >= 0; None: there are none."""
+    return tuple(np.abs(knots.directions).tolist()) if knots.directions.any() else None
+
+
 def n_coordinates(knots: Knots) -> int:
     """Coefficients of each feature: a monotone one has a linear part besides its rises, which say the same."""
     return knots.m + int(bool(knots.directions.any()))
 
 
-def curve_blocks(knots: Knots, grams: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(blocks (K, n_features, m, width): increments of the ramps for each coefficient, curvatures (K, n_features * width) of the loss along
-    the coefficients at 0).
+def curve_blocks(knots: Knots, grams: np.ndarray) -> np.ndarray:
+    """(K, n_features, m, width): increments of the ramps for each coefficient.
 
     grams (K, n_features, m, m): sums over pairs of 2 v_p times the outer product of ramp differences.
 
@@ -41,8 +45,12 @@ def curve_blocks(knots: Knots, grams: np.ndarray) -> tuple[np.ndarray, np.ndarra
             M = grams[k, j, :L, :L]
             own = _monotone(M, delta) * knots.directions[j] if knots.directions[j] else _bends(M, delta)
             blocks[k, j, :L, : own.shape[1]] = own
-    curvatures = np.einsum("kjaw,kjab,kjbw->kjw", blocks, grams, blocks)
-    return blocks, curvatures.reshape(K, d * width)
+    return blocks
+
+
+def curvatures_of(blocks: np.ndarray, grams: np.ndarray) -> np.ndarray:
+    """(K, n_features * width) curvatures of the loss along the coefficients at 0."""
+    return np.asarray(np.einsum("kjaw,kjab,kjbw->kjw", blocks, grams, blocks).reshape(len(blocks), -1))
 
 
 def _linear(M: np.ndarray, delta: np.ndarray) -> float:
@@ -55,6 +63,8 @@ def _monotone(M: np.ndarray, delta: np.ndarray) -> np.ndarray:
     s = _linear(M, delta)
     if s == 0.0:
         return np.zeros((len(delta), 0))
+    if len(delta) == 1:
+        return delta[:, None] / s
     return np.column_stack([delta / s, np.eye(len(delta)) * (float(np.linalg.norm(delta)) / s)])
 
 
@@ -73,14 +83,16 @@ def _bends(M: np.ndarray, delta: np.ndarray) -> np.ndarray:
     across = np.linalg.svd(q[None, :])[2][1:].T
     C = white @ across
     slopes = C / delta[:, None]
-    change = np.diff(slopes, axis=0)
-    bent, U = np.linalg.eigh(change.T @ change)
-    return np.column_stack([linear, (C @ U) / np.sqrt(1.0 + _stiffness(bent) * bent)])
+    _, singular, across = np.linalg.svd(
+        np.diff(slopes, axis=0)
+    )  # squares would lose what narrow segments leave of the others
+    bent = np.zeros(C.shape[1])
+    bent[: len(singular)] = singular**2
+    return np.column_stack([linear, (C @ across.T) / np.sqrt(1.0 + _stiffness(bent) * bent)])
 
 
 def _stiffness(bent: np.ndarray) -> float:
     """rho with sum 1 / (1 + rho d_k) = CURVE_FREEDOM; 0 where there are no more bends than that."""
-    bent = np.maximum(bent, 0.0)
     if len(bent) <= CURVE_FREEDOM:
         return 0.0
     low, high = -60.0, 60.0  # of log10 of rho times the mean

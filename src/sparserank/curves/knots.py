@@ -21,6 +21,8 @@ DEFAULT_KNOTS = 10
 LEAST_KNOTS = 3
 MOST_KNOTS = 256  # segments are numbered in one byte
 ROWS_AT_ONCE = 1 << 14
+CLOSE = 1e-12  # of the largest value: knots that are closer are one
+SMALLEST_VALUE = 1e-290  # a feature of smaller values is taken for 0
 MOST_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dense
 
 
@@ -109,4 +111,10 @@ def _quantiles(values: np.ndarray, levels: np.ndarray) -> np.ndarray:
         if len(found) < len(levels):
             different = np.unique(values) if len(values) else np.zeros(1)
             found = different if len(different) <= len(levels) else np.unique(np.quantile(different, levels))
-    return np.asarray(found + 0.0)  # no -0.0
+    if not np.isfinite(found).all():  # between values that are further apart than numbers go
+        return np.array([values.min(), values.max()])
+    size = np.abs(found).max()
+    if size < SMALLEST_VALUE:  # differences that no slope can be divided by
+        return np.zeros(1)
+    apart = np.diff(found, prepend=-np.inf) > CLOSE * size  # what rounding has made two is one
+    return np.asarray(found[apart] + 0.0)  # no -0.0

@@ -1,11 +1,11 @@
 """Paths: solutions for falling strengths."""
 
+from sparserank.paths.best_k import BestKPath
 from sparserank.paths.curve_paths import CurvePath, of_curves, on_curves
-from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path
+from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path, fit_path_on
 from sparserank.paths.follow import (
     ALPHA_MIN_RATIO,
     DEFAULT_TOL,
-    fit_path_on,
     following,
     path_start,
     refit_on_support,
@@ -22,6 +22,7 @@ __all__ = [
     "ALPHA_MIN_RATIO",
     "DEFAULT_SCALING",
     "DEFAULT_TOL",
+    "BestKPath",
     "CurvePath",
     "OneFormEach",
     "PathCertificate",

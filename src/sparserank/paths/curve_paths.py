@@ -46,5 +46,7 @@ def on_curves(penalty: Penalty, objective: PairwiseObjective) -> Curved:
     """The penalty on the coefficients of curves; a feature bends at the price of as many coefficients as its bends have degrees of freedom."""
     knots = objective.knots
     assert knots is not None
-    kappa = np.sqrt(np.clip(knots.n_segments - 1.0, 0.0, CURVE_FREEDOM))
+    bends = objective.curvature.reshape(-1, objective.width)[:, 1:].sum(axis=1)  # 1 / (1 + rho d_k) each
+    freedom = np.where(knots.directions == 0, bends, np.clip(knots.n_segments - 1.0, 0.0, CURVE_FREEDOM))
+    kappa = np.sqrt(freedom)
     return curved(penalty, objective.width, kappa, np.abs(knots.directions))

@@ -13,12 +13,15 @@ from sparserank.data.scaling import LINEAR_SCALINGS, fit_scalings
 from sparserank.errors import DataError
 from sparserank.losses import PairwiseLoss
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, fit_path_on
-from sparserank.paths.result import PathResult
-from sparserank.penalties import Penalty, parse_penalty
+from sparserank.paths.best_k import BestKPath
+from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, following, warn_of_missed
+from sparserank.paths.makers import PathPlan
+from sparserank.paths.result import PathResult, Point
+from sparserank.penalties import BestK, Penalty, parse_penalty
 from sparserank.quoting import brief
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
+from sparserank.solvers.lockstep import run
 
 DEFAULT_SCALING = "within-query-std"
 
@@ -104,6 +107,34 @@ def fit_path(
         feature_names=tuple(data.feature_names or ()),
     )  # fmt: skip
     return replace(path, scale=scale)
+
+
+def fit_path_on(
+    objective: PairwiseObjective,
+    penalty: Penalty,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> PathResult:
+    """`following` with these options, driven to its end; warns like `fit_path`. A limit on size has no strengths: of the options it takes tol, max_iter,
+    max_features and feature_names."""
+    done = 0
+
+    def keep(point: Point, n: int) -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, n)
+
+    if isinstance(penalty, BestK):
+        known = {
+            name: options[name] for name in ("tol", "max_iter", "max_features", "feature_names") if name in options
+        }
+        path = run(BestKPath(penalty).path(objective, PathPlan(keep=keep, **known)))
+    else:
+        path = run(following(objective, penalty, keep=keep, **options))
+    warn_of_missed(path, float(options.get("tol", DEFAULT_TOL)), stacklevel=3)
+    return path
 
 
 def feature_scale(

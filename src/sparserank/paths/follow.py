@@ -15,7 +15,7 @@ from sparserank.paths.starts import SolvedStarts, Starts, better
 from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
 from sparserank.solvers.curvature import Curvature
-from sparserank.solvers.lockstep import Evaluate, Seconds, Steps, run
+from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.loop import solving
 from sparserank.solvers.newton_cg import NewtonCG
 from sparserank.solvers.problem import Penalised
@@ -152,27 +152,6 @@ def _enough(
         return False
     before, now = points[-1 - WINDOW].loss, points[-1].loss
     return before < (1.0 - 1e-3) * objective.loss.value_at_zero and before - now < early_stop * before
-
-
-def fit_path_on(
-    objective: PairwiseObjective,
-    penalty: Penalty,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-    **options: object,
-) -> PathResult:
-    """`following` with these options, driven to its end; warns like `fit_path`."""
-    done = 0
-
-    def keep(point: Point, n: int) -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, n)
-
-    path = run(following(objective, penalty, keep=keep, **options))  # type: ignore[arg-type]
-    warn_of_missed(path, float(options.get("tol", DEFAULT_TOL)), stacklevel=3)  # type: ignore[arg-type]
-    return path
 
 
 def warn_of_missed(path: PathResult, tol: float, stacklevel: int) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sparserank.objective import PairwiseObjective
+from sparserank.paths.best_k import BestKPath
 from sparserank.paths.makers import PathPlan, PenaltyPath
 from sparserank.paths.result import PathResult
-from sparserank.penalties import Penalty
+from sparserank.penalties import BestK, Penalty
 from sparserank.solvers.lockstep import Steps
 
 
@@ -21,7 +22,7 @@ class OneFormEach:
     the first one among equals; the other columns are never used. It is learned from what the objective holds, so without the queries of the fold.
     """
 
-    maker: PenaltyPath
+    maker: PenaltyPath | BestKPath
     n_forms: int
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
@@ -34,7 +35,11 @@ class OneFormEach:
         others = np.setdiff1d(np.arange(objective.n_features), taken)
         never = tuple(sorted({*penalty.never_use, *others.tolist()}))
         keep = tuple(j for j in penalty.always_keep if j in set(taken.tolist()))
-        return replace(self.maker, penalty=replace(penalty, never_use=never, always_keep=keep)).path(objective, plan)
+        chosen = replace(penalty, never_use=never, always_keep=keep)
+        if isinstance(chosen, BestK):
+            return BestKPath(chosen).path(objective, plan)
+        assert isinstance(self.maker, PenaltyPath)
+        return replace(self.maker, penalty=chosen).path(objective, plan)
 
     def n_points(self, plan: PathPlan) -> int:
         return self.maker.n_points(plan)

@@ -112,24 +112,42 @@ class PathResult:
 
     @property
     def scaled_coefs(self) -> np.ndarray:
-        """(n_alphas, n_features) coefficients of the scaled features."""
+        """(n_alphas, n_features) coefficients of the scaled features; of curves (n_alphas, n_features * width)."""
         return np.asarray(self.sparse_coefs.toarray())
 
     @property
     def coefs(self) -> np.ndarray:
-        """(n_alphas, n_features) coefficients in units of X."""
+        """(n_alphas, n_features) coefficients in units of X.
+
+        Raises
+            DataError   the path is one of curves
+        """
+        if self.width > 1:
+            raise DataError(
+                "a path of curves has no coefficients in units of X; scaled_coefs holds those of linear parts and bends."
+            )
         return self.scaled_coefs if self.scale is None else self.scaled_coefs / self.scale
 
     def scaled_coef(self, index: int) -> np.ndarray:
         """(n_features,) coefficients of one point, of the scaled features."""
         return np.asarray(self.sparse_coefs[[index]].toarray()[0])
 
-    @property
-    def weights(self) -> np.ndarray:
-        """(n_alphas, n_features) what stands for each feature in a picture: its coefficient, or the norm of its coefficients."""
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """(features that some point uses, (n_alphas, their number) what stands for each in a picture: its coefficient, or the norm of its
+        coefficients)."""
+        columns = np.unique(self.sparse_coefs.indices)
+        dense = self.sparse_coefs[:, columns].toarray()
         if self.width == 1:
-            return self.scaled_coefs
-        return np.asarray(np.linalg.norm(self.scaled_coefs.reshape(len(self.alphas), -1, self.width), axis=2))
+            return columns, dense
+        features, of_column = np.unique(columns // self.width, return_inverse=True)
+        squares = np.zeros((len(self.alphas), len(features)))
+        np.add.at(squares.T, of_column, dense.T**2)
+        return features, np.sqrt(squares)
+
+    @property
+    def weights_sum(self) -> np.ndarray:
+        """(n_alphas,) l1 norm of the coefficients, of curves the sum of the features' norms."""
+        return np.asarray(np.abs(self.weights()[1]).sum(axis=1))
 
     @property
     def nnz(self) -> np.ndarray:
@@ -180,7 +198,7 @@ class PathResult:
                 "alpha_fraction": self.alphas / self.alpha_max if self.alpha_max > 0 else np.ones_like(self.alphas),
                 "C_sum": c_mean / self.total_weight,
                 "C_mean": c_mean,
-                "r": np.asarray(abs(self.sparse_coefs).sum(axis=1)),
+                "r": self.weights_sum,
                 "nnz": self.nnz,
                 "loss": self.losses,
                 "objective": self.objectives,

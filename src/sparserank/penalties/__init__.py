@@ -8,6 +8,7 @@ from typing import Any
 
 from sparserank.errors import DataError
 from sparserank.penalties.base import Penalty
+from sparserank.penalties.best_k import BestK
 from sparserank.penalties.elastic_net import ElasticNet, Ridge
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.log import Log
@@ -17,7 +18,9 @@ from sparserank.penalties.scad import Scad
 from sparserank.penalties.spec import parse_call
 from sparserank.quoting import brief
 
-PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, Log, Mcp, Scad, ElasticNet, Ridge)}
+PENALTIES: dict[str, type[Penalty]] = {
+    p.name: p for p in (L1, Lp, SmoothedLp, Log, Mcp, Scad, ElasticNet, Ridge, BestK)
+}
 _CLASSES = {p.__name__: p for p in PENALTIES.values()}
 
 
@@ -54,6 +57,7 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
 __all__ = [
     "L1",
     "PENALTIES",
+    "BestK",
     "ElasticNet",
     "Log",
     "Lp",

@@ -33,6 +33,9 @@ class Penalty(FeatureRules):
     is_convex: ClassVar[bool] = False
     separable: ClassVar[bool] = True  # a sum over coordinates: what solvers that change one coordinate at a time need
     blockwise: ClassVar[bool] = False  # a sum over blocks of columns, each of which compiled descent knows
+    by_size: ClassVar[bool] = (
+        False  # a limit on the number of features: its path goes through sizes, and no solver takes it
+    )
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 

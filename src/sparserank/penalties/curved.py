@@ -13,6 +13,7 @@ from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.parts import BlockPart, Conjugate
 
+BENDING = ("l1", "mcp", "scad", "log")
 RIDGE = 1e-3  # of the curvature of a linear feature, for concave penalties
 
 
@@ -40,8 +41,8 @@ class Curved(Penalty):
     blockwise: ClassVar[bool] = True
 
     def _check(self) -> None:
-        if self.of.kind not in KINDS or self.of.smooth_at_zero or (self.is_convex and self.of.shape()[0] > 0):
-            raise DataError(f"curves know the penalties l1, mcp, scad and log; got {self.of.name}.")
+        if not bends(self.of):
+            raise DataError(f"curves know the penalties {', '.join(BENDING)}; got {self.of.name}.")
 
     @property
     def label(self) -> str:
@@ -228,6 +229,11 @@ class CurvedL1(Curved):
     """The convex one: alpha (beta_j |u_j| + beta_j kappa_j |u_j,curve|), with a duality gap."""
 
     is_convex: ClassVar[bool] = True
+
+
+def bends(of: Penalty) -> bool:
+    """Whether a penalty can be put on curves: its slope at 0 is finite, and it has no quadratic part."""
+    return not of.by_size and of.kind in KINDS and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
 
 
 def curved(of: Penalty, width: int, kappa: np.ndarray, signs: np.ndarray) -> Curved:

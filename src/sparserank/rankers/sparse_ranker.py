@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sparserank.curves import (
     Curve,
     Knots,
     fit_knots,
+    rising,
 )
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS
@@ -27,6 +29,7 @@ from sparserank.model import curve_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, of_curves, on_curves, path_start
 from sparserank.penalties import Penalty
+from sparserank.penalties.curved import BENDING, Curved, bends
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
@@ -51,7 +54,7 @@ class SparseRanker(LinearRanker):
 
     Parameters
         loss                  'squared_hinge' or 'modified_huber' (linear below a margin of -1: one wrong pair costs less)
-        penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', a call such as 'mcp(gamma=2.0)',
+        penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with n_features_to_select), a call such as 'mcp(gamma=2.0)',
                               or a Penalty (whose weights, signs, always_keep and never_use are honoured); None: 'l1', or with
                               n_features_to_select 'mcp', which shrinks the weights of few features least
         alpha                 strength on the mean-loss scale, > 0; None means alpha_ratio times where the path starts
@@ -63,8 +66,9 @@ class SparseRanker(LinearRanker):
         feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / median |x|));
                               `select`'s transform (scikit-learn's selectors have a method of that name)
         shapes                'linear', or 'curves': each feature enters straight or, at a further price, as a piecewise linear curve (monotone
-                              where the penalty's signs say so: 1 may not fall, -1 not rise), flat outside the training values;
-                              under l1, mcp, scad or log. scaling is then not read: knots are where the values are
+                              where the penalty's signs say so: 1 may not fall, -1 not rise), flat outside its knots;
+                              under l1, mcp, scad, log (whose concave ones add a ridge of a thousandth of a linear feature's curvature to objective_)
+                              or best_k. scaling is then not read: knots are where the values are
         n_knots               of each curve, at quantiles of the (transformed) training values, 3 to 256
         pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
         tol                   kkt_violation to reach, relative to the alpha_max of l1
@@ -89,6 +93,7 @@ class SparseRanker(LinearRanker):
         Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in alpha.
     """
 
+    penalty_: Penalty
     _takes_doc_weight = _takes_client = True
 
     def __init__(
@@ -128,7 +133,11 @@ class SparseRanker(LinearRanker):
     def _check_parameters(self) -> None:
         name = type(self).__name__
         require_choice(name, "loss", self.loss, LOSSES)
-        checked_penalty(name, self._penalty)
+        penalty = checked_penalty(name, self._penalty)
+        if penalty.by_size and self.n_features_to_select is None:
+            raise DataError(f"{name}: {penalty.name} goes through sizes; set n_features_to_select.")
+        if self.shapes == CURVES and not (bends(penalty) or penalty.by_size):
+            raise DataError(f"{name}: curves know the penalties {', '.join(BENDING)} and best_k; got {penalty.name}.")
         require_choice(name, "feature_transform", self.feature_transform, KINDS)
         require_choice(name, "shapes", self.shapes, SHAPES)
         require_count(name, "n_knots", self.n_knots, least=LEAST_KNOTS, most=MOST_KNOTS)
@@ -166,11 +175,10 @@ class SparseRanker(LinearRanker):
         objective = self._objective(
             data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
         )
-        given: str | Penalty = self._penalty
-        if knots is not None:
-            given = on_curves(checked_penalty(type(self).__name__, given), objective)
-        penalty = usable_penalty(type(self).__name__, given, objective)
+        penalty = self._penalty_on(objective)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
+        if isinstance(penalty, Curved):
+            self.alpha_max_ = penalty.like_l1().alpha_max(objective.gradient_at_zero)
         if self.n_features_to_select is not None:
             self._fit_size(objective, penalty, self.n_features_to_select)
         else:
@@ -180,10 +188,17 @@ class SparseRanker(LinearRanker):
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if knots is not None:
-            self.penalty_: Penalty = of_curves(self.penalty_)
             self._draw(objective, data)
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
+
+    def _penalty_on(self, objective: PairwiseObjective) -> Penalty:
+        """The penalty on the coefficients of the objective, resolved."""
+        name = type(self).__name__
+        penalty = checked_penalty(name, self._penalty)
+        if penalty.by_size:
+            return penalty if objective.knots is None else replace(penalty, signs=rising(objective.knots))
+        return usable_penalty(name, penalty if objective.knots is None else on_curves(penalty, objective), objective)
 
     def _fit_knots(self, data: RankingDataset, query_weight: np.ndarray | None) -> Knots:
         """Raises DataError for features that are not in memory, and for a penalty that signs other features."""
@@ -197,6 +212,8 @@ class SparseRanker(LinearRanker):
     def _draw(self, objective: PairwiseObjective, data: RankingDataset) -> None:
         """curves_ of the coefficients that were found, and scaled_coef_ by feature."""
         assert objective.knots is not None
+        if isinstance(self.penalty_, Curved):
+            self.penalty_ = of_curves(self.penalty_)
         names = tuple(f"f{j + 1}" for j in range(data.n_features))
         model = curve_model(objective.knots, objective.curve_blocks(), self.scaled_coef_, names, None)
         self.scaled_coef_ = model.coef

@@ -163,6 +163,8 @@ class SparseRankerCV(LinearRanker):
     def _check_parameters(self) -> None:
         name = type(self).__name__
         penalty = checked_penalty(name, self.penalty)
+        if penalty.by_size:
+            raise DataError(f"{name}: {penalty.name} goes through sizes; `select` takes it (penalties='best_k').")
         require_choice(name, "rule", self.rule, RULES)
         if not (isinstance(self.margin, str) and self.margin == AUTO):
             if isinstance(self.margin, str):

@@ -91,17 +91,18 @@ def coefficient_path(result: SelectionResult) -> str:
     figure, axes = new_axes("alpha / alpha at the start of the path", of_features)
     fraction = path.alphas / path.alpha_max
     selected = path.support(at)
-    weights = path.weights
-    strongest = selected[np.argsort(-np.abs(weights[at][selected]), kind="stable")]
-    for j in np.flatnonzero(weights.any(axis=0)):
+    features, weights = path.weights()
+    of = dict(zip(features.tolist(), weights.T, strict=True))
+    strongest = sorted(selected.tolist(), key=lambda j: -abs(of[j][at]))
+    for j in features.tolist():
         if j not in selected:
-            axes.plot(fraction, weights[:, j], color="#cfd4dd", linewidth=0.9, zorder=1)
+            axes.plot(fraction, of[j], color="#cfd4dd", linewidth=0.9, zorder=1)
     for rank, j in enumerate(strongest):
         label = picture_text(names[j % len(names)]) if rank < LABELLED else None
         style = "-" if rank < len(SERIES) else "--"
         axes.plot(
             fraction,
-            weights[:, j],
+            of[j],
             color=SERIES[rank % len(SERIES)],
             linestyle=style,
             linewidth=1.5,

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from sparserank.paths import PathMaker, PathStarts, PenaltyPath, Point, RefitPath
+from sparserank.paths import PathMaker, PathStarts, Point, RefitPath
 from sparserank.penalties import Penalty
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
@@ -75,7 +75,7 @@ def families(
     """
 
     def maker(penalty: Penalty) -> PathMaker:
-        return look.maker(PenaltyPath(penalty))
+        return look.maker(penalty)
 
     first: list[Family] = []
     second: list[Family] = []
@@ -94,7 +94,7 @@ def families(
     again = [
         Family(refit_label(label), RefitPath(look.signs(p)), label, work=work)
         for label, p in penalties.items()
-        if refits
+        if refits and not p.by_size  # which is not shrunken
     ]
     return first + second + again
 

@@ -52,6 +52,8 @@ def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ..
     Raises
         ParameterError   a name that is no feature, another direction
     """
+    if not isinstance(monotone, Mapping):
+        raise ParameterError("monotone", f"must be a mapping of feature names to '+' or '-'; got {brief(monotone)}.")
     at = {name: j for j, name in enumerate(names)}
     signs = [0] * len(names)
     for name, direction in monotone.items():
@@ -59,7 +61,7 @@ def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ..
             raise ParameterError(
                 "monotone", f"names {brief(name)}, which is no feature; there are {names[0]} ... {names[-1]}."
             )
-        if direction not in DIRECTIONS:
+        if not isinstance(direction, str | int) or direction not in DIRECTIONS:
             raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
         signs[at[name]] = DIRECTIONS[direction]
     return tuple(signs)

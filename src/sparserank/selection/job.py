@@ -18,8 +18,7 @@ from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.model import RankingModel
-from sparserank.paths import PenaltyPath
-from sparserank.penalties import L1, Mcp, Penalty, Ridge
+from sparserank.penalties import Mcp, Penalty, Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths
@@ -37,7 +36,7 @@ from sparserank.selection.store import SelectionStore
 
 LARGE_MARGIN = 0.1  # of `auto`: from here on the note says that the queries are too few
 RULES = ("weights", "signs", "always_keep", "never_use")  # of a penalty, by feature
-ON_CURVES = ("l1", "mcp", "scad")  # penalties; log takes ten times as long there
+ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
 RIDGE_MIN_RATIO = 1e-6
@@ -93,8 +92,7 @@ class SelectionJob:
         linear = looks(self.everything, plan.transform, plan.settings.scaling)
         self.looks = {look.name: look for look in linear}
         if plan.shapes == CURVES:
-            signs = np.zeros(len(self.names), dtype=np.int64) if plan.signs is None else np.array(plan.signs)
-            bent = curve_look(self._in_memory(client), linear, plan.n_knots, signs)
+            bent = curve_look(self._in_memory(client), linear, plan.n_knots, self._directions())
             self.looks[bent.name] = bent
         self.works = {
             name: FoldedPaths(
@@ -109,6 +107,13 @@ class SelectionJob:
     def _work(self) -> FoldedPaths:
         """The paths on the first look."""
         return next(iter(self.works.values()))
+
+    def _directions(self) -> np.ndarray:
+        """(n_features,) the signs of the penalties, in which curves may go."""
+        signs = {tuple(p.feature_signs(len(self.names)).tolist()) for p in self.plan.penalties}
+        if len(signs) > 1:
+            raise ParameterError("shapes", "curves need the same signs under all penalties; give them as monotone.")
+        return np.array(signs.pop())
 
     def _in_memory(self, client: Any) -> RankingDataset:
         """The training data, if curves can be drawn through them."""
@@ -204,12 +209,16 @@ class SelectionJob:
         }
 
     def _penalties(self, look: Look) -> dict[str, Penalty]:
-        """Those tried on a look, by label: on curves l1 and MCP, or those of them that were asked for."""
+        """Those tried on a look, by label: on curves those that were asked for and are known there, else l1 and MCP under the
+        rules of the first."""
         labelled = self.plan.labelled
         if look.knots is None:
             return labelled
         known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
-        return known or {p.label: p for p in (L1(), Mcp())}
+        if known:
+            return known
+        l1 = next(iter(labelled.values())).like_l1()
+        return {"l1": l1, "mcp": Mcp(1.0, l1.weights, l1.signs, l1.always_keep, l1.never_use)}
 
     def _families(self) -> list[Family]:
         out: list[Family] = []
@@ -217,7 +226,7 @@ class SelectionJob:
             labelled = {look.label(label): penalty for label, penalty in self._penalties(look).items()}
             out += families(labelled, refits=self.plan.refits, work=name, look=look)
             if look.knots is None:
-                ridge = look.maker(PenaltyPath(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO))
+                ridge = look.maker(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
                 out.append(Family(look.label(DENSE), ridge, work=name))
         return out
 
@@ -305,10 +314,10 @@ class SelectionJob:
         without = np.empty((len(metrics), len(features), n))
         models = {}
         look, _ = self._makers()[chosen.penalty]
-        m = 1 if look.knots is None else look.knots.m
+        n_columns = 1 if look.knots is None else look.knots.m
         for f in self.folds or [FINAL]:
             whole = pool.model_in_units(chosen, f)
-            models[f] = sp.csr_array(sp.vstack([_without(whole, j, d, m) for j in features], format="csr"))
+            models[f] = sp.csr_array(sp.vstack([_without(whole, j, d, n_columns) for j in features], format="csr"))
         for f, values in self.works[look.name].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
             without[:, :, where] = values

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sparserank.curves import DEFAULT_KNOTS, Knots, fit_knots, n_coordinates
+from sparserank.curves import DEFAULT_KNOTS, Knots, fit_knots, n_coordinates, rising
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS, FeatureScaling
 from sparserank.data.transforms import LOG, NONE, Transform, changes_features, fit_transform, transformed
 from sparserank.model import RankingModel, curve_model
-from sparserank.paths import CurvePath, OneFormEach, PathMaker, PenaltyPath
-from sparserank.penalties import Penalty
+from sparserank.paths import BestKPath, CurvePath, OneFormEach, PathMaker, PenaltyPath
+from sparserank.penalties import BestK, Penalty
 from sparserank.selection.choice import AUTO
 
 LOGS, EACH = "log1p", "raw or log1p"
@@ -33,8 +33,12 @@ class Look:
         """What a penalty is called on it."""
         return penalty if self == RAW else f"{penalty} on {self.name}"
 
-    def maker(self, path: PenaltyPath) -> PathMaker:
+    def maker(self, penalty: Penalty, n_alphas: int | None = None, alpha_min_ratio: float | None = None) -> PathMaker:
         """The maker of the path of a penalty on it."""
+        if isinstance(penalty, BestK):
+            sized = BestKPath(penalty if self.knots is None else replace(penalty, signs=rising(self.knots)))
+            return sized if len(self.forms) < 2 else OneFormEach(sized, len(self.forms))
+        path = PenaltyPath(penalty, n_alphas, alpha_min_ratio)
         if self.knots is not None:
             return CurvePath(path)
         return path if len(self.forms) < 2 else OneFormEach(path, len(self.forms))
@@ -42,8 +46,8 @@ class Look:
     def signs(self, penalty: Penalty) -> tuple[int, ...] | None:
         """The signs of all its coefficients under the rules of a penalty."""
         if self.knots is not None:
-            monotone = np.repeat(np.abs(self.knots.directions), n_coordinates(self.knots))
-            return tuple(monotone.tolist()) if monotone.any() else None
+            monotone = rising(self.knots)
+            return None if monotone is None else tuple(np.repeat(monotone, n_coordinates(self.knots)).tolist())
         return None if penalty.signs is None else penalty.signs * max(len(self.forms), 1)
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:

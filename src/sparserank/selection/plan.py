@@ -59,7 +59,6 @@ class SelectionPlan:
     margin    largest loss that still counts as equally good, relative to the best, or 'auto': 1%, or what the queries can show
     transform shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none', 'log' or 'asinh'
     shapes    'linear', or 'curves': piecewise linear curves of each feature are tried too, with n_knots knots
-    signs     per feature, in their order: 1 its weight or curve may not fall, -1 not rise, 0 free; None: all free
     half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
     refits    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
@@ -85,7 +84,6 @@ class SelectionPlan:
     transform: str = defaults.TRANSFORM
     shapes: str = defaults.SHAPES
     n_knots: int = defaults.N_KNOTS
-    signs: tuple[int, ...] | None = None
     half_samples: int = defaults.HALF_SAMPLES
     baseline_feature: str | None = None
 
@@ -135,7 +133,7 @@ class SelectionPlan:
     def with_monotone(self, monotone: Mapping[str, Any], names: Sequence[str]) -> SelectionPlan:
         """The plan under which the named features may only raise ('+' or 1) or only lower ('-' or -1) the score."""
         signs = signs_of(monotone, names)
-        return replace(self, signs=signs, penalties=tuple(replace(p, signs=signs) for p in self.penalties))
+        return replace(self, penalties=tuple(replace(p, signs=signs) for p in self.penalties))
 
     @property
     def metrics(self) -> list[Metric]:
@@ -156,7 +154,7 @@ class SelectionPlan:
     ) -> dict[str, Any]:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
-        Margin, confidence, k and budget are left out: they choose among finished pieces; refits, transforms and half-samples only add some,
+        Margin, confidence, k and budget are left out: they choose among finished pieces; refits, transforms, shapes and half-samples only add some,
         under names of their own.
         """
         return {

@@ -81,7 +81,7 @@ def select(
         train, valid, test   each a path or list of paths of ranking text, a RankingDataset, a pandas or polars frame, or
                              (X, y, qid); train also an array X with `label` and `qid` the values of its rows
         label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
-        penalties            names ('l1', 'mcp(gamma=2.0)') or Penalty objects
+        penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size) or Penalty objects
         metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
         scaling              as in `fit_scaling`; learned on the training queries of every fold
         protocol             'cv' (out of fold), or 'holdout' (choice on valid alone)
@@ -100,7 +100,7 @@ def select(
                              'auto': as they are, as logs, and each feature in the better one of the two, tried out of fold like all else
                              (logs are left out where they change no feature's shape within queries)
         shapes               'linear', or 'curves': each feature may also enter as a piecewise linear curve, bent where that pays (n_knots knots at
-                             quantiles of the training values, flat outside them), under l1 and MCP
+                             quantiles of the training values, flat outside them), under those of l1, mcp, scad and best_k that are asked for
         monotone             {feature: '+' or '-'}: its weight, or its curve, may only rise or only fall
         half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how firm the choice of
                              features is; even, 0: none

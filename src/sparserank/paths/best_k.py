@@ -1,0 +1,271 @@
+"""The best model of each size by splicing: features are exchanged for others, as a quadratic model of the loss advises, as long as that lowers the
+objective itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from sparserank.objective import PairwiseObjective
+from sparserank.paths.makers import PathPlan
+from sparserank.paths.result import PathResult, Point, n_used
+from sparserank.paths.sizes import point_within
+from sparserank.paths.starts import PathStarts
+from sparserank.penalties import Ridge
+from sparserank.penalties.best_k import BestK
+from sparserank.solvers import ProxNewton, Solution, Status, Stop
+from sparserank.solvers.lockstep import Hessian, Seconds, Steps
+from sparserank.solvers.loop import solving
+
+MOST_SPLICES = 25  # exchanges that are made from one set
+MOST_TRIED = 3  # exchanges that the model advises are tried before the set is left
+MOST_SWEEPS = 3  # up and down through the sizes
+LEAST_USED = 4  # features two of which are exchanged at once
+MOST_COLUMNS = 150  # of the candidates of the model together
+ENOUGH = 1e-7  # share of the objective that an exchange must gain
+
+Found = dict[int, Solution]  # the best of each size so far
+
+
+@dataclass(frozen=True)
+class BestKPath:
+    """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features (all coefficients of a feature with
+    it). Every set is a local optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most promising others
+    advises; sizes are gone through upwards, a feature added, and downwards, one dropped, until no size gains. Sets of a penalty's path (`plan.starts`) are tried too.
+
+    Point k has the strength 1 / k, so that they fall. Points are kept when all are done: each depends on those of its neighbours.
+
+    Source
+        Splicing: Zhu, Wen, Zhu, Zhang and Wang (2020); theirs exchanges by what each feature alone is worth, which on correlated features misses what
+        the model sees: exchanges are ranked by the decrease of the model with all other coefficients fitted again.
+    """
+
+    penalty: BestK
+
+    def n_points(self, plan: PathPlan) -> int:
+        return self.penalty.k_max
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        splicing = _Splicing(objective, self.penalty, plan)
+        most = min(self.penalty.k_max, int(splicing.usable.sum()))
+        most = most if plan.max_features is None else min(most, plan.max_features)
+        points = list(plan.done)
+        if len(points) < most:
+            began = yield Seconds()
+            found = yield from splicing.all_sizes(most)
+            now = yield Seconds()
+            points = [Point.of(found[k], (now - began) / most) for k in range(1, most + 1)]
+            for point in points[len(plan.done) :] if plan.keep is not None else []:
+                plan.keep(point, most)  # type: ignore[misc]
+        scale = float(np.abs(objective.gradient_at_zero).max())
+        names = plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width))
+        return PathResult.of(
+            points, self.penalty, 1.0 / np.arange(1, len(points) + 1), 1.0, scale, objective.n_pairs, objective.total_weight, names,
+            width=objective.width,
+        )  # fmt: skip
+
+
+class _Splicing:
+    """Exchanges for one objective; sets are sorted tuples of features."""
+
+    def __init__(self, objective: PairwiseObjective, penalty: BestK, plan: PathPlan) -> None:
+        self._objective, self._plan, self._width = objective, plan, objective.width
+        self._n = objective.n_features // self._width
+        self.usable = objective.varying.reshape(self._n, -1).any(axis=1) & penalty.usable(self._n)
+        self._kept = tuple(np.flatnonzero(self.usable & (penalty.feature_weights(self._n) == 0)).tolist())
+        varying = objective.curvature[objective.varying]
+        self._ridge = penalty.ridge * float(varying.mean()) if len(varying) else penalty.ridge
+        signs = np.repeat(penalty.feature_signs(self._n), self._width)
+        self._signs = signs if signs.any() else None
+        self._stop = Stop(plan.tol, plan.max_iter, max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
+        self._solved: dict[tuple[int, ...], Solution] = {}
+
+    def all_sizes(self, most: int) -> Steps[Found]:
+        """The best found of each size from 1 to `most`."""
+        found: Found = {}
+        nothing = yield from self._solve((), None)
+        for _ in range(MOST_SWEEPS):
+            before = {k: s.value for k, s in found.items()}
+            for k in range(1, most + 1):
+                below = nothing if k == 1 else found[k - 1]
+                yield from self._improve(found, k, (yield from self._grown(below, k)), below)
+                own = None if before else self._of_starts(k)
+                if own is not None:
+                    yield from self._improve(found, k, own, found[k])
+            for k in range(most - 1, 0, -1):
+                yield from self._improve(found, k, (yield from self._shrunk(found[k + 1])), found[k + 1])
+            if before and all(found[k].value >= v - ENOUGH * abs(v) for k, v in before.items()):
+                break
+        return {k: self._said(s) for k, s in found.items()}
+
+    def _said(self, best: Solution) -> Solution:
+        """Optimal on its set, and no exchange that was tried is better: nothing is proved of other sets."""
+        return replace(best, status=Status.STATIONARY if best.status.converged else best.status, gap=None)
+
+    def _improve(self, found: Found, k: int, chosen: tuple[int, ...], near: Solution) -> Steps[None]:
+        """Splice from a set of at most k features, and keep what comes of it if it is the best of its size."""
+        best = yield from self._solve(chosen, near.w)
+        if k in found and best.value >= found[k].value and self._used(best.w) == self._used(found[k].w):
+            return
+        for _ in range(MOST_SPLICES):
+            following = yield from self._exchanged(best)
+            if following is None:
+                break
+            best = following
+        if k not in found or best.value < found[k].value:
+            found[k] = best
+
+    def _exchanged(self, best: Solution) -> Steps[Solution | None]:
+        """The first of the advised exchanges that lowers the objective."""
+        model = yield from self._model(best)
+        for chosen in model.exchanges(MOST_TRIED):
+            tried = yield from self._solve(chosen, best.w)
+            if tried.value < best.value - ENOUGH * abs(best.value):
+                return tried
+        return None
+
+    def _grown(self, below: Solution, k: int) -> Steps[tuple[int, ...]]:
+        chosen = self._used(below.w)
+        missing = [j for j in self._kept if j not in chosen]
+        if missing:
+            return tuple(sorted({*chosen, missing[0]}))
+        model = yield from self._model(below)
+        return model.grown() if len(chosen) < k else chosen
+
+    def _shrunk(self, above: Solution) -> Steps[tuple[int, ...]]:
+        model = yield from self._model(above)
+        return model.shrunk()
+
+    def _model(self, here: Solution) -> Steps[_Model]:
+        """The loss and the ridge near a solution, on its features and the most promising others."""
+        chosen = self._used(here.w)
+        g = here.gradient
+        if self._signs is not None:  # what a sign forbids promises nothing
+            g = np.where((here.w == 0) & (self._signs * g > 0), 0.0, g)
+        curvature = np.where(self._objective.varying, self._objective.curvature, np.inf)
+        promise = (g * g / curvature).reshape(self._n, -1).sum(axis=1)
+        promise[list(chosen)] = -1.0
+        promise[~self.usable] = -1.0
+        room = max(MOST_COLUMNS // self._width - len(chosen), 5)
+        others = [j for j in np.argsort(-promise, kind="stable")[:room].tolist() if promise[j] > 0]
+        features = sorted({*chosen, *others})
+        columns = (np.array(features)[:, None] * self._width + np.arange(self._width)).ravel()
+        live = columns[self._objective.varying[columns]]
+        A = np.eye(len(columns))
+        at = np.flatnonzero(self._objective.varying[columns])
+        if len(live):
+            H = yield Hessian(self._objective, here.w, live, None)
+            A[np.ix_(at, at)] = H + self._ridge * np.eye(len(live))
+        b = A @ here.w[columns] - (g[columns] + self._ridge * here.w[columns])
+        b[~self._objective.varying[columns]] = 0.0
+        place = {j: i for i, j in enumerate(features)}
+        return _Model(
+            A, b, self._width, features, [place[j] for j in chosen], {place[j] for j in self._kept if j in place}
+        )
+
+    def _solve(self, chosen: tuple[int, ...], start: np.ndarray | None) -> Steps[Solution]:
+        """The minimum over the coefficients of some features; asked for again, it is known."""
+        if chosen not in self._solved:
+            within = np.zeros(self._n, dtype=bool)
+            within[list(chosen)] = True
+            columns = np.repeat(within, self._width)
+            signs = None if self._signs is None else tuple(self._signs.tolist())
+            ridge = Ridge(self._ridge, weights=tuple(np.where(columns, 1.0, np.inf).tolist()), signs=signs)
+            w = np.zeros(self._objective.n_features) if start is None else np.where(columns, start, 0.0)
+            self._solved[chosen] = yield from solving(ProxNewton(), self._objective, ridge, w, self._stop)
+        return self._solved[chosen]
+
+    def _used(self, w: np.ndarray) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(w.reshape(self._n, -1).any(axis=1)).tolist())
+
+    def _of_starts(self, k: int) -> tuple[int, ...] | None:
+        """The features of a penalty's path at a size."""
+        starts = self._plan.starts
+        if not isinstance(starts, PathStarts) or starts.losses is None:
+            return None
+        at = point_within(n_used(starts.coefs, self._width), starts.losses, k)
+        if at is None:
+            return None
+        used = [j for j in self._used(starts.coef(at)) if self.usable[j] and j not in self._kept]
+        return tuple(sorted({*self._kept[:k], *used[: k - len(self._kept[:k])]}))
+
+
+class _Model:
+    """u^T A u / 2 - b^T u over blocks of `width` columns, one for each of `features`; chosen, kept: positions among them."""
+
+    def __init__(
+        self, A: np.ndarray, b: np.ndarray, width: int, features: Sequence[int], chosen: list[int], kept: set[int]
+    ) -> None:
+        self._A, self._b, self._width, self._features = A, b, width, features
+        self._chosen, self._kept = chosen, kept
+
+    def grown(self) -> tuple[int, ...]:
+        """The chosen features and the one that lowers the model most."""
+        best, _ = self._best_added(self._chosen, self._others())
+        return self._named(self._chosen if best is None else [*self._chosen, best])
+
+    def shrunk(self) -> tuple[int, ...]:
+        """The chosen features without the one that is missed least."""
+        free = [i for i in self._chosen if i not in self._kept] or self._chosen
+        least = max(free, key=lambda i: self._explained([c for c in self._chosen if c != i]))
+        return self._named([c for c in self._chosen if c != least])
+
+    def exchanges(self, most: int) -> list[tuple[int, ...]]:
+        """At most so many sets that the model holds to be lower, the lowest first: one feature exchanged, or two of those that are missed least."""
+        now = self._explained(self._chosen)
+        free = [i for i in self._chosen if i not in self._kept]
+        without = {i: self._explained([c for c in self._chosen if c != i]) for i in free}
+        tried: list[tuple[float, list[int]]] = []
+        for i in free:
+            rest = [c for c in self._chosen if c != i]
+            j, value = self._best_added(rest, self._others())
+            if j is not None:
+                tried.append((value, [*rest, j]))
+        least = sorted(free, key=lambda i: -without[i])[:LEAST_USED]
+        for pair in combinations(least, 2):
+            rest = [c for c in self._chosen if c not in pair]
+            first, _ = self._best_added(rest, self._others())
+            if first is None:
+                continue
+            second, value = self._best_added([*rest, first], [o for o in self._others() if o != first])
+            if second is not None:
+                tried.append((value, [*rest, first, second]))
+        better = sorted((t for t in tried if t[0] > now + ENOUGH * abs(now)), key=lambda t: -t[0])
+        return [self._named(chosen) for _, chosen in better[:most]]
+
+    def _others(self) -> list[int]:
+        return [i for i in range(len(self._features)) if i not in self._chosen]
+
+    def _named(self, places: Sequence[int]) -> tuple[int, ...]:
+        return tuple(sorted(self._features[i] for i in places))
+
+    def _columns(self, places: Sequence[int]) -> np.ndarray:
+        return (np.array(places, dtype=np.int64)[:, None] * self._width + np.arange(self._width)).ravel()
+
+    def _explained(self, places: Sequence[int]) -> float:
+        """By how much the model falls from 0 with these features, fitted."""
+        if not places:
+            return 0.0
+        S = self._columns(places)
+        return 0.5 * float(self._b[S] @ np.linalg.solve(self._A[np.ix_(S, S)], self._b[S]))
+
+    def _best_added(self, places: Sequence[int], others: Sequence[int]) -> tuple[int | None, float]:
+        """(the one of some others that lowers the model most beside these features, what is explained then)"""
+        if not others:
+            return None, 0.0
+        S, R = self._columns(places), self._columns(others)
+        base, residual, schur = 0.0, self._b[R].copy(), self._A[np.ix_(R, R)]
+        if len(S):
+            across = np.linalg.solve(self._A[np.ix_(S, S)], np.column_stack([self._b[S], self._A[np.ix_(S, R)]]))
+            base = 0.5 * float(self._b[S] @ across[:, 0])
+            residual -= self._A[np.ix_(R, S)] @ across[:, 0]
+            schur = schur - self._A[np.ix_(R, S)] @ across[:, 1:]
+        m = self._width
+        blocks = np.array([schur[i * m : i * m + m, i * m : i * m + m] for i in range(len(others))])
+        r = residual.reshape(-1, m)
+        gains = 0.5 * (r * np.linalg.solve(blocks, r[:, :, None])[:, :, 0]).sum(axis=1)
+        best = int(np.argmax(gains))
+        return others[best], base + float(gains[best])

@@ -1,0 +1,130 @@
+"""Splicing against all sets of k features, on explicit pairs; rules, curves, the main job."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.curves import fit_knots
+from sparserank.data.synthetic import make_curved_ranking, make_ranking
+from sparserank.errors import DataError
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import BestKPath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path, fit_path_on
+from sparserank.penalties import BestK, Mcp
+from sparserank.solvers.lockstep import run, run_all
+from tests.oracles import best_k as oracle
+from tests.oracles import pairs as pair_oracle
+
+
+def correlated(seed: int, d: int = 9):
+    """Grades made of sums of features that also come disguised: forward choice goes wrong often."""
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(12), 6)
+    X = rng.standard_normal((72, d))
+    X[:, 3] = X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(72)
+    X[:, 4] = X[:, 1] - X[:, 2] + 0.3 * rng.standard_normal(72)
+    score = X[:, 0] + X[:, 1] - X[:, 2] + 0.8 * rng.standard_normal(72)
+    y = np.searchsorted(np.quantile(score, [0.4, 0.8]), score).astype(float)
+    return sr.RankingDataset(X, y, qid)
+
+
+def explicit(data, objective):
+    pairs = pair_oracle.pairs_of(data.relevance, data.query_ptr)
+    root = np.array([np.sqrt(v) for _, _, v in pairs])
+    return pair_oracle.pair_matrix(data.X, pairs), root, 1e-3 * float(objective.curvature.mean())
+
+
+def test_splicing_finds_the_best_set_nearly_always_and_forward_choice_does_not():
+    found = wrong = n = 0
+    for seed in range(12):
+        data = correlated(seed)
+        objective = PairwiseObjective(data)
+        K, root, ridge = explicit(data, objective)
+        path = run(BestKPath(BestK(k_max=4)).path(objective, PathPlan(tol=1e-9)))
+        assert path.nnz.tolist() == [1, 2, 3, 4]
+        assert (np.diff(path.objectives) <= 1e-12).all()
+        for k in (1, 2, 3, 4):
+            groups = [[j] for j in range(data.n_features)]
+            best, chosen = oracle.best_of_size(K, root, ridge, k, groups)
+            assert path.objectives[k - 1] >= best - 1e-9
+            n += 1
+            found += path.objectives[k - 1] <= best + 1e-8
+            wrong += oracle.forward(K, root, ridge, k, groups)[0] <= best + 1e-8
+            if path.objectives[k - 1] <= best + 1e-8:
+                assert tuple(path.support(k - 1)) == chosen
+    assert found >= 0.9 * n
+    assert wrong < found
+
+
+def test_it_is_never_above_a_penalty_refitted_at_the_same_size():
+    data = make_ranking(60, (8, 14), 25, n_informative=5, n_redundant=8, seed=3).data
+    objective = PairwiseObjective(data)
+    mcp = run(PenaltyPath(Mcp()).path(objective, PathPlan(30, 1e-2, 1e-6)))
+    starts = PathStarts(mcp.alphas, mcp.sparse_coefs, mcp.losses)
+    refits = run(RefitPath().path(objective, PathPlan(tol=1e-7, starts=starts)))
+    path = run(BestKPath(BestK(k_max=12)).path(objective, PathPlan(tol=1e-7, starts=starts)))
+    ridge = 1e-3 * float(objective.curvature.mean())
+    for loss, w, k in zip(refits.losses, refits.scaled_coefs, refits.nnz, strict=True):
+        if k <= 12:
+            assert path.objectives[k - 1] <= loss + 0.5 * ridge * w @ w + 1e-7
+
+
+def test_rules_hold_and_nothing_is_called_optimal():
+    data = correlated(1)
+    objective = PairwiseObjective(data)
+    penalty = BestK(k_max=5, never_use=(0,), always_keep=(7,), signs=(0, 1, 0, 0, 0, -1, 0, 0, 0))
+    path = run(BestKPath(penalty).path(objective, PathPlan(tol=1e-7)))
+    w = path.scaled_coefs
+    assert not w[:, 0].any()
+    assert w[:, 7].all()
+    assert (w[:, 1] >= 0).all()
+    assert (w[:, 5] <= 0).all()
+    assert set(path.statuses) == {"stationary"}
+    assert np.isnan(path.gaps).all()
+
+
+def test_known_points_and_lockstep_change_no_bit():
+    data = correlated(2)
+    objective = PairwiseObjective(data)
+    maker, plan = BestKPath(BestK(k_max=6)), PathPlan(tol=1e-7)
+    kept = []
+    whole = run(maker.path(objective, PathPlan(tol=1e-7, keep=lambda p, n: kept.append(p))))
+    resumed = run(maker.path(objective, PathPlan(tol=1e-7, done=kept[:3])))
+    for again in (resumed, *run_all([maker.path(objective, plan), maker.path(objective, plan)])):
+        np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
+
+
+def test_curves_are_chosen_whole():
+    made = make_curved_ranking(80, 10, 12, n_curved=3, noise=0.3, seed=4)
+    knots = fit_knots(made.data, 6)
+    objective = PairwiseObjective(made.data, knots=knots)
+    path = run(BestKPath(BestK(k_max=4)).path(objective, PathPlan(tol=1e-6)))
+    assert path.nnz.tolist() == [1, 2, 3, 4]
+    assert path.support(2).tolist() == made.support.tolist()
+
+
+def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
+    made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, seed=6)
+    result = sr.select(
+        made.data, penalties=["best_k", "l1"], half_samples=4, k=3, transform="none", out=tmp_path / "run"
+    )
+    assert {c.penalty for c in result.choice.candidates} >= {"best_k", "l1"}
+    assert sorted(c.k for c in result.choice.candidates if c.penalty == "best_k")[:3] == [1, 2, 3]
+    bent = sr.select(made.data, penalties="best_k(k_max=5)", half_samples=0, shapes="curves")
+    assert any("curves" in c.penalty for c in bent.choice.candidates)
+    path = fit_path(made.data, "best_k(k_max=5)")
+    assert path.nnz.tolist() == [1, 2, 3, 4, 5]
+    assert path.to_table().num_rows == 5
+    qid = np.repeat(made.data.query_ids, np.diff(made.data.query_ptr))
+    ranker = sr.SparseRanker(penalty="best_k", n_features_to_select=3).fit(made.data.X, made.data.relevance, qid=qid)
+    assert ranker.support_.tolist() == made.support.tolist()
+    with pytest.raises(DataError, match="set n_features_to_select"):
+        sr.SparseRanker(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
+    with pytest.raises(DataError, match="goes through sizes"):
+        sr.SparseRankerCV(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
+    with pytest.raises(DataError, match="k_max must be"):
+        BestK(k_max=0)
+    with pytest.raises(DataError, match="between 0 and 1"):
+        BestK(ridge=0.0)
+    assert fit_path_on(PairwiseObjective(made.data), BestK(k_max=2)).nnz.tolist() == [1, 2]
