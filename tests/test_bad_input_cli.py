@@ -330,7 +330,7 @@ MISUSE: dict[str, tuple[str, ...]] = {
     "negative threads": ("--threads", "-1"),
     "unknown option": ("--frobnicate",),
     "not a number": ("--folds", "two"),
-    "unknown baseline": ("--baseline-feature", "bm25"),
+    "unknown baseline": ("--current", "bm25"),
 }
 
 

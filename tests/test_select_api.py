@@ -105,7 +105,7 @@ def test_the_command_has_no_defaults_of_its_own() -> None:
     api = inspect.signature(sr.select).parameters
     shown = inspect.signature(command).parameters
     for name in ("metric", "convention", "scaling", "protocol", "folds", "seed", "margin", "confidence", "k", "budget",
-                 "costs", "query_weight", "refits", "transform", "half_samples", "baseline_feature", "n_alphas", "alpha_min_ratio", "tol", "pair_weights",
+                 "costs", "query_weight", "refits", "transform", "half_samples", "shapes", "n_knots", "current", "n_alphas", "alpha_min_ratio", "tol", "pair_weights",
                  "allow_overlap", "restart"):  # fmt: skip
         assert shown[name].default == api[name].default, name
     assert api["penalties"].default == defaults.PENALTIES
@@ -209,7 +209,7 @@ def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(
         ({"alpha_min_ratio": 2.0}, "alpha_min_ratio"),
         ({"tol": 0.0}, "tol"),
         ({"pair_weights": "x"}, "pair_weights"),
-        ({"baseline_feature": "nope"}, "baseline_feature"),
+        ({"current": "nope"}, "current"),
         ({"protocol": "holdout"}, "protocol"),
     ],
 )

@@ -182,11 +182,12 @@ def select(
     loss: Annotated[
         str, typer.Option("--loss", help="squared_hinge or modified_huber.", rich_help_panel=MODEL)
     ] = defaults.LOSS,
-    baseline_feature: Annotated[
+    current: Annotated[
         str | None,
         typer.Option(
-            "--baseline-feature",
-            help="Feature that holds the score in use today, for the comparison.",
+            "--current",
+            help="What ranks today: a model file, or the feature that holds its score. It is a rival inside the bounds, and the screen says what a change "
+            "gains and loses.",
             rich_help_panel=CHOICE,
         ),
     ] = None,
@@ -230,7 +231,7 @@ def select(
                 result = run(
                     train, valid, test, metric=metric, convention=convention, scaling=scaling, protocol=protocol,
                     folds=folds, seed=seed, margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs,
-                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, monotone=opt.directions_of(monotone), half_samples=half_samples, baseline_feature=baseline_feature, n_alphas=n_alphas,
+                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, monotone=opt.directions_of(monotone), half_samples=half_samples, current=current, n_alphas=n_alphas,
                     alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
                     out=out, restart=restart, n_threads=threads, progress=progress, client=opt.client_of(scheduler),
                     reading=reading,

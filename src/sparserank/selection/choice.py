@@ -88,6 +88,10 @@ class Choice:
         """Simultaneous upper bound on the mean loss against the best of all candidates."""
         return float(self.bounds.upper[self._row[c]])
 
+    def bound_against(self, c: Candidate, other: Candidate) -> float:
+        """Upper bound on the mean loss against another candidate, named before the choice; holds whichever c is chosen."""
+        return self.bounds.against(self._row[c], self._row[other])
+
     def loss(self, c: Candidate) -> float:
         """Mean loss against the candidate of the highest mean."""
         return float(self.bounds.means[self._row[self.best]] - self.bounds.means[self._row[c]])

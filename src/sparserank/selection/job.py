@@ -13,7 +13,7 @@ from sparserank.curves import CURVES, NOT_IN_MEMORY
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import Comparison
+from sparserank.evaluation import Comparison, per_query_values
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
@@ -25,6 +25,7 @@ from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, Candidate, choose
 from sparserank.selection.drawing import drawn
 from sparserank.selection.fitting import Family, FittedPaths, families
+from sparserank.selection.in_use import LABEL, InUse, change
 from sparserank.selection.looks import Look, curve_look, looks
 from sparserank.selection.packed import unpack
 from sparserank.selection.plan import SelectionPlan
@@ -45,6 +46,7 @@ RIDGE_MIN_RATIO = 1e-6
 class SelectionJob:
     """A plan on data, checked; `execute` runs it.
 
+    current        what ranks today
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: all count the same
     """
 
@@ -58,6 +60,7 @@ class SelectionJob:
         query_weight: np.ndarray | None = None,
         n_threads: int | None = None,
         client: Any = None,
+        current: InUse | None = None,
     ) -> None:
         if plan.protocol == "holdout" and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
@@ -71,10 +74,7 @@ class SelectionJob:
             raise ParameterError(
                 "costs", f"must hold {len(self.names)} values, one per feature; got {len(plan.costs)}."
             )
-        if plan.baseline_feature is not None and plan.baseline_feature not in self.names:
-            raise ParameterError(
-                "baseline_feature", f"names no feature; there are {self.names[0]} ... {self.names[-1]}."
-            )
+        self.current = current
         if plan.protocol == "cv":
             if self.everything.n_queries == 0:
                 raise DataError("the training data hold no document; give at least two queries.")
@@ -138,8 +138,9 @@ class SelectionJob:
             # The user's rules, not those of the columns of several forms.
             rules = {name: getattr(penalty, name) for name in RULES}
             paths[label] = replace(path, penalty=replace(path.penalty, **rules))
+        rivals = [*dense] if self.current is None else [*dense, self._in_use(self.current)]
         choice = choose(
-            sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed
+            sparse, rivals, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed
         )
         notes: list[str] = self._weighting()
         if choice.limit is None and not choice.within_margin(choice.chosen):
@@ -169,9 +170,10 @@ class SelectionJob:
             scalings=scalings,
             drops=self._drops(chosen, model, pool),
             stability=self._stability(chosen, model, store, progress, len(pool.units)),
+            change=None if self.current is None else change(choice, rivals[-1], self.current, model, self._query_ids()),
             test=self._compared_on_test(model, strongest, paths, scalings, notes),
             constant_features=tuple(np.array(self.names)[self.everything.constant_features()]),
-            query_ids=tuple(str(q) for q in self._scored().query_ids),
+            query_ids=self._query_ids(),
             notes=notes,
         )
         if store is not None:
@@ -229,6 +231,16 @@ class SelectionJob:
                 ridge = look.maker(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
                 out.append(Family(look.label(DENSE), ridge, work=name))
         return out
+
+    def _in_use(self, current: InUse) -> Candidate:
+        """What ranks today, on the queries that candidates are judged on."""
+        data, cost_of = self._scored(), dict(zip(self.names, self.plan.costs or np.ones(len(self.names)), strict=True))
+        (values,) = per_query_values(current.scores(data), data, [self.plan.metric])
+        cost = float(sum(cost_of.get(name, 0.0) for name in current.features))
+        return Candidate(LABEL, len(current.features), 0.0, -1, len(current.features), cost, values)
+
+    def _query_ids(self) -> tuple[str, ...]:
+        return tuple(str(q) for q in self._scored().query_ids)
 
     def _weighting(self) -> list[str]:
         """What the loss is, where it is not the plain one: nothing else on the screen would say so."""
@@ -343,7 +355,7 @@ class SelectionJob:
         look, _ = self._makers()[dense.penalty]
         name = f"dense RankSVM ({dense.n_features} features{f' {look.name}' if look.forms else ''})"
         full = look.model(paths[dense.penalty].scaled_coef(dense.index), self.names, scalings[dense.penalty])
-        return compare_on_test(self.plan, self.test, self._work, model, {name: full}, notes)
+        return compare_on_test(self.plan, self.test, self._work, model, {name: full}, self.current, notes)
 
 
 def _without(model: sp.csr_array, j: int, n_features: int, m: int) -> sp.csr_array:

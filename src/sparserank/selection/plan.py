@@ -85,7 +85,6 @@ class SelectionPlan:
     shapes: str = defaults.SHAPES
     n_knots: int = defaults.N_KNOTS
     half_samples: int = defaults.HALF_SAMPLES
-    baseline_feature: str | None = None
 
     def __post_init__(self) -> None:
         if not self.penalties or any(p.smooth_at_zero for p in self.penalties):

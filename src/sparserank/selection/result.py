@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from sparserank import __version__
 from sparserank.data.scaling import FeatureScaling
 from sparserank.evaluation import Comparison
+from sparserank.evaluation.statistics import as_percent
 from sparserank.files import atomic_write
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.choice import Candidate, Choice
+from sparserank.selection.in_use import Change
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.stability import Stability
 from sparserank.selection.statements import choice_sentences, stability_sentence
@@ -37,6 +39,7 @@ class SelectionResult:
     by_size     the candidate of the highest mean of each number of features, smallest first
     drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
     stability   what halves of the queries keep, or None
+    change      what the chosen model brings beside the one in use, or None
     test        values of the chosen model and its rivals on the test queries, or None
     """
 
@@ -50,6 +53,7 @@ class SelectionResult:
     scalings: dict[str, FeatureScaling]
     drops: list[dict[str, Any]]
     stability: Stability | None
+    change: Change | None
     test: Comparison | None
     constant_features: tuple[str, ...]
     query_ids: tuple[str, ...]
@@ -73,7 +77,13 @@ class SelectionResult:
     def sentences(self) -> list[str]:
         """The sentences of `sentence`, one by one; the first says what to keep."""
         said = choice_sentences(self.choice, self.metric, self.model.n_features)
-        return said if self.stability is None else [*said, stability_sentence(self.stability, self.model.feature_names)]
+        if self.stability is not None:
+            said = [*said, stability_sentence(self.stability, self.model.feature_names)]
+        return (
+            said
+            if self.change is None
+            else [*said, self.change.sentence(self.metric, as_percent(self.plan.confidence))]
+        )
 
     @property
     def chosen(self) -> Candidate:
@@ -190,6 +200,9 @@ class SelectionResult:
                 "index": self.stability.index[1],
                 "index_name": self.stability.index[0],
             },
+            "change": None
+            if self.change is None
+            else {**vars(self.change), "worst": [{"query": q, "difference": d} for q, d in self.change.worst]},
             "test": None if self.test is None else self.test.rows(plan.confidence),
             "constant_features": list(self.constant_features),
         }

@@ -8,6 +8,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import Comparison, per_query_values
 from sparserank.model import RankingModel
 from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.in_use import InUse
 from sparserank.selection.plan import SelectionPlan
 
 MOST_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
@@ -19,17 +20,18 @@ def compare_on_test(
     work: FoldedPaths,
     chosen: RankingModel,
     dense: dict[str, RankingModel],
+    current: InUse | None,
     notes: list[str],
 ) -> Comparison:
-    """Against the dense models by name, the best single feature of the training queries of `work`, and the named score column."""
+    """Against the dense models by name, the best single feature of the training queries of `work`, and what is in use."""
     names = chosen.feature_names
     feature, sign = best_single_feature(plan, work, notes)
     systems = {f"chosen ({len(chosen.support)} features)": chosen.score_dataset(test)}
     systems |= {name: model.score_dataset(test) for name, model in dense.items()}
     alone = f"best single feature ({names[feature]}{' ascending' if sign < 0 else ''})"
-    systems[alone] = sign * _column(test, feature)
-    if plan.baseline_feature is not None:
-        systems[f"current score ({plan.baseline_feature})"] = _column(test, names.index(plan.baseline_feature))
+    systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)
+    if current is not None:
+        systems[current.name] = current.scores(test)
     values = {
         name: dict(zip(map(repr, plan.metrics), per_query_values(scores, test, plan.metrics), strict=True))
         for name, scores in systems.items()
@@ -55,7 +57,3 @@ def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]
         for mean, j in zip(of_sign, sought, strict=True)
     )
     return -int(negative), sign
-
-
-def _column(data: RankingDataset, j: int) -> np.ndarray:
-    return data.X[:, [j]].toarray().ravel() if data.is_sparse else np.asarray(data.X[:, j], dtype=np.float64)

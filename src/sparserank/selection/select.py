@@ -15,10 +15,12 @@ from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric
+from sparserank.model import RankingModel
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
+from sparserank.selection.in_use import in_use
 from sparserank.selection.inputs import check_overlap, read_costs, read_query_weights
 from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
@@ -56,7 +58,7 @@ def select(
     n_knots: int = defaults.N_KNOTS,
     monotone: Mapping[str, str | int] | None = None,
     half_samples: int = defaults.HALF_SAMPLES,
-    baseline_feature: str | None = None,
+    current: str | os.PathLike | RankingModel | None = None,
     n_alphas: int = defaults.N_ALPHAS,
     alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO,
     tol: float = defaults.TOL,
@@ -105,7 +107,7 @@ def select(
         half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how firm the choice of
                              features is; even, 0: none
         refits               try the models of each size without the shrinkage of their penalty too: half-way and fully refitted
-        baseline_feature     feature that holds the score in use today, for the comparison on test
+        current              what ranks today, as a rival inside the bounds: a model file, a RankingModel, or the feature that holds its score
         out                  directory to keep finished work in, and to write the results to; the same call goes on after a
                              kill; restart=True discards what a run of other data, options or code left there
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
@@ -126,7 +128,7 @@ def select(
             "pair_weights": pair_weights, "loss": loss,
         },
         protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
-        refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, half_samples=half_samples, baseline_feature=baseline_feature,
+        refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, half_samples=half_samples,
     )  # fmt: skip
     if budget is not None and costs is None:
         raise ParameterError("budget", "needs costs.")
@@ -155,7 +157,10 @@ def select(
     if query_weight is not None:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
         train_data, valid_data, weight = _weighted(train_data, valid_data, given, protocol)
-    job = SelectionJob(plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads, client=client)
+    rival = None if current is None else in_use(current, tuple(train_data.feature_names or ()))
+    job = SelectionJob(
+        plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads, client=client, current=rival
+    )
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
     with SelectionStore(out, identity, restart=restart) if out is not None else nullcontext() as store:
         if store is not None:

@@ -1,0 +1,126 @@
+"""The model in use as a rival: what it is worth here, what a change brings, bounds that hold whatever is chosen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.synthetic import make_ranking
+from sparserank.data.writers import write_letor
+from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation.bounds import loss_bounds
+
+OPTIONS = {"penalties": "l1", "half_samples": 0, "transform": "none"}
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[RankingDataset, RankingDataset]:
+    made = make_ranking(140, (8, 14), 12, n_informative=3, n_redundant=3, noise=0.6, seed=8).data
+    return made.take_queries(np.arange(80)), made.take_queries(np.arange(80, 140))
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    """Of three features, one of which is noise."""
+    train, _ = data
+    ranker = sr.SparseRanker(penalty="ridge", alpha=0.01)
+    kept = [j for j, n in enumerate(train.feature_names) if n.startswith("signal")][:2]
+    kept.append(next(j for j, n in enumerate(train.feature_names) if n.startswith("noise")))
+    X = np.zeros_like(train.X)
+    X[:, kept] = train.X[:, kept]
+    return ranker.fit_dataset(train.replace_features(X)).to_model()
+
+
+@pytest.mark.parametrize("protocol", ["cv", "holdout"])
+def test_a_change_is_what_it_is(data, model, protocol):
+    train, test = data
+    valid, held_out = (None, test) if protocol == "cv" else (test, None)
+    result = sr.select(train, valid, held_out, current=model, protocol=protocol, **OPTIONS)
+    change, judged = result.change, train if protocol == "cv" else test
+    own = sr.evaluate(model.score_dataset(judged), judged, ["ndcg@10"], per_query=True)["ndcg@10"]
+    difference = result.chosen.values - own
+    assert change.mean == pytest.approx(own.mean())
+    assert change.difference == pytest.approx(difference.mean())
+    assert (change.wins, change.losses, change.ties) == (
+        (difference > 0).sum(),
+        (difference < 0).sum(),
+        (difference == 0).sum(),
+    )
+    assert change.worst[0][1] == pytest.approx(difference.min())
+    assert change.worst[0][0] == str(judged.query_ids[int(np.argmin(difference))])
+    now, then = (
+        set(np.array(result.model.feature_names)[result.model.support]),
+        set(np.array(model.feature_names)[model.support]),
+    )
+    assert set(change.enter) == now - then
+    assert set(change.leave) == then - now
+    assert change.bound >= max(-change.difference, 0.0)
+    without = sr.select(train, valid, held_out, protocol=protocol, **OPTIONS)
+    assert len(result.choice.candidates) == len(without.choice.candidates) + 1
+    assert "model in use" in result.sentence
+    assert protocol == "holdout" or "model in use" in {r["system"] for r in result.test.rows()}
+    assert result.to_json()["change"]["wins"] == change.wins
+    assert without.change is None
+
+
+def test_a_model_that_nothing_beats_raises_every_bound(data, model):
+    """The truth itself, which no candidate reaches, is the best of all that were tried."""
+    train, _ = data
+    truth = train.relevance.astype(float) + 1e-3 * np.random.default_rng(0).random(train.n_docs)
+    X = np.column_stack([train.X, truth])
+    names = [*train.feature_names, "truth"]
+    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    whole = RankingDataset(X, train.relevance, qid, None, names)
+    perfect = sr.SparseRanker(penalty="l1", alpha_ratio=0.5).fit_dataset(whole).to_model()
+    assert np.array(names)[perfect.support].tolist() == ["truth"]
+    result = sr.select(whole, current="truth", monotone={"truth": "-"}, **OPTIONS)  # so that it cannot be used
+    assert result.best.penalty == "model in use"
+    assert result.change.difference < -0.05
+    assert result.change.losses > result.change.wins
+    assert result.choice.bound(result.chosen) == pytest.approx(result.change.bound)
+
+
+def test_bounds_against_one_are_parts_of_those_against_all():
+    values = np.random.default_rng(3).random((6, 50)) + np.linspace(0, 0.1, 6)[:, None]
+    bounds = loss_bounds(values)
+    for i in range(6):
+        assert max(bounds.against(i, j) for j in range(6) if j != i) == pytest.approx(bounds.upper[i])
+    assert bounds.against(0, 5) > values[5].mean() - values[0].mean()
+
+
+def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
+    train, _ = data
+    with pytest.raises(ParameterError, match="neither a model file nor a feature"):
+        sr.select(train, current="nothing.json", **OPTIONS)
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ValueError, match="not a sparserank-model file"):
+        sr.select(train, current=tmp_path / "x.json", **OPTIONS)
+    content = model.to_json()
+    names = [f"other {j}" for j in range(12)]
+    for feature in content["features"]:
+        feature["name"] = names[feature["index"]]
+    (tmp_path / "other.json").write_text(json.dumps(content | {"feature_names_in": names}))
+    with pytest.raises(DataError, match="have no feature 'other"):
+        sr.select(train, current=tmp_path / "other.json", **OPTIONS)
+
+
+def test_the_command_says_what_a_change_brings(data, model, tmp_path: Path):
+    train, _test = data
+    write_letor(train, tmp_path / "train.txt")
+    (tmp_path / "names.txt").write_text("\n".join(train.feature_names) + "\n")
+    model.save(tmp_path / "now.json")
+    call = [
+        sys.executable, "-m", "sparserank", "select", "train.txt", "--feature-names", "names.txt", "--penalty", "l1", "--half-samples", "0",
+        "--transform", "none", "--current", "now.json", "--out", "run",
+    ]  # fmt: skip
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "The model in use (now.json) (3 features) has ndcg@10" in " ".join(done.stdout.split())
+    assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3
