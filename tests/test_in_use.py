@@ -124,3 +124,24 @@ def test_the_command_says_what_a_change_brings(data, model, tmp_path: Path):
     assert done.returncode == 0, done.stderr
     assert "The model in use (now.json) (3 features) has ndcg@10" in " ".join(done.stdout.split())
     assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3
+
+
+def test_named_features_are_kept_and_dropped(data):
+    train, _ = data
+    names = list(train.feature_names)
+    noise = [n for n in names if n.startswith("noise")]
+    signal = [n for n in names if n.startswith("signal")]
+    for penalties in ("l1", "mcp", "best_k(k_max=5)"):
+        result = sr.select(train, **{**OPTIONS, "penalties": penalties}, keep=noise[:1], drop=signal[:1])
+        for path in (p for label, p in result.paths.items() if label != "ridge"):
+            used = path.sparse_coefs.toarray() != 0
+            assert used[:, names.index(noise[0])].all()
+            assert not used[:, names.index(signal[0])].any()
+        assert noise[0] in np.array(names)[result.model.support]
+    for options, message in (
+        ({"keep": ["no"]}, "is no feature"),
+        ({"drop": "f1"}, "must be a list"),
+        ({"keep": names[:1], "drop": names[:1]}, "which is to be kept"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            sr.select(train, **OPTIONS, **options)

@@ -57,6 +57,8 @@ def fit(
     shapes: opt.Shapes = "linear",
     n_knots: opt.Knots = 10,
     monotone: opt.Monotone = None,
+    keep: opt.Keep = None,
+    drop: opt.Drop = None,
     loss: Annotated[str, typer.Option("--loss", help="squared_hinge or modified_huber.")] = "squared_hinge",
     tol: Annotated[float, typer.Option("--tol", help="KKT violation to reach, relative to alpha_max.")] = 1e-6,
     n_features: opt.NFeatures = None,
@@ -119,10 +121,11 @@ def fit(
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
     from sparserank.data.sources import as_datasets
+    from sparserank.errors import ParameterError
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
     from sparserank.rankers import SparseRanker
-    from sparserank.selection.inputs import signs_of
+    from sparserank.selection.inputs import rules_of
     from sparserank.shards.dask import placed, sums_on
     from sparserank.solvers._coordinate_descent_kernels import descend
 
@@ -133,8 +136,10 @@ def fit(
     data = as_datasets({"train": train}, reading=reading, to_store=to_store)["train"]
     assert data is not None
     names = tuple(data.feature_names or ())
-    if directions is not None:
-        chosen = replace(chosen, signs=opt.parsed("--monotone", lambda d: signs_of(d, names), directions))
+    try:
+        chosen = replace(chosen, **rules_of(directions, keep, drop, names, chosen))
+    except ParameterError as error:
+        raise typer.BadParameter(error.message, param_hint=f"--{error.parameter}") from error
     shape = fit_transform(data, transform)
     ready = transformed(prepared(data, scaling), [shape])  # what no factor per feature can do; else the data themselves
     if client is not None:

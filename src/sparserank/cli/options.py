@@ -170,6 +170,23 @@ Monotone = Annotated[
 ]
 
 
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        help="Feature that every model uses, free of price; may be repeated.",
+        rich_help_panel="Models",
+        show_default=False,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop", help="Feature that no model may use; may be repeated.", rich_help_panel="Models", show_default=False
+    ),
+]
+
+
 def directions_of(monotone: list[str] | None) -> dict[str, str] | None:
     """{feature: '+' or '-'} from NAME=+ and NAME=-."""
     found: dict[str, str] = {}

@@ -12,6 +12,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import read_entries, read_numbers
 from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.penalties.rules import FeatureRules
 from sparserank.quoting import brief
 
 DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
@@ -65,6 +66,45 @@ def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ..
             raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
         signs[at[name]] = DIRECTIONS[direction]
     return tuple(signs)
+
+
+def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the named features.
+
+    Raises
+        ParameterError   a name that is no feature, or something else than a list of names
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise ParameterError(option, f"must be a list of feature names; got {brief(given)}.")
+    at = {name: j for j, name in enumerate(names)}
+    for name in given:
+        if not isinstance(name, str) or name not in at:
+            raise ParameterError(
+                option, f"names {brief(name)}, which is no feature; there are {names[0]} ... {names[-1]}."
+            )
+    return tuple(sorted({at[name] for name in given}))
+
+
+def rules_of(
+    monotone: Mapping[str, Any] | None, keep: Any, drop: Any, names: Sequence[str], own: FeatureRules
+) -> dict[str, Any]:
+    """The rules of a penalty, changed as users name features: which way they may act, always to be used, never to be used.
+
+    Raises
+        ParameterError   as `signs_of` and `features_named`; a feature that is both kept and dropped
+    """
+    kept, dropped = features_named(keep or (), "keep", names), features_named(drop or (), "drop", names)
+    both = set(kept) & set(dropped)
+    if both:
+        raise ParameterError("drop", f"names {brief(names[min(both)])}, which is to be kept.")
+    rules: dict[str, Any] = {}
+    if monotone:
+        rules["signs"] = signs_of(monotone, names)
+    if kept:
+        rules["always_keep"] = tuple(sorted({*own.always_keep, *kept}))
+    if dropped:
+        rules["never_use"] = tuple(sorted({*own.never_use, *dropped}))
+    return rules
 
 
 def read_query_weights(path: str | os.PathLike) -> dict[str, float]:

@@ -21,7 +21,7 @@ from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, data_hash
 from sparserank.selection import defaults
 from sparserank.selection.choice import AUTO
-from sparserank.selection.inputs import signs_of
+from sparserank.selection.inputs import rules_of
 from sparserank.weighting import PAIR_WEIGHTS
 
 TRANSFORMS = (AUTO, *KINDS)
@@ -129,10 +129,13 @@ class SelectionPlan:
         penalties = tuple(replace(p, weights=values) for p in self.penalties)
         return replace(self, costs=values, penalties=penalties)
 
-    def with_monotone(self, monotone: Mapping[str, Any], names: Sequence[str]) -> SelectionPlan:
-        """The plan under which the named features may only raise ('+' or 1) or only lower ('-' or -1) the score."""
-        signs = signs_of(monotone, names)
-        return replace(self, penalties=tuple(replace(p, signs=signs) for p in self.penalties))
+    def with_rules(
+        self, names: Sequence[str], monotone: Mapping[str, Any] | None = None, keep: Any = None, drop: Any = None
+    ) -> SelectionPlan:
+        """The plan under which named features may only raise ('+' or 1) or only lower ('-' or -1) the score, are always used, or never."""
+        return replace(
+            self, penalties=tuple(replace(p, **rules_of(monotone, keep, drop, names, p)) for p in self.penalties)
+        )
 
     @property
     def metrics(self) -> list[Metric]:

@@ -57,6 +57,8 @@ def select(
     shapes: str = defaults.SHAPES,
     n_knots: int = defaults.N_KNOTS,
     monotone: Mapping[str, str | int] | None = None,
+    keep: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
     half_samples: int = defaults.HALF_SAMPLES,
     current: str | os.PathLike | RankingModel | None = None,
     n_alphas: int = defaults.N_ALPHAS,
@@ -104,6 +106,7 @@ def select(
         shapes               'linear', or 'curves': each feature may also enter as a piecewise linear curve, bent where that pays (n_knots knots at
                              quantiles of the training values, flat outside them), under those of l1, mcp, scad and best_k that are asked for
         monotone             {feature: '+' or '-'}: its weight, or its curve, may only rise or only fall
+        keep, drop           names of features that every sparse model uses, whatever they cost, or that none may use
         half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how firm the choice of
                              features is; even, 0: none
         refits               try the models of each size without the shrinkage of their penalty too: half-way and fully refitted
@@ -151,8 +154,8 @@ def select(
             read_costs(costs, tuple(train_data.feature_names or ())) if isinstance(costs, str | os.PathLike) else costs
         )
         plan = plan.with_costs(listed)
-    if monotone:
-        plan = plan.with_monotone(monotone, tuple(train_data.feature_names or ()))
+    if monotone or keep or drop:
+        plan = plan.with_rules(tuple(train_data.feature_names or ()), monotone, keep, drop)
     weight = None
     if query_weight is not None:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
