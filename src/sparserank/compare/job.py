@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sparserank.errors import ParameterError
 from sparserank.evaluation import per_query_values
 from sparserank.execution import available_cores
 from sparserank.metrics import Metric
+from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
 from sparserank.selection.choice import Candidate, choose
 from sparserank.selection.job import SelectionJob
@@ -72,46 +73,61 @@ def compare(
         DataError   LightGBM is not installed, or its objective does not take the relevance
     """
     check_trees(data)
-    report = progress or (lambda done, n, what, left: None)
     own = replace(plan.plan, half_samples=0, refits=True)
-    trees = replace(plan.trees, n_threads=available_cores())
     fold_of = [query_folds(data.n_queries, min(own.n_folds, data.n_queries), own.seed + r) for r in range(plan.repeats)]
-    left = TimeLeft([kind for r in range(plan.repeats) for kind in ("ours", *["trees"] * len(set(fold_of[r])))], 1)
-    n_units = sum(1 + len(set(fold)) for fold in fold_of)
-    pieces: list[Arrays] = []
-
-    def piece(name: str, kind: str, what: str, make: Callable[[], Arrays]) -> Arrays:
-        found, began = store.load(name) if store is not None else None, time.perf_counter()
-        if found is None:
-            found = make()
-            left.finished(kind, time.perf_counter() - began)
-            if store is not None:
-                store.save(name, found)
-        else:
-            left.skip(kind)
-        pieces.append(found)
-        report(len(pieces), n_units, what, left.seconds())
-        return found
-
-    report(0, n_units, "start", None)
+    n_folds = len(set(fold_of[0]))
+    work = _Pieces(plan.repeats, n_folds, progress, store)
     for r, fold in enumerate(fold_of):
-        ours = piece(
-            f"ours-{r}", "ours", f"our paths, repeat {r + 1}",
-            partial(_our_paths, data, replace(own, seed=own.seed + r), plan.sizes),
-        )  # fmt: skip
-        for f in range(len(set(fold))):
-            held = partial(_Fold, data, fold == f, own.metric, trees, 1000 * r + f)
-            lists = {k: ours[f"features|{f}|{k}"] for k in plan.sizes if f"features|{f}|{k}" in ours}
-            piece(
-                f"trees-{r}-{f}", "trees", f"trees, repeat {r + 1}, fold {f + 1}", partial(_trees_on, held, plan, lists)
-            )
+        ours = work.known(f"ours-{r}")
+        if ours is None:
+            began = time.perf_counter()
+            ours = _our_paths(data, replace(own, seed=own.seed + r), plan.sizes)
+            work.finished(f"ours-{r}", f"our paths, repeat {r + 1}", ours, time.perf_counter() - began)
+        names = [f"trees-{r}-{f}" for f in range(n_folds)]
+        waiting = [f for f in range(n_folds) if work.known(names[f]) is None]
+        lists = {f: {k: ours[f"features|{f}|{k}"] for k in plan.sizes if f"features|{f}|{k}" in ours} for f in waiting}
+        task = _TreesOfFold(data, fold, own.metric, plan, seed=1000 * r)
+        # A process each, with one thread: threads of one ensemble wait for each other, and for whoever else is on their cores.
+        with closing(run_pieces(task, [(f, lists[f]) for f in waiting], available_cores(), processes=True)) as outcomes:
+            for outcome in outcomes:
+                if outcome.error is not None:
+                    raise outcome.error
+                f = waiting[outcome.index]
+                work.finished(names[f], f"trees, repeat {r + 1}, fold {f + 1}", outcome.result, outcome.seconds)
+    pieces = work.in_order()
     fitting, scoring, n_bytes = np.mean([p["costs"] for p in pieces if "costs" in p], axis=0).tolist()
     seconds = [float(p["seconds"]) for p in pieces if "seconds" in p]
     return ComparisonResult(
-        data.n_queries, data.n_features, repr(own.metric), plan.repeats, len(set(fold_of[0])), plan.n_seeds, own.confidence,
+        data.n_queries, data.n_features, repr(own.metric), plan.repeats, n_folds, plan.n_seeds, own.confidence,
         _systems(pieces, data.n_queries, plan.repeats), [int(p["n_chosen"]) for p in pieces if "n_chosen" in p],
-        Costs(fitting, scoring, n_bytes, float(np.mean(seconds))), trees,
+        Costs(fitting, scoring, n_bytes, float(np.mean(seconds))), plan.trees,
     )  # fmt: skip
+
+
+class _Pieces:
+    """Pieces of a comparison: those that an earlier run left, those that are finished, and how long the rest will take."""
+
+    def __init__(self, repeats: int, n_folds: int, progress: Progress | None, store: SelectionStore | None) -> None:
+        self._names = [n for r in range(repeats) for n in (f"ours-{r}", *(f"trees-{r}-{f}" for f in range(n_folds)))]
+        self._report, self._store = progress or (lambda done, n, what, left: None), store
+        self._found = {n: p for n in self._names if store is not None and (p := store.load(n)) is not None}
+        kinds = [n.partition("-")[0] for n in self._names if n not in self._found]
+        self._left = TimeLeft(kinds, 1)
+        self._report(len(self._found), len(self._names), "resumed" if self._found else "start", None)
+
+    def known(self, name: str) -> Arrays | None:
+        return self._found.get(name)
+
+    def finished(self, name: str, what: str, piece: Arrays, seconds: float) -> None:
+        self._found[name] = piece
+        if self._store is not None:
+            self._store.save(name, piece)
+        kind = name.partition("-")[0]
+        self._left.finished(kind, seconds / (available_cores() if kind == "trees" else 1))
+        self._report(len(self._found), len(self._names), what, self._left.seconds())
+
+    def in_order(self) -> list[Arrays]:
+        return [self._found[n] for n in self._names]
 
 
 def _systems(pieces: Sequence[Arrays], n_queries: int, repeats: int) -> list[ComparedSystem]:
@@ -179,9 +195,23 @@ class _Fold:
         return per_query_values(trees.scores(self.test.X), self.test, [self._metric])[0]
 
 
-def _trees_on(make: Callable[[], _Fold], plan: ComparisonPlan, ours: Mapping[int, np.ndarray]) -> Arrays:
+@dataclass(frozen=True)
+class _TreesOfFold:
+    """What a worker process gets: fold f is left out of the data."""
+
+    data: RankingDataset
+    fold: np.ndarray
+    metric: Metric
+    plan: ComparisonPlan
+    seed: int
+
+    def __call__(self, f: int, ours: Mapping[int, np.ndarray]) -> Arrays:
+        fold = _Fold(self.data, self.fold == f, self.metric, self.plan.trees, self.seed + f)
+        return _trees_on(fold, self.plan, ours)
+
+
+def _trees_on(fold: _Fold, plan: ComparisonPlan, ours: Mapping[int, np.ndarray]) -> Arrays:
     """All ensembles of a fold; gains and contributions are those of its training queries. ours: {k: features}."""
-    fold = make()
     varying = np.flatnonzero(~fold.train.constant_features())
     full = [fold.fit(varying, seed) for seed in range(plan.n_seeds)]
     out = {"where": fold.where, f"{VALUES}|{ALL}|0": np.mean([fold.values(t) for t in full], axis=0)}

@@ -20,7 +20,7 @@ SHAP_ROWS = 4000  # that contributions are averaged over, about
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """Of the ensemble; every seed draws 80% of the rows and of the features for each tree."""
+    """Of the ensemble; every seed draws 80% of the rows and of the features for each tree. Values do not depend on n_threads."""
 
     n_trees: int = 150
     n_leaves: int = 7
