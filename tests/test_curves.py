@@ -19,7 +19,7 @@ from sparserank.data.synthetic import make_curved_ranking
 from sparserank.data.writers import write_letor
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.losses import LOSSES
-from sparserank.model import load_model
+from sparserank.model_file import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_curves
 from sparserank.penalties import L1, Log, Mcp, Scad

@@ -18,7 +18,8 @@ import sparserank as sr
 from sparserank import RankingDataset
 from sparserank.data.scaling import SCALINGS, FeatureScaling, fit_scaling
 from sparserank.errors import DataError, ModelFormatError, RunDirectoryError
-from sparserank.model import RankingModel, load_model
+from sparserank.model import RankingModel
+from sparserank.model_file import load_model
 from sparserank.penalties import L1
 from tests.problems import small_problem
 

@@ -1,4 +1,4 @@
-"""Sparse learning-to-rank: the smallest linear ranking model that ranks as well as the full one.
+"""Sparse learning-to-rank: the smallest ranking model that ranks as well as the full one.
 
 Names are imported on first use, so that `import sparserank` takes milliseconds.
 """
@@ -73,7 +73,7 @@ _HOME = {
     "evaluate": "sparserank.evaluation",
     "parse_metric": "sparserank.metrics",
     "RankingModel": "sparserank.model",
-    "load_model": "sparserank.model",
+    "load_model": "sparserank.model_file",
 }
 
 __all__ = ["__version__", *_HOME]

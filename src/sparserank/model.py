@@ -1,31 +1,25 @@
-"""The ranking model as users keep it: selected features, weights, scaling; versioned JSON, saved and loaded exactly."""
+"""The ranking model as users keep it: selected features, weights, scaling, shapes; its file is `model_file.py`."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.curves import Curve, Curves, Knots, curves_of
+from sparserank.curves import Curves, Knots, curves_of
 from sparserank.data.dataset import RankingDataset, as_csr, numbered
 from sparserank.data.grouping import as_query_ids, group_rows
-from sparserank.data.scaling import SCALINGS, FeatureScaling
+from sparserank.data.scaling import FeatureScaling
 from sparserank.data.stored import StoredFeatures
-from sparserank.data.transforms import KINDS, NONE, Transform
-from sparserank.errors import DataError, ModelFormatError
+from sparserank.data.transforms import NONE, Transform
+from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.quoting import brief
-from sparserank.strict_json import MAX_DEPTH, check_text, plain, read_json
-
-FORMAT = "sparserank-model"
-FORMAT_VERSION = 3  # with curves; with transforms alone 2, without either 1: readers of then read them still
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,45 +185,9 @@ class RankingModel:
         Raises
             DataError   weights, centers or scales that are not finite, names that are not text or not unique, an unknown scaling
         """
-        S = self.support
-        try:
-            _check_names(self.feature_names)
-            _check_scaling(self.scaling.method)
-            features = [
-                {"index": j, "name": str(self.feature_names[j]), "coef": w, "mean": center, "scale": scale}
-                for j, w, center, scale in zip(
-                    *(a.tolist() for a in (S, self.coef[S], self.scaling.center[S], self.scaling.scale[S])), strict=True
-                )
-            ]
-            for f in features:
-                _check_numbers(f["name"], f["coef"], f["mean"], f["scale"])
-                if self.transform is not None and self.transform.kinds[f["index"]] != NONE:
-                    f |= {
-                        "transform": self.transform.kinds[f["index"]],
-                        "constant": float(self.transform.constants[f["index"]]),
-                    }
-                    _check_transform(f["name"], f["transform"], f["constant"])
-                if f["index"] in self.curves:
-                    curve = self.curves[f["index"]]
-                    f["curve"] = {"knots": curve.knots.tolist(), "values": curve.values.tolist()}
-                    _check_curve(f["name"], f["curve"]["knots"], f["curve"]["values"])
-        except ValueError as error:
-            raise DataError(f"the model cannot be saved: {error}.") from error
-        return {
-            "format": FORMAT,
-            "version": 3
-            if any("curve" in f for f in features)
-            else 2
-            if any("transform" in f for f in features)
-            else 1,
-            "n_features_in": self.n_features,
-            "scaling": self.scaling.method,
-            "intercept": 0.0,
-            "features": features,
-            "feature_names_in": [str(n) for n in self.feature_names],
-            "parameters": plain(self.parameters, MAX_DEPTH - 1),
-            "metadata": plain(self.metadata, MAX_DEPTH - 1),
-        }
+        from sparserank.model_file import content_of
+
+        return content_of(self)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the JSON file; nothing half-written is left behind.
@@ -264,134 +222,6 @@ def curve_model(
     return RankingModel(weights, names, none, transform=transform, curves=curves, **more)
 
 
-def load_model(path: str | os.PathLike) -> RankingModel:
-    """Read a model file; nothing named in it is imported or run, and whatever does not belong there is refused.
-
-    Raises
-        ModelFormatError   not a model file, damaged, or written by a newer version
-    """
-    try:
-        content = read_json(path)
-    except OSError as error:
-        raise ModelFormatError(f"{path}: not a readable model file ({error.strerror or error}).") from error
-    except ValueError as error:
-        raise ModelFormatError(f"{path}: not a readable model file ({error}).") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ModelFormatError(
-            f"{path}: not a {FORMAT} file; expected the JSON that 'sparserank select' or 'fit' writes."
-        )
-    version = content.get("version")
-    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
-        raise ModelFormatError(
-            f"{path}: model format version must be an integer from 1 to {FORMAT_VERSION}; got {brief(version)}. "
-            "If a newer sparserank wrote the file, upgrade sparserank."
-        )
-    try:
-        return _model_of(content)
-    except ValueError as error:
-        raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or save the model again.") from error
-
-
-def _model_of(content: dict[str, Any]) -> RankingModel:
-    """The model that the JSON describes; a ValueError says what is wrong with it."""
-    names = _part(content, "feature_names_in", LIST)
-    _check_names(names)
-    d = _part(content, "n_features_in", INTEGER)
-    if d != len(names):  # before anything of that size is made
-        raise ValueError(f"n_features_in is {brief(d)}, but {len(names)} names are given")
-    method = _part(content, "scaling", TEXT)
-    _check_scaling(method)
-    if "intercept" in content and _part(content, "intercept", NUMBER) != 0:
-        raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
-    coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
-    kinds = [NONE] * d
-    curves = {}
-    seen = set()
-    for feature in _part(content, "features", LIST):
-        if not isinstance(feature, dict):
-            raise ValueError(f"each of the features must be an object; got {brief(feature)}")
-        j, name = _part(feature, "index", INTEGER), _part(feature, "name", TEXT)
-        if not 0 <= j < d:
-            raise ValueError(f"feature index {brief(j)} is outside 0..{d - 1}")
-        if name != names[j]:
-            raise ValueError(f"feature index {j} is feature {brief(names[j])}, not {brief(name)}")
-        if j in seen:
-            raise ValueError(f"feature {brief(name)} is listed twice")
-        seen.add(j)
-        coef[j], center[j], scale[j] = (float(_part(feature, key, NUMBER)) for key in ("coef", "mean", "scale"))
-        _check_numbers(name, float(coef[j]), float(center[j]), float(scale[j]))
-        if "transform" in feature:
-            kinds[j], constants[j] = _part(feature, "transform", TEXT), float(_part(feature, "constant", NUMBER))
-            _check_transform(name, kinds[j], float(constants[j]))
-        if "curve" in feature:
-            curve = _part(feature, "curve", OBJECT)
-            knots, values = _part(curve, "knots", LIST), _part(curve, "values", LIST)
-            if content["version"] < 3:
-                raise ValueError(f"feature {brief(name)} has a curve, which version {content['version']} does not know")
-            _check_curve(name, knots, values)
-            curves[j] = Curve(np.array(knots, dtype=np.float64), np.array(values, dtype=np.float64))
-    transform = Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None
-    scaling = FeatureScaling(method, center, scale)
-    return RankingModel(
-        coef,
-        tuple(names),
-        scaling,
-        _part(content, "parameters", OBJECT),
-        _part(content, "metadata", OBJECT),
-        transform,
-        curves,
-    )
-
-
-INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("text", (str,))
-LIST, OBJECT = ("a list", (list,)), ("an object", (dict,))
-
-
-def _part(content: dict[str, Any], key: str, kind: tuple[str, tuple[type, ...]]) -> Any:
-    """content[key], which must be there and of exactly this kind: true and false are no numbers."""
-    what, types = kind
-    if key not in content:
-        raise ValueError(f"{key} is missing")
-    if type(content[key]) not in types:
-        raise ValueError(f"{key} must be {what}; got {brief(content[key])}")
-    return content[key]
-
-
-def _check_names(names: Sequence[Any]) -> None:
-    seen = set()
-    for name in names:
-        if not isinstance(name, str):
-            raise ValueError(f"feature names must be text; got {brief(name)}")
-        check_text(name)
-        if name in seen:
-            raise ValueError(f"the name {brief(name)} is given to two features")
-        seen.add(name)
-
-
-def _check_scaling(method: Any) -> None:
-    if method not in SCALINGS:
-        raise ValueError(f"scaling must be one of {', '.join(SCALINGS)}; got {brief(method)}")
-
-
-def _check_numbers(name: str, coef: float, center: float, scale: float) -> None:
-    """Refuse what no fit gives: a weight, mean or scale that is not finite, a scale <= 0, an infinite weight on raw values."""
-    if not all(map(math.isfinite, (coef, center, scale))):
-        raise ValueError(
-            f"feature {brief(name)}: weight, mean and scale must be finite; got {coef}, {center} and {scale}"
-        )
-    if scale <= 0:
-        raise ValueError(f"feature {brief(name)}: scale must be above 0; got {scale}")
-    if not math.isfinite(coef / scale):
-        raise ValueError(f"feature {brief(name)}: the weight {coef} is too large for its scale {scale}")
-
-
-def _check_transform(name: str, kind: Any, constant: float) -> None:
-    if kind not in KINDS:
-        raise ValueError(f"feature {brief(name)}: transform must be one of {', '.join(KINDS)}; got {brief(kind)}")
-    if not (math.isfinite(constant) and constant > 0):
-        raise ValueError(f"feature {brief(name)}: constant must be a finite number > 0; got {constant}")
-
-
 NO_MATRIX = "X must be a matrix of numbers (n_docs, n_features)."
 
 
@@ -404,24 +234,3 @@ def _array(values: Any, **options: Any) -> np.ndarray:
 
 def _number_of(row: int, row_index: np.ndarray | None) -> int:
     return row if row_index is None else int(row_index[row])
-
-
-def _is_finite(value: float) -> bool:
-    """Also for integers beyond the range of floats."""
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-def _check_curve(name: str, knots: Any, values: Any) -> None:
-    """Refuse what no fit gives: fewer than two knots, knots that do not rise, numbers that are not finite, another number of values."""
-    for numbers in (knots, values):
-        if not all(type(v) in (int, float) and _is_finite(v) for v in numbers):
-            raise ValueError(f"the curve of feature {brief(name)} must hold finite numbers")
-    if len(knots) < 2 or len(values) != len(knots):
-        raise ValueError(
-            f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and {len(values)}"
-        )
-    if not all(float(a) < float(b) for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
-        raise ValueError(f"the knots of feature {brief(name)} must rise, by finite steps")

@@ -16,7 +16,7 @@ from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 
 app = typer.Typer(
     name="sparserank",
-    help="Sparse learning-to-rank: the smallest linear ranking model that ranks as well as the full one.",
+    help="Sparse learning-to-rank: the smallest ranking model that ranks as well as the full one.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -54,7 +54,7 @@ def evaluate(
     from sparserank.data.read import read_files
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
-    from sparserank.model import load_model
+    from sparserank.model_file import load_model
 
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column,

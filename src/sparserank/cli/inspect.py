@@ -92,7 +92,7 @@ def inspect(
 
 
 def _model(path: Path) -> None:
-    from sparserank.model import load_model
+    from sparserank.model_file import load_model
 
     model = load_model(path)
     facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())

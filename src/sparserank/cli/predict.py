@@ -39,7 +39,7 @@ def predict(
     from sparserank.data.read import read_files
     from sparserank.data.writers import write_run
     from sparserank.files import atomic_write, refuse_inputs
-    from sparserank.model import load_model
+    from sparserank.model_file import load_model
 
     reading = opt.reading_of(
         missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,

@@ -12,7 +12,8 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
-from sparserank.model import RankingModel, load_model
+from sparserank.model import RankingModel
+from sparserank.model_file import load_model
 from sparserank.quoting import brief
 from sparserank.selection.choice import Candidate, Choice
 
