@@ -105,11 +105,10 @@ class ComparisonResult:
         mean, low, high = mean_interval(difference, self.confidence)
         chosen = sorted(set(self.n_chosen))
         span = str(chosen[0]) if len(chosen) == 1 else f"{chosen[0]} to {chosen[-1]}"
-        verdict = "better than" if low > 0 else "worse than" if high < 0 else "not shown to differ from"
         said = [
             f"Our choice of {span} features has {self.metric} {self.choice.mean:.4f} out of fold, trees on all {self.n_features} features "
-            f"{self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, {high:+.4f}], so it is {verdict} them on these "
-            f"{self.n_queries} queries."
+            f"{self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, {high:+.4f}] on these {self.n_queries} queries. The choice was made by "
+            "these values, which the intervals do not know: it is flattered a little."
         ]
         at = min(
             (s for s in self.systems if s.name == "trees on own gain"),
