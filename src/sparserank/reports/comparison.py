@@ -9,7 +9,7 @@ from sparserank.evaluation.statistics import as_percent
 from sparserank.reports.document import Picture, Section, Table, figure
 from sparserank.reports.figures import ACCENT, INK, SERIES, SOFT, new_axes, to_svg
 
-LEGEND = 7  # makers of ours in a picture; more would hide each other
+LEGEND = len(SERIES)  # makers of ours in a picture; more would hide each other
 
 
 def comparison_table(result: ComparisonResult) -> Table:
