@@ -123,6 +123,17 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
         sr.SparseRanker(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
     with pytest.raises(DataError, match="goes through sizes"):
         sr.SparseRankerCV(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
+    assert np.isnan(ranker.alpha_)
+    assert (
+        len(
+            sr.SparseRanker(penalty="best_k(k_max=2)", n_features_to_select=5)
+            .fit(made.data.X, made.data.relevance, qid=qid)
+            .support_
+        )
+        == 5
+    )
+    wide = sr.select(made.data, penalties="best_k(k_max=2)", k=6, half_samples=0, transform="none")
+    assert max(c.k for c in wide.choice.candidates if c.penalty.startswith("best_k")) == 6
     with pytest.raises(DataError, match="k_max must be"):
         BestK(k_max=0)
     with pytest.raises(DataError, match="between 0 and 1"):

@@ -132,8 +132,14 @@ def test_finished_pieces_are_kept_and_change_nothing(data, result, tmp_path):
 
 def test_what_cannot_be_compared_is_refused(data):
     halves = RankingDataset(data.X, data.relevance + 0.5, np.repeat(data.query_ids, np.diff(data.query_ptr)))
-    with pytest.raises(DataError, match="whole grades from 0 to 30"):
+    with pytest.raises(DataError, match="whole grades from 0 to 30; row 0 has"):
         compare(halves, plan_of())
+    with pytest.raises(DataError, match="one query cannot be split"):
+        compare(data.take_queries(np.arange(1)), plan_of())
+    rng = np.random.default_rng(0)
+    long = RankingDataset(rng.random((10_101, 2)), rng.integers(0, 2, 10_101), np.repeat([1, 2], [10_001, 100]))
+    with pytest.raises(DataError, match="query 1 has 10001 documents"):
+        compare(long, plan_of())
     with pytest.raises(ParameterError, match="at least 1"):
         plan_of(repeats=0)
 

@@ -145,3 +145,15 @@ def test_named_features_are_kept_and_dropped(data):
     ):
         with pytest.raises(ParameterError, match=message):
             sr.select(train, **OPTIONS, **options)
+
+
+def test_the_dense_reference_is_held_to_what_all_are_held_to(data):
+    train, _ = data
+    names = list(train.feature_names)
+    strong = [n for n in names if n.startswith("signal")]
+    result = sr.select(train, **OPTIONS, monotone={strong[0]: "+", strong[1]: "+"}, drop=[strong[2]])
+    w = result.paths["ridge"].scaled_coefs
+    assert (w[:, [names.index(n) for n in strong[:2]]] >= 0).all()
+    assert not w[:, names.index(strong[2])].any()
+    with pytest.raises(ParameterError, match="must give"):
+        sr.select(train, **OPTIONS, monotone={strong[0]: True})

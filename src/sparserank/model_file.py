@@ -212,3 +212,5 @@ def _check_curve(name: str, knots: Any, values: Any) -> None:
         )
     if not all(float(a) < float(b) for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
         raise ValueError(f"the knots of feature {brief(name)} must rise, by finite steps")
+    if not math.isfinite(float(max(values)) - float(min(values))):
+        raise ValueError(f"the values of the curve of feature {brief(name)} are too far apart")

@@ -162,8 +162,9 @@ def fit(
         n_threads=threads,
     ).fit_dataset(ready, client=client)
     metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
+    strengths = {"alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_}
     parameters = {
-        "loss": loss, "transform": transform, "shapes": shapes, "penalty": repr(ranker.penalty_), "alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_, "r": ranker.r_,
+        "loss": loss, "transform": transform, "shapes": shapes, "penalty": repr(ranker.penalty_), **({} if chosen.by_size else strengths), "r": ranker.r_,
     }  # fmt: skip
     model = RankingModel(
         ranker.scaled_coef_,
@@ -190,8 +191,9 @@ def fit(
             ]
         ],
     )
-    say(
-        f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean {ranker.C_mean_:.6g}, "
-        f"r = ||w||_1 {ranker.r_:.6g}"
-    )
+    if not chosen.by_size:
+        say(
+            f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean {ranker.C_mean_:.6g}, "
+            f"r = ||w||_1 {ranker.r_:.6g}"
+        )
     say(f"wrote {out}")

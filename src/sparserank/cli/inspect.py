@@ -105,6 +105,19 @@ def _model(path: Path) -> None:
             for j in sorted(model.support, key=lambda j: -abs(model.coef[j]))
         ],
     )  # fmt: skip
+    if model.curves:
+        table(
+            "curves: what each adds to the score at its knots (of the transformed feature); straight between, flat outside",
+            ["feature", "lowest", "highest", "knot: adds"],
+            [
+                [model.feature_names[j], f"{min(v):.4g}", f"{max(v):.4g}", ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(k, v, strict=True))]
+                for j, k, v in (
+                    (j, model.curves[j].knots.tolist(), (model.coef[j] * model.curves[j].values).tolist())
+                    for j in sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
+                    if j in model.curves
+                )
+            ],
+        )  # fmt: skip
     say(facts)
 
 

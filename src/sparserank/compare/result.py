@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from sparserank.compare.trees import TreeSettings
+from sparserank.evaluation.bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import mean_interval
 
 ALL = "trees on all features"
@@ -106,10 +107,14 @@ class ComparisonResult:
         chosen = sorted(set(self.n_chosen))
         span = str(chosen[0]) if len(chosen) == 1 else f"{chosen[0]} to {chosen[-1]}"
         said = [
-            f"Our choice of {span} features has {self.metric} {self.choice.mean:.4f} out of fold, trees on all {self.n_features} features "
+            f"Our choice of {counted(span)} has {self.metric} {self.choice.mean:.4f} out of fold, trees on all {counted(self.n_features)} "
             f"{self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, {high:+.4f}] on these {self.n_queries} queries. The choice was made by "
             "these values, which the intervals do not know: it is flattered a little."
         ]
+        if self.n_queries < LEAST_QUERIES:
+            said.append(
+                f"{self.n_queries} queries are too few to tell systems apart; {LEAST_QUERIES} are needed at least."
+            )
         at = min(
             (s for s in self.systems if s.name == "trees on own gain"),
             key=lambda s: abs((s.k or 0) - np.median(chosen)),
@@ -118,9 +123,14 @@ class ComparisonResult:
         if at is not None:
             mean, low, high = mean_interval(self.choice.values - at.values, self.confidence)
             said.append(
-                f"Against trees on the {at.k} features of their own largest gain ({at.mean:.4f}) it is {mean:+.4f} [{low:+.4f}, {high:+.4f}]."
+                f"Against trees on the {counted(at.k or 0)} of their own largest gain ({at.mean:.4f}) it is {mean:+.4f} [{low:+.4f}, {high:+.4f}]."
             )
         return said
+
+
+def counted(features: int | str) -> str:
+    """'1 feature', '2 features', '2 to 5 features'."""
+    return f"{features} feature{'' if str(features) == '1' else 's'}"
 
 
 def simultaneous_intervals(differences: np.ndarray, confidence: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

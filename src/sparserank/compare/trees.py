@@ -15,6 +15,7 @@ from sparserank.errors import DataError
 
 MISSING = "the comparison with trees needs LightGBM; install it with: pip install 'sparserank[trees]'"
 MOST_GRADE = 30  # LightGBM's table of gains ends there
+MOST_DOCUMENTS = 10_000  # of a query
 SHAP_ROWS = 4000  # that contributions are averaged over, about
 
 
@@ -61,9 +62,22 @@ def check_trees(data: RankingDataset) -> None:
     """Raises DataError where LightGBM is missing, or the relevance is none that its objective takes."""
     if importlib.util.find_spec("lightgbm") is None:
         raise DataError(MISSING)
-    y = data.relevance
-    if (y != np.floor(y)).any() or y.min() < 0 or y.max() > MOST_GRADE:
-        raise DataError(f"LightGBM's lambdarank takes whole grades from 0 to {MOST_GRADE}; the data hold others.")
+    if data.n_queries < 2:
+        raise DataError(
+            "one query cannot be split into folds; a comparison needs two at least, and says something from ten on."
+        )
+    y, sizes = data.relevance, np.diff(data.query_ptr)
+    wrong = (y != np.floor(y)) | (y < 0) | (y > MOST_GRADE)
+    if wrong.any():
+        raise DataError(
+            f"LightGBM's lambdarank takes whole grades from 0 to {MOST_GRADE}; row {data.row_index[int(np.argmax(wrong))]} has {y[wrong][0]:g}. "
+            "Round or cap the grades."
+        )
+    if sizes.max() > MOST_DOCUMENTS:
+        raise DataError(
+            f"query {data.query_ids[int(np.argmax(sizes))]} has {sizes.max()} documents; LightGBM's lambdarank takes at most {MOST_DOCUMENTS}. Sample "
+            "its documents."
+        )
 
 
 def fit_trees(data: RankingDataset, columns: np.ndarray, settings: TreeSettings, seed: int) -> Trees:
@@ -78,7 +92,10 @@ def fit_trees(data: RankingDataset, columns: np.ndarray, settings: TreeSettings,
     }  # fmt: skip
     X = _columns(data.X, columns)
     held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), params={"verbosity": -1})
-    booster = lightgbm.train(parameters, held, settings.n_trees)
+    try:
+        booster = lightgbm.train(parameters, held, settings.n_trees)
+    except lightgbm.basic.LightGBMError as error:
+        raise DataError(f"LightGBM cannot be trained on these data: {error}.") from error
     return Trees(booster, columns, time.perf_counter() - began)
 
 

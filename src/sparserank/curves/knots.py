@@ -14,9 +14,7 @@ from sparserank.errors import DataError
 from sparserank.shards.shaped import ShapedRows
 
 LINEAR, CURVES = SHAPES = ("linear", "curves")
-NOT_IN_MEMORY = (
-    "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take shapes='linear'."
-)
+NOT_IN_MEMORY = "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take linear shapes (shapes='linear', --shapes linear)."
 DEFAULT_KNOTS = 10
 LEAST_KNOTS = 3
 MOST_KNOTS = 256  # segments are numbered in one byte

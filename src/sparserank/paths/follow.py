@@ -125,6 +125,7 @@ def following(
         later = None if other is None else np.flatnonzero(other)
         # Nothing but points crosses from strength to strength.
         many = problem.penalty.smooth_at_zero and int(objective.varying.sum()) > MOST_IN_HESSIAN
+        many = many and penalty.signs is None
         solver = NewtonCG() if many else ProxNewton(Curvature(objective, seen, later))
         best = yield from solving(solver, objective, problem.penalty, stop=stop, start=last)
         if other is not None and isinstance(solver, ProxNewton):

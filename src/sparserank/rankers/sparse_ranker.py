@@ -28,7 +28,7 @@ from sparserank.losses import LOSSES
 from sparserank.model import curve_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, of_curves, on_curves, path_start
-from sparserank.penalties import Penalty
+from sparserank.penalties import BestK, Penalty
 from sparserank.penalties.curved import BENDING, Curved, bends
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
@@ -83,7 +83,7 @@ class SparseRanker(LinearRanker):
         belong to the scaled problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
         nonconvex), n_iter_, status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), alpha_, alpha_max_ (of l1), n_pairs_,
         penalty_ (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
-        scaled_coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308
+        scaled_coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308, NaN as alpha_ itself under best_k
     Notes
         Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks. A threshold on
         `coef_` compares weights of different units: give SelectFromModel and RFE importance_getter="feature_importances_".
@@ -94,6 +94,7 @@ class SparseRanker(LinearRanker):
     """
 
     penalty_: Penalty
+    alpha_: float
     _takes_doc_weight = _takes_client = True
 
     def __init__(
@@ -187,6 +188,8 @@ class SparseRanker(LinearRanker):
             self._keep(objective, penalty, self._solve(objective, penalty))
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
+        if penalty.by_size:  # there is no strength
+            self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
         if knots is not None:
             self._draw(objective, data)
         self.r_ = float(np.abs(self.scaled_coef_).sum())
@@ -196,8 +199,10 @@ class SparseRanker(LinearRanker):
         """The penalty on the coefficients of the objective, resolved."""
         name = type(self).__name__
         penalty = checked_penalty(name, self._penalty)
-        if penalty.by_size:
-            return penalty if objective.knots is None else replace(penalty, signs=rising(objective.knots))
+        if isinstance(penalty, BestK):
+            assert self.n_features_to_select is not None
+            own = replace(penalty, k_max=self.n_features_to_select)
+            return own if objective.knots is None else replace(own, signs=rising(objective.knots))
         return usable_penalty(name, penalty if objective.knots is None else on_curves(penalty, objective), objective)
 
     def _fit_knots(self, data: RankingDataset, query_weight: np.ndarray | None) -> Knots:

@@ -84,7 +84,7 @@ def comparison_picture(result: ComparisonResult) -> str:
         result.choice.mean, color=ACCENT, linewidth=1.0, linestyle="--", label=f"{CHOICE} ({_span(result.n_chosen)})"
     )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend(frameon=False, fontsize=7, loc="lower right", ncols=2)
+    axes.legend(frameon=False, fontsize=7, loc="best", ncols=2)
     return to_svg(drawn, "Quality against number of features, ours and trees")
 
 

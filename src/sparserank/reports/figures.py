@@ -18,7 +18,7 @@ from sparserank.text import visible
 
 INK, SOFT, ACCENT, BAND = "#1c2330", "#8a93a3", "#c2410c", "#dbe4f3"
 SERIES = ["#1d4ed8", "#0f766e", "#9333ea", "#b45309", "#be185d", "#4d7c0f"]
-LONGEST_NAME = 48  # characters of a feature's name under its curve
+LONGEST_NAME = 36  # characters of a feature's name under its curve
 LABELLED = 12  # coefficient curves named at the side; more would overprint each other
 
 

@@ -62,7 +62,7 @@ def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ..
             raise ParameterError(
                 "monotone", f"names {brief(name)}, which is no feature; there are {names[0]} ... {names[-1]}."
             )
-        if not isinstance(direction, str | int) or direction not in DIRECTIONS:
+        if isinstance(direction, bool) or not isinstance(direction, str | int) or direction not in DIRECTIONS:
             raise ParameterError("monotone", f"must give '+' or '-' for {brief(name)}; got {brief(direction)}.")
         signs[at[name]] = DIRECTIONS[direction]
     return tuple(signs)

@@ -207,8 +207,14 @@ class SelectionJob:
         return {
             look.label(label): (look, penalty)
             for look in self.looks.values()
-            for label, penalty in {**self._penalties(look), **({} if look.knots else {DENSE: Ridge()})}.items()
+            for label, penalty in {**self._penalties(look), **({} if look.knots else {DENSE: self._dense()})}.items()
         }
+
+    def _dense(self) -> Ridge:
+        """The dense reference, held to what all penalties are held to: a model that breaks it is no rival."""
+        signs = {p.signs for p in self.plan.penalties}
+        never = set.intersection(*(set(p.never_use) for p in self.plan.penalties))
+        return Ridge(signs=signs.pop() if len(signs) == 1 else None, never_use=tuple(sorted(never)))
 
     def _penalties(self, look: Look) -> dict[str, Penalty]:
         """Those tried on a look, by label: on curves those that were asked for and are known there, else l1 and MCP under the
@@ -228,7 +234,7 @@ class SelectionJob:
             labelled = {look.label(label): penalty for label, penalty in self._penalties(look).items()}
             out += families(labelled, refits=self.plan.refits, work=name, look=look)
             if look.knots is None:
-                ridge = look.maker(Ridge(), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
+                ridge = look.maker(self._dense(), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
                 out.append(Family(look.label(DENSE), ridge, work=name))
         return out
 

@@ -16,7 +16,7 @@ from sparserank.data.transforms import KINDS, NONE
 from sparserank.errors import DataError, ParameterError
 from sparserank.losses import LOSSES
 from sparserank.metrics import Metric, parse_convention, parse_metric
-from sparserank.penalties import Penalty, parse_penalty
+from sparserank.penalties import BestK, Penalty, parse_penalty
 from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, data_hash
 from sparserank.selection import defaults
@@ -194,8 +194,12 @@ def make_plan(
     """
     listed = [penalties] if isinstance(penalties, str | Penalty) else list(penalties)
     rules = _parsed("convention", parse_convention, convention)
+    parsed = [_parsed("penalty", parse_penalty, p) for p in listed]
+    k = choices.get("k")
+    if isinstance(k, Integral) and int(k) >= 1:  # sizes up to the one that is asked for
+        parsed = [replace(p, k_max=int(k)) if isinstance(p, BestK) and p.k_max < int(k) else p for p in parsed]
     return SelectionPlan(
-        tuple(_parsed("penalty", parse_penalty, p) for p in listed),
+        tuple(parsed),
         _parsed("metric", lambda m: parse_metric(m, rules), metric),
         tuple(_parsed("also", lambda m: parse_metric(m, rules), m) for m in also),
         PathSettings(**settings),
