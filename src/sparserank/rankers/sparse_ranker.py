@@ -135,10 +135,6 @@ class SparseRanker(LinearRanker):
         name = type(self).__name__
         require_choice(name, "loss", self.loss, LOSSES)
         penalty = checked_penalty(name, self._penalty)
-        if penalty.by_size and self.n_features_to_select is None:
-            raise DataError(f"{name}: {penalty.name} goes through sizes; set n_features_to_select.")
-        if self.shapes == CURVES and not (bends(penalty) or penalty.by_size):
-            raise DataError(f"{name}: curves know the penalties {', '.join(BENDING)} and best_k; got {penalty.name}.")
         require_choice(name, "feature_transform", self.feature_transform, KINDS)
         require_choice(name, "shapes", self.shapes, SHAPES)
         require_count(name, "n_knots", self.n_knots, least=LEAST_KNOTS, most=MOST_KNOTS)
@@ -151,6 +147,10 @@ class SparseRanker(LinearRanker):
         require_count(name, "max_iter", self.max_iter)
         require_count(name, "n_alphas", self.n_alphas, most=MOST_ALPHAS)
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
+        if penalty.by_size and self.n_features_to_select is None:
+            raise DataError(f"{name}: {penalty.name} goes through sizes; set n_features_to_select.")
+        if self.shapes == CURVES and not (bends(penalty) or penalty.by_size):
+            raise DataError(f"{name}: curves know the penalties {', '.join(BENDING)} and best_k; got {penalty.name}.")
         if self.n_features_to_select is not None and self.alpha is not None:
             raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
