@@ -105,7 +105,7 @@ def compare(
             check_trees(held)
             store = SelectionStore(out, plan.identity(held), restart=restart, kind="compare", results=COMPARISON_FILES)
             with store, progress_bar("comparison") as progress:
-                result = run(held, plan, progress, store)
+                result = run(held, plan, progress, store, n_threads=threads)
                 written = write_comparison(result, out)
     except ParameterError as error:
         raise typer.BadParameter(error.message, param_hint=f"--{error.parameter.replace('_', '-')}") from error

@@ -64,7 +64,12 @@ Arrays = dict[str, np.ndarray]  # of a piece: values "system|k" of its queries (
 
 
 def compare(
-    data: RankingDataset, plan: ComparisonPlan, progress: Progress | None = None, store: SelectionStore | None = None
+    data: RankingDataset,
+    plan: ComparisonPlan,
+    progress: Progress | None = None,
+    store: SelectionStore | None = None,
+    *,
+    n_threads: int | None = None,
 ) -> ComparisonResult:
     """Our makers at every size beside trees on all features and on k features chosen in five ways, inside each fold; finished pieces are kept in
     `store`, and taken from there.
@@ -76,19 +81,20 @@ def compare(
     own = replace(plan.plan, half_samples=0, refits=True)
     fold_of = [query_folds(data.n_queries, min(own.n_folds, data.n_queries), own.seed + r) for r in range(plan.repeats)]
     n_folds = len(set(fold_of[0]))
-    work = _Pieces(plan.repeats, n_folds, progress, store)
+    n_workers = n_threads or available_cores()
+    work = _Pieces(plan.repeats, n_folds, n_workers, progress, store)
     for r, fold in enumerate(fold_of):
         ours = work.known(f"ours-{r}")
         if ours is None:
             began = time.perf_counter()
-            ours = _our_paths(data, replace(own, seed=own.seed + r), plan.sizes)
+            ours = _our_paths(data, replace(own, seed=own.seed + r), plan.sizes, n_workers)
             work.finished(f"ours-{r}", f"our paths, repeat {r + 1}", ours, time.perf_counter() - began)
         names = [f"trees-{r}-{f}" for f in range(n_folds)]
         waiting = [f for f in range(n_folds) if work.known(names[f]) is None]
         lists = {f: {k: ours[f"features|{f}|{k}"] for k in plan.sizes if f"features|{f}|{k}" in ours} for f in waiting}
         task = _TreesOfFold(data, fold, own.metric, plan, seed=1000 * r)
         # A process each, with one thread: threads of one ensemble wait for each other, and for whoever else is on their cores.
-        with closing(run_pieces(task, [(f, lists[f]) for f in waiting], available_cores(), processes=True)) as outcomes:
+        with closing(run_pieces(task, [(f, lists[f]) for f in waiting], n_workers, processes=True)) as outcomes:
             for outcome in outcomes:
                 if outcome.error is not None:
                     raise outcome.error
@@ -107,7 +113,10 @@ def compare(
 class _Pieces:
     """Pieces of a comparison: those that an earlier run left, those that are finished, and how long the rest will take."""
 
-    def __init__(self, repeats: int, n_folds: int, progress: Progress | None, store: SelectionStore | None) -> None:
+    def __init__(
+        self, repeats: int, n_folds: int, n_workers: int, progress: Progress | None, store: SelectionStore | None
+    ) -> None:
+        self._n_workers = n_workers
         self._names = [n for r in range(repeats) for n in (f"ours-{r}", *(f"trees-{r}-{f}" for f in range(n_folds)))]
         self._report, self._store = progress or (lambda done, n, what, left: None), store
         self._found = {n: p for n in self._names if store is not None and (p := store.load(n)) is not None}
@@ -123,7 +132,7 @@ class _Pieces:
         if self._store is not None:
             self._store.save(name, piece)
         kind = name.partition("-")[0]
-        self._left.finished(kind, seconds / (available_cores() if kind == "trees" else 1))
+        self._left.finished(kind, seconds / (self._n_workers if kind == "trees" else 1))
         self._report(len(self._found), len(self._names), what, self._left.seconds())
 
     def in_order(self) -> list[Arrays]:
@@ -146,9 +155,9 @@ def _systems(pieces: Sequence[Arrays], n_queries: int, repeats: int) -> list[Com
     return out
 
 
-def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int]) -> Arrays:
+def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], n_threads: int) -> Arrays:
     began = time.perf_counter()
-    pool, sparse, dense = SelectionJob(plan, data, None, None).candidates()
+    pool, sparse, dense = SelectionJob(plan, data, None, None, n_threads=n_threads).candidates()
     choice = choose(sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, seed=plan.seed)
     chosen, seconds = choice.chosen, time.perf_counter() - began
     out = {
