@@ -202,7 +202,7 @@ class Curved(Penalty):
         signs = self.feature_signs(n_features)[columns[starts]] > 0
         shape = self.of.shape()
         return BlockPart(
-            np.append(starts, len(columns)), linear, signs, whole[first], bend[first], self.of.kind, shape[0], shape[1], self.is_convex,
+            np.append(starts, len(columns)), linear, signs, whole[first], bend[first], self.of.kind, shape[0], shape[1],
             self.ridge, self.of._value, self.of._slope, self.of._bend,
         )  # fmt: skip
 

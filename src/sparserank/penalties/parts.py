@@ -68,7 +68,6 @@ class BlockPart:
     kind: int
     first: float
     second: float
-    is_convex: bool
     ridge: float
     value_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
     slope_of: Callable[[np.ndarray, np.ndarray], np.ndarray]

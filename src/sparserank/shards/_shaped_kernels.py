@@ -30,6 +30,17 @@ def _heights(w, m, used, at_start):
 
 
 @njit(cache=True, nogil=True)
+def _score(segment, fraction, w, m, used, at_start):
+    """The ramps of one document times w; the last two from `_heights`."""
+    total = 0.0
+    for u in range(len(used)):
+        j = used[u]
+        b = segment[j]
+        total += at_start[u, b] + fraction[j] * w[j * m + b]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def scores(arrays, lo, hi, W, which, out):
     """out[k] = ramps[lo:hi] W[k] for k of `which`; features without a weight are not read."""
     segment, fraction = arrays
@@ -40,12 +51,7 @@ def scores(arrays, lo, hi, W, which, out):
         w = W[k]
         n = _heights(w, m, used, at_start)
         for i in range(lo, hi):
-            total = 0.0
-            for u in range(n):
-                j = used[u]
-                b = segment[i, j]
-                total += at_start[u, b] + fraction[i, j] * w[j * m + b]
-            out[k, i - lo] = total
+            out[k, i - lo] = _score(segment[i], fraction[i], w, m, used[:n], at_start)
 
 
 @njit(cache=True, nogil=True)
@@ -126,12 +132,7 @@ def model_scores(segment, fraction, rows, w, out):
     n = _heights(w, m, used, at_start)
     for r in range(len(rows)):
         i = rows[r]
-        total = 0.0
-        for u in range(n):
-            j = used[u]
-            b = segment[i, j]
-            total += at_start[u, b] + fraction[i, j] * w[j * m + b]
-        out[r] = total
+        out[r] = _score(segment[i], fraction[i], w, m, used[:n], at_start)
 
 
 @njit(cache=True, nogil=True)
