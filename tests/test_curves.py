@@ -21,7 +21,7 @@ from sparserank.errors import DataError, ModelFormatError
 from sparserank.losses import LOSSES
 from sparserank.model_file import load_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_curves
+from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, Log, Mcp, Scad
 from sparserank.solvers import Fista, solve
 from sparserank.solvers.certificates import gap_safe_screen
@@ -167,9 +167,9 @@ def test_alpha_max_is_the_smallest_strength_that_holds_everything_at_zero(seed):
 
 
 def on_curves_of(of, width, kappa, signs=None):
-    from sparserank.penalties.curved import curved
+    from sparserank.penalties.nested import nested
 
-    return curved(of, width, np.array(kappa), np.zeros(len(kappa), dtype=int) if signs is None else np.array(signs))
+    return nested(of, width, np.array(kappa), np.zeros(len(kappa), dtype=int) if signs is None else np.array(signs))
 
 
 @pytest.mark.parametrize("directions", [[0, 0, 0, 0, 0], [1, 0, -1, 0, 0]])
@@ -177,7 +177,7 @@ def test_convex_paths_reach_the_minimum_of_explicit_columns_and_certify_it(probl
     data, knots = problem
     knots = with_directions(knots, directions)
     objective = PairwiseObjective(data, knots=knots)
-    penalty = on_curves(L1(), objective)
+    penalty = on_coefficients(L1(), objective)
     path = fit_path_on(objective, penalty, n_alphas=6, alpha_min_ratio=0.05, tol=1e-8)
     assert set(path.statuses) == {"optimal"}
     assert path.nnz[0] == 0
@@ -202,7 +202,7 @@ def test_screening_discards_nothing_that_is_used(problem):
     data, knots = problem
     for directions in ([0] * 5, [1, 0, -1, 0, 0]):
         objective = PairwiseObjective(data, knots=with_directions(knots, directions))
-        penalty = on_curves(L1(), objective)
+        penalty = on_coefficients(L1(), objective)
         top = penalty.alpha_max(objective.gradient_at_zero)
         discarded = 0
         for share in (0.7, 0.4, 0.1):
@@ -224,7 +224,7 @@ def solve_at(objective, penalty):
 def test_fista_and_newton_agree(problem):
     data, knots = problem
     objective = PairwiseObjective(data, knots=knots)
-    penalty = on_curves(L1(), objective)
+    penalty = on_coefficients(L1(), objective)
     penalty = penalty.with_alpha(0.3 * penalty.alpha_max(objective.gradient_at_zero))
     slow = solve(Fista(), objective, penalty, stop=Stop(tol=1e-8, max_iter=20000, scale=1.0))
     assert penalty.value(slow.w) + slow.loss == pytest.approx(
@@ -236,7 +236,7 @@ def test_fista_and_newton_agree(problem):
 def test_concave_paths_are_stationary(problem, of):
     data, knots = problem
     objective = PairwiseObjective(data, knots=knots)
-    path = fit_path_on(objective, on_curves(of, objective), n_alphas=8, alpha_min_ratio=0.05)
+    path = fit_path_on(objective, on_coefficients(of, objective), n_alphas=8, alpha_min_ratio=0.05)
     assert set(path.statuses) <= {"optimal", "stationary"}
     penalty = path.penalty.with_alpha(path.alphas[4])
     w = path.scaled_coef(4)
@@ -260,7 +260,7 @@ def test_a_straight_feature_pays_its_price_under_the_scalar_penalty():
         options = {"n_alphas": 5, "alpha_min_ratio": 0.1, "tol": 1e-9}
         on_line = fit_path_on(linear, of, **options)
         # the ridge of concave curves is left out of the comparison
-        on_curve = fit_path_on(curved, on_curves(of, curved), **options)
+        on_curve = fit_path_on(curved, on_coefficients(of, curved), **options)
         np.testing.assert_allclose(on_curve.losses, on_line.losses, atol=5e-4 if of.name == "mcp" else 1e-6)
         assert on_curve.nnz.tolist() == on_line.nnz.tolist()
 
@@ -439,7 +439,7 @@ def test_knots_a_rounding_apart_are_one_and_wild_widths_leave_three_degrees_of_f
     bends = objective.curvature.reshape(4, -1)[:, 1:].sum(axis=1)
     assert (bends <= CURVE_FREEDOM + 1e-6).all()
     assert not objective.varying.reshape(4, -1)[3].any()
-    assert set(fit_path_on(objective, on_curves(L1(), objective), n_alphas=5, alpha_min_ratio=0.1).statuses) == {
+    assert set(fit_path_on(objective, on_coefficients(L1(), objective), n_alphas=5, alpha_min_ratio=0.1).statuses) == {
         "optimal"
     }
 
@@ -448,7 +448,7 @@ def test_a_binary_feature_pays_the_same_whether_monotone_or_not():
     data = awkward(0)
     knots = fit_knots(data, 5)
     free, rising = (PairwiseObjective(data, knots=with_directions(knots, [0, 0, 0, s, 0])) for s in (0, 1))
-    own = [on_curves(L1(), o)._limits(o.gradient_at_zero)[3] for o in (free, rising)]
+    own = [on_coefficients(L1(), o)._limits(o.gradient_at_zero)[3] for o in (free, rising)]
     up = free.gradient_at_zero.reshape(5, -1)[3, 0] < 0
     assert own[1] == pytest.approx(own[0] if up else 0.0)
 
@@ -501,4 +501,4 @@ def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
         ranker.set_params(penalty="ridge").fit_dataset(train)
     np.testing.assert_array_equal(ranker.predict(test.X), before)
     objective = PairwiseObjective(train, knots=fit_knots(train, ranker.n_knots))
-    assert ranker.alpha_max_ == pytest.approx(on_curves(L1(), objective).alpha_max(objective.gradient_at_zero))
+    assert ranker.alpha_max_ == pytest.approx(on_coefficients(L1(), objective).alpha_max(objective.gradient_at_zero))

@@ -59,6 +59,7 @@ def fit(
     monotone: opt.Monotone = None,
     keep: opt.Keep = None,
     drop: opt.Drop = None,
+    groups: opt.Groups = None,
     loss: Annotated[str, typer.Option("--loss", help="squared_hinge or modified_huber.")] = "squared_hinge",
     tol: Annotated[float, typer.Option("--tol", help="KKT violation to reach, relative to alpha_max.")] = 1e-6,
     n_features: opt.NFeatures = None,
@@ -77,7 +78,7 @@ def fit(
     from sparserank.data.transforms import KINDS, fit_transform, transformed
     from sparserank.losses import LOSSES
     from sparserank.penalties import parse_penalty
-    from sparserank.penalties.curved import BENDING, bends
+    from sparserank.penalties.nested import NESTING, nests
 
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
@@ -98,9 +99,14 @@ def fit(
         f"curves cannot be combined with --scaling {scaling}.",
     )
     opt.require(
-        shapes == LINEAR or bends(chosen) or chosen.by_size,
+        shapes == LINEAR or nests(chosen) or chosen.by_size,
         "--shapes",
-        f"curves know the penalties {', '.join(BENDING)} and best_k; got {chosen.name}.",
+        f"curves know the penalties {', '.join(NESTING)} and best_k; got {chosen.name}.",
+    )
+    opt.require(
+        groups is None or nests(chosen) or chosen.by_size,
+        "--groups",
+        f"know the penalties {', '.join(NESTING)} and best_k; got {chosen.name}.",
     )
     opt.require(
         LEAST_KNOTS <= n_knots <= MOST_KNOTS, "--n-knots", f"must be from {LEAST_KNOTS} to {MOST_KNOTS}; got {n_knots}."
@@ -125,11 +131,12 @@ def fit(
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
     from sparserank.rankers import SparseRanker
+    from sparserank.selection.groups import read_groups
     from sparserank.selection.inputs import rules_of
     from sparserank.shards.dask import placed, sums_on
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    refuse_inputs(out, [*train, *([feature_names] if feature_names else [])])
+    refuse_inputs(out, [*train, *(f for f in (feature_names, groups) if f)])
     announce_compiling(parse_lines, descend)
     client = opt.client_of(scheduler)
     to_store = ["train"] if client is not None and scaling in LINEAR_SCALINGS else []  # others are done here first
@@ -137,6 +144,9 @@ def fit(
     assert data is not None
     names = tuple(data.feature_names or ())
     try:
+        if groups is not None:
+            own = read_groups(groups, names)
+            chosen = replace(chosen, weights=own.cost_of_feature, groups=own.of_feature)
         chosen = replace(chosen, **rules_of(directions, keep, drop, names, chosen))
     except ParameterError as error:
         raise typer.BadParameter(error.message, param_hint=f"--{error.parameter}") from error

@@ -187,6 +187,18 @@ Drop = Annotated[
 ]
 
 
+Groups = Annotated[
+    Path | None,
+    typer.Option(
+        "--groups",
+        help="File of lines feature,group,cost: features that are computed together. A group enters whole and is paid for once; others are groups of "
+        "their own, and a cost that is not given is 1.",
+        rich_help_panel="Models",
+        show_default=False,
+    ),
+]
+
+
 def directions_of(monotone: list[str] | None) -> dict[str, str] | None:
     """{feature: '+' or '-'} from NAME=+ and NAME=-."""
     found: dict[str, str] = {}

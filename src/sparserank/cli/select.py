@@ -92,6 +92,7 @@ def select(
     monotone: opt.Monotone = None,
     keep: opt.Keep = None,
     drop: opt.Drop = None,
+    groups: opt.Groups = None,
     half_samples: Annotated[
         int,
         typer.Option(
@@ -233,7 +234,7 @@ def select(
                 result = run(
                     train, valid, test, metric=metric, convention=convention, scaling=scaling, protocol=protocol,
                     folds=folds, seed=seed, margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs,
-                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, monotone=opt.directions_of(monotone), keep=keep, drop=drop, half_samples=half_samples, current=current, n_alphas=n_alphas,
+                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, monotone=opt.directions_of(monotone), keep=keep, drop=drop, groups=groups, half_samples=half_samples, current=current, n_alphas=n_alphas,
                     alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
                     out=out, restart=restart, n_threads=threads, progress=progress, client=opt.client_of(scheduler),
                     reading=reading,

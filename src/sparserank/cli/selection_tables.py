@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from sparserank.cli.screen import say, show
-from sparserank.reports.selection import feature_table, penalty_table, size_table, test_table
+from sparserank.reports.selection import feature_table, group_table, penalty_table, size_table, test_table
 from sparserank.selection.result import SelectionResult
 
-MOST_SIZES = 20  # features of the largest model in the table of sizes; the report has all
+MOST_SIZES = (
+    20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
+)
 
 
 def show_selection(result: SelectionResult) -> None:
@@ -19,6 +21,8 @@ def show_selection(result: SelectionResult) -> None:
     show(size_table(result, most=MOST_SIZES))
     show(penalty_table(result))
     show(feature_table(result))
+    if result.group_drops:
+        show(group_table(result))
     if result.test is not None:
         show(test_table(result))
     if result.constant_features:

@@ -1,7 +1,7 @@
 """Paths: solutions for falling strengths."""
 
 from sparserank.paths.best_k import BestKPath
-from sparserank.paths.curve_paths import CurvePath, of_curves, on_curves
+from sparserank.paths.curve_paths import CurvePath
 from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path, fit_path_on
 from sparserank.paths.follow import (
     ALPHA_MIN_RATIO,
@@ -14,6 +14,7 @@ from sparserank.paths.follow import (
 )
 from sparserank.paths.forms import OneFormEach
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath
+from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 from sparserank.paths.starts import PathStarts
@@ -38,8 +39,7 @@ __all__ = [
     "fit_path",
     "fit_path_on",
     "following",
-    "of_curves",
-    "on_curves",
+    "on_coefficients",
     "path_start",
     "refit_on_support",
     "refitting",

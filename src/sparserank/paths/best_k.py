@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.makers import PathPlan
-from sparserank.paths.result import PathResult, Point, n_used
+from sparserank.paths.result import PathResult, Point
 from sparserank.paths.sizes import point_within
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
@@ -23,7 +23,7 @@ from sparserank.solvers.loop import solving
 MOST_SPLICES = 25  # exchanges that are made from one set
 MOST_TRIED = 3  # exchanges that the model advises are tried before the set is left
 MOST_SWEEPS = 3  # up and down through the sizes
-LEAST_USED = 4  # features two of which are exchanged at once
+LEAST_USED = 4  # units two of which are exchanged at once
 MOST_COLUMNS = 150  # of the candidates of the model together
 ENOUGH = 1e-7  # share of the objective that an exchange must gain
 
@@ -32,8 +32,8 @@ Found = dict[int, Solution]  # the best of each size so far
 
 @dataclass(frozen=True)
 class BestKPath:
-    """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features (all coefficients of a feature with
-    it). Every set is a local optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most promising others
+    """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or groups of the penalty's (all coefficients
+    of a feature, and all features of a group, with it). Every set is a local optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most promising others
     advises; sizes are gone through upwards, a feature added, and downwards, one dropped, until no size gains. Sets of a penalty's path (`plan.starts`) are tried too.
 
     Point k has the strength 1 / k, so that they fall. Points are kept when all are done: each depends on those of its neighbours.
@@ -50,7 +50,7 @@ class BestKPath:
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         splicing = _Splicing(objective, self.penalty, plan)
-        most = min(self.penalty.k_max, int(splicing.usable.sum()))
+        most = min(self.penalty.k_max, len(splicing.members))
         most = most if plan.max_features is None else min(most, plan.max_features)
         points = list(plan.done)
         if len(points) < most:
@@ -69,19 +69,27 @@ class BestKPath:
 
 
 class _Splicing:
-    """Exchanges for one objective; sets are sorted tuples of features."""
+    """Exchanges for one objective of units, each a feature or a group; sets are sorted tuples of units."""
 
     def __init__(self, objective: PairwiseObjective, penalty: BestK, plan: PathPlan) -> None:
         self._objective, self._plan, self._width = objective, plan, objective.width
-        self._n = objective.n_features // self._width
-        self.usable = objective.varying.reshape(self._n, -1).any(axis=1) & penalty.usable(self._n)
-        self._kept = tuple(np.flatnonzero(self.usable & (penalty.feature_weights(self._n) == 0)).tolist())
+        n = objective.n_features // self._width
+        beta = penalty.feature_weights(n)
+        usable = objective.varying & np.repeat(np.isfinite(beta), self._width)
+        of_column = np.repeat(penalty.group_of(n), self._width)
+        live = np.unique(of_column[usable])
+        self.members = [np.flatnonzero(usable & (of_column == g)) for g in live.tolist()]  # the columns of each unit
+        self._unit = np.full(objective.n_features, -1)
+        for u, columns in enumerate(self.members):
+            self._unit[columns] = u
+        self._kept = self._used(np.repeat(beta == 0, self._width) & usable)
         varying = objective.curvature[objective.varying]
         self._ridge = penalty.ridge * float(varying.mean()) if len(varying) else penalty.ridge
-        signs = np.repeat(penalty.feature_signs(self._n), self._width)
+        signs = np.repeat(penalty.feature_signs(n), self._width)
         self._signs = signs if signs.any() else None
         self._stop = Stop(plan.tol, plan.max_iter, max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
         self._solved: dict[tuple[int, ...], Solution] = {}
+        self._n_of_starts: np.ndarray | None = None  # units in use at its points
 
     def all_sizes(self, most: int) -> Steps[Found]:
         """The best found of each size from 1 to `most`."""
@@ -140,38 +148,34 @@ class _Splicing:
         return model.shrunk()
 
     def _model(self, here: Solution) -> Steps[_Model]:
-        """The loss and the ridge near a solution, on its features and the most promising others."""
+        """The loss and the ridge near a solution, on its units and the most promising others."""
         chosen = self._used(here.w)
         g = here.gradient
         if self._signs is not None:  # what a sign forbids promises nothing
             g = np.where((here.w == 0) & (self._signs * g > 0), 0.0, g)
         curvature = np.where(self._objective.varying, self._objective.curvature, np.inf)
-        promise = (g * g / curvature).reshape(self._n, -1).sum(axis=1)
+        worth = np.where(self._unit >= 0, g * g / curvature, 0.0)
+        promise = np.bincount(np.maximum(self._unit, 0), worth, len(self.members))
         promise[list(chosen)] = -1.0
-        promise[~self.usable] = -1.0
-        room = max(MOST_COLUMNS // self._width - len(chosen), 5)
-        others = [j for j in np.argsort(-promise, kind="stable")[:room].tolist() if promise[j] > 0]
-        features = sorted({*chosen, *others})
-        columns = (np.array(features)[:, None] * self._width + np.arange(self._width)).ravel()
-        live = columns[self._objective.varying[columns]]
-        A = np.eye(len(columns))
-        at = np.flatnonzero(self._objective.varying[columns])
-        if len(live):
-            H = yield Hessian(self._objective, here.w, live, None)
-            A[np.ix_(at, at)] = H + self._ridge * np.eye(len(live))
-        b = A @ here.w[columns] - (g[columns] + self._ridge * here.w[columns])
-        b[~self._objective.varying[columns]] = 0.0
-        place = {j: i for i, j in enumerate(features)}
-        return _Model(
-            A, b, self._width, features, [place[j] for j in chosen], {place[j] for j in self._kept if j in place}
-        )
+        longest = max(len(columns) for columns in self.members)
+        room = max(MOST_COLUMNS // longest - len(chosen), 5)
+        others = [u for u in np.argsort(-promise, kind="stable")[:room].tolist() if promise[u] > 0]
+        units = sorted({*chosen, *others})
+        width = max((len(self.members[u]) for u in units), default=1)
+        columns = np.concatenate([self.members[u] for u in units] or [np.zeros(0, dtype=np.int64)])
+        at = np.array([i * width + c for i, u in enumerate(units) for c in range(len(self.members[u]))], dtype=np.int64)
+        A, b = np.eye(len(units) * width), np.zeros(len(units) * width)  # columns that fill up a unit explain nothing
+        if len(columns):
+            H = yield Hessian(self._objective, here.w, columns, None)
+            A[np.ix_(at, at)] = H + self._ridge * np.eye(len(columns))
+            b[at] = A[np.ix_(at, at)] @ here.w[columns] - (g[columns] + self._ridge * here.w[columns])
+        place = {u: i for i, u in enumerate(units)}
+        return _Model(A, b, width, units, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
 
     def _solve(self, chosen: tuple[int, ...], start: np.ndarray | None) -> Steps[Solution]:
-        """The minimum over the coefficients of some features; asked for again, it is known."""
+        """The minimum over the coefficients of some units; asked for again, it is known."""
         if chosen not in self._solved:
-            within = np.zeros(self._n, dtype=bool)
-            within[list(chosen)] = True
-            columns = np.repeat(within, self._width)
+            columns = np.isin(self._unit, chosen)
             signs = None if self._signs is None else tuple(self._signs.tolist())
             ridge = Ridge(self._ridge, weights=tuple(np.where(columns, 1.0, np.inf).tolist()), signs=signs)
             w = np.zeros(self._objective.n_features) if start is None else np.where(columns, start, 0.0)
@@ -179,42 +183,45 @@ class _Splicing:
         return self._solved[chosen]
 
     def _used(self, w: np.ndarray) -> tuple[int, ...]:
-        return tuple(np.flatnonzero(w.reshape(self._n, -1).any(axis=1)).tolist())
+        units = np.unique(self._unit[np.flatnonzero(w)])
+        return tuple(units[units >= 0].tolist())
 
     def _of_starts(self, k: int) -> tuple[int, ...] | None:
-        """The features of a penalty's path at a size."""
+        """The units of a penalty's path at a size."""
         starts = self._plan.starts
         if not isinstance(starts, PathStarts) or starts.losses is None:
             return None
-        at = point_within(n_used(starts.coefs, self._width), starts.losses, k)
+        if self._n_of_starts is None:
+            self._n_of_starts = np.array([len(self._used(starts.coef(i))) for i in range(len(starts.losses))])
+        at = point_within(self._n_of_starts, starts.losses, k)
         if at is None:
             return None
-        used = [j for j in self._used(starts.coef(at)) if self.usable[j] and j not in self._kept]
+        used = [u for u in self._used(starts.coef(at)) if u not in self._kept]
         return tuple(sorted({*self._kept[:k], *used[: k - len(self._kept[:k])]}))
 
 
 class _Model:
-    """u^T A u / 2 - b^T u over blocks of `width` columns, one for each of `features`; chosen, kept: positions among them."""
+    """u^T A u / 2 - b^T u over blocks of `width` columns, one for each of some units; chosen, kept: positions among them."""
 
     def __init__(
-        self, A: np.ndarray, b: np.ndarray, width: int, features: Sequence[int], chosen: list[int], kept: set[int]
+        self, A: np.ndarray, b: np.ndarray, width: int, units: Sequence[int], chosen: list[int], kept: set[int]
     ) -> None:
-        self._A, self._b, self._width, self._features = A, b, width, features
+        self._A, self._b, self._width, self._units = A, b, width, units
         self._chosen, self._kept = chosen, kept
 
     def grown(self) -> tuple[int, ...]:
-        """The chosen features and the one that lowers the model most."""
+        """The chosen units and the one that lowers the model most."""
         best, _ = self._best_added(self._chosen, self._others())
         return self._named(self._chosen if best is None else [*self._chosen, best])
 
     def shrunk(self) -> tuple[int, ...]:
-        """The chosen features without the one that is missed least."""
+        """The chosen units without the one that is missed least."""
         free = [i for i in self._chosen if i not in self._kept] or self._chosen
         least = max(free, key=lambda i: self._explained([c for c in self._chosen if c != i]))
         return self._named([c for c in self._chosen if c != least])
 
     def exchanges(self, most: int) -> list[tuple[int, ...]]:
-        """At most so many sets that the model holds to be lower, the lowest first: one feature exchanged, or two of those that are missed least."""
+        """At most so many sets that the model holds to be lower, the lowest first: one unit exchanged, or two of those that are missed least."""
         now = self._explained(self._chosen)
         free = [i for i in self._chosen if i not in self._kept]
         without = {i: self._explained([c for c in self._chosen if c != i]) for i in free}
@@ -237,23 +244,23 @@ class _Model:
         return [self._named(chosen) for _, chosen in better[:most]]
 
     def _others(self) -> list[int]:
-        return [i for i in range(len(self._features)) if i not in self._chosen]
+        return [i for i in range(len(self._units)) if i not in self._chosen]
 
     def _named(self, places: Sequence[int]) -> tuple[int, ...]:
-        return tuple(sorted(self._features[i] for i in places))
+        return tuple(sorted(self._units[i] for i in places))
 
     def _columns(self, places: Sequence[int]) -> np.ndarray:
         return (np.array(places, dtype=np.int64)[:, None] * self._width + np.arange(self._width)).ravel()
 
     def _explained(self, places: Sequence[int]) -> float:
-        """By how much the model falls from 0 with these features, fitted."""
+        """By how much the model falls from 0 with these units, fitted."""
         if not places:
             return 0.0
         S = self._columns(places)
         return 0.5 * float(self._b[S] @ np.linalg.solve(self._A[np.ix_(S, S)], self._b[S]))
 
     def _best_added(self, places: Sequence[int], others: Sequence[int]) -> tuple[int | None, float]:
-        """(the one of some others that lowers the model most beside these features, what is explained then)"""
+        """(the one of some others that lowers the model most beside these units, what is explained then)"""
         if not others:
             return None, 0.0
         S, R = self._columns(places), self._columns(others)

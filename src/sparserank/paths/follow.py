@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.objective import PairwiseObjective
+from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts, better
 from sparserank.penalties import L1, Penalty, Ridge
@@ -43,6 +44,7 @@ def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
 
 def path_start(objective: PairwiseObjective, penalty: Penalty) -> float:
     """Strength at which the path of this (resolved) penalty starts, computed once always-keep features are fitted."""
+    penalty = on_coefficients(penalty, objective)
     return _start(objective, penalty, _kept_alone(objective, penalty))
 
 
@@ -92,7 +94,8 @@ def following(
     """
     if not (tol > 0 and max_iter >= 1):
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {max_iter}.")
-    penalty = penalty.resolve(objective.curvature, objective.total_weight)
+    given = penalty.resolve(objective.curvature[:: objective.width], objective.total_weight)
+    penalty = on_coefficients(given, objective)
     kept = _kept_alone(objective, penalty, tol)
     start = _start(objective, penalty, kept)
     if alphas is None:
@@ -136,7 +139,7 @@ def following(
         if keep is not None:
             keep(points[-1], len(alphas))
     return PathResult.of(
-        points, penalty, alphas[: len(points)], start, scale, objective.n_pairs, objective.total_weight,
+        points, given, alphas[: len(points)], start, scale, objective.n_pairs, objective.total_weight,
         feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)), width=objective.width,
     )  # fmt: skip
 

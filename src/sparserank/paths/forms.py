@@ -55,6 +55,7 @@ def in_every_form(penalty: Penalty, n_forms: int, n_features: int) -> Penalty:
         penalty,
         weights=None if penalty.weights is None else penalty.weights * n_forms,
         signs=None if penalty.signs is None else penalty.signs * n_forms,
+        groups=None if penalty.groups is None else penalty.groups * n_forms,
         always_keep=everywhere(penalty.always_keep),
         never_use=everywhere(penalty.never_use),
     )

@@ -41,7 +41,7 @@ def feature_numbers(owner: str, name: str, values: Any) -> tuple[int, ...]:
     features = _sequence(owner, name, values)
     for j in features:
         if isinstance(j, bool) or not isinstance(j, int | np.integer) or j < 0:
-            raise DataError(f"{owner}: {name} holds feature numbers from 0; got {brief(j)}.")
+            raise DataError(f"{owner}: {name} holds whole numbers from 0; got {brief(j)}.")
     return tuple(map(int, features))
 
 

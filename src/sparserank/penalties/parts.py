@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,42 +56,49 @@ class SeparablePart:
 class BlockPart:
     """A nested penalty of blocks of columns, in the form that compiled block descent takes.
 
-    Block b is the columns starts[b] .. starts[b + 1] - 1, the first n_linear[b] (0 or 1) of which bend nothing; it pays p(|u|; whole[b]) +
-    p(|bends|; bend[b]) + ridge |u|^2 / 2, all >= 0 where nonnegative[b].
+    The columns are taken in the order `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] - 1, and pays
+    p(|u|; whole[b]) + ridge |u|^2 / 2; curve c is the columns first[c] .. behind[c] - 1 of one of the blocks, and pays p(|u|; bend[c]) besides.
+    signs (n,): 1 where u >= 0, -1 where u <= 0.
     """
 
+    order: np.ndarray
     starts: np.ndarray
-    n_linear: np.ndarray
-    nonnegative: np.ndarray
     whole: np.ndarray
+    first: np.ndarray
+    behind: np.ndarray
     bend: np.ndarray
+    signs: np.ndarray
     kind: int
-    first: float
-    second: float
+    shape1: float
+    shape2: float
     ridge: float
     value_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
     slope_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
     bend_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-    def value(self, u: np.ndarray) -> float:
-        """The penalty of u (n,)."""
-        total = 0.5 * self.ridge * float(u @ u)
-        for starts, prices in ((self.starts[:-1], self.whole), (self.starts[:-1] + self.n_linear, self.bend)):
-            sizes = np.array([np.linalg.norm(u[a:b]) for a, b in zip(starts, self.starts[1:], strict=True)])
-            total += float(self.value_of(sizes, prices).sum())
-        return total
+    def norms(self) -> Iterator[tuple[slice, float]]:
+        """(columns, price) of every norm that is paid for."""
+        for lo, hi, price in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), self.whole.tolist(), strict=True):
+            yield slice(lo, hi), price
+        for lo, hi, price in zip(self.first.tolist(), self.behind.tolist(), self.bend.tolist(), strict=True):
+            yield slice(lo, hi), price
 
-    def curvature(self, u: np.ndarray, b: int) -> tuple[np.ndarray, np.ndarray]:
-        """(gradient, Hessian) of what block b pays at u (n,), where it does not vanish."""
-        lo, hi = self.starts[b], self.starts[b + 1]
-        gradient, hessian = self.ridge * u[lo:hi], self.ridge * np.eye(hi - lo)
-        for first, price in ((0, self.whole[b]), (int(self.n_linear[b]), self.bend[b])):
-            v = u[lo + first : hi]
+    def value(self, u: np.ndarray) -> float:
+        """The penalty of u (n,), in that order."""
+        sizes = np.array([np.linalg.norm(u[at]) for at, _ in self.norms()])
+        prices = np.concatenate([self.whole, self.bend])
+        return 0.5 * self.ridge * float(u @ u) + float(self.value_of(sizes, prices).sum())
+
+    def expansion(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(gradient (n,), Hessian (n, n)) of the penalty at u, where it does not vanish."""
+        gradient, hessian = self.ridge * u, self.ridge * np.eye(len(u))
+        for at, price in self.norms():
+            v = u[at]
             size = float(np.linalg.norm(v))
             if size == 0.0 or price == 0.0:
                 continue
             slope, bend = (float(f(np.array([size]), np.array([price]))[0]) for f in (self.slope_of, self.bend_of))
             along = v / size
-            gradient[first:] += slope * along
-            hessian[first:, first:] += slope / size * np.eye(len(v)) + (bend - slope / size) * np.outer(along, along)
+            gradient[at] += slope * along
+            hessian[at, at] += slope / size * np.eye(len(v)) + (bend - slope / size) * np.outer(along, along)
         return gradient, hessian

@@ -20,7 +20,8 @@ class FeatureRules:
     Conventions
         `alpha` is on the mean-loss scale. Feature costs `weights` multiply alpha; 0 means always keep, inf never use;
         `always_keep` and `never_use` name features (0-based) and set those. `signs` holds 1 (w_j >= 0), -1 (w_j <= 0)
-        or 0 (free) per feature.
+        or 0 (free) per feature. `groups` numbers the group of each feature: its features enter together, and it is paid for
+        once (`nested.py`); their weights, the cost of the group, are the same.
     """
 
     alpha: float = 1.0
@@ -28,6 +29,7 @@ class FeatureRules:
     signs: tuple[int, ...] | None = None
     always_keep: tuple[int, ...] = ()
     never_use: tuple[int, ...] = ()
+    groups: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -48,8 +50,9 @@ class FeatureRules:
             if not set(self.signs) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
                 raise DataError(f"{name}: signs must be -1, 0 or 1.")
             put(self, "signs", tuple(map(int, self.signs)))
-        for given in ("always_keep", "never_use"):
-            put(self, given, feature_numbers(name, given, getattr(self, given)))
+        for given in ("always_keep", "never_use", "groups"):
+            if getattr(self, given) is not None:
+                put(self, given, feature_numbers(name, given, getattr(self, given)))
         self._check()
 
     def _check(self) -> None:
@@ -69,7 +72,7 @@ class FeatureRules:
         return cache[what, n_features]
 
     def _make_weights(self, n_features: int) -> np.ndarray:
-        for name, values in (("weights", self.weights), ("signs", self.signs)):
+        for name, values in (("weights", self.weights), ("signs", self.signs), ("groups", self.groups)):
             if values is not None and len(values) != n_features:
                 raise DataError(f"{type(self).__name__}: {name} must hold {n_features} values; got {len(values)}.")
         beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
@@ -105,6 +108,15 @@ class FeatureRules:
 
     def _make_signs(self, n_features: int) -> np.ndarray:
         return np.zeros(n_features, dtype=np.int64) if self.signs is None else np.array(self.signs, dtype=np.int64)
+
+    def group_of(self, n_features: int) -> np.ndarray:
+        """(n_features,) the group of each feature, numbered from 0 without gaps; without groups each is one of its own."""
+        return self._remembered("groups", n_features, self._make_groups)
+
+    def _make_groups(self, n_features: int) -> np.ndarray:
+        return (
+            np.arange(n_features) if self.groups is None else np.unique(np.array(self.groups), return_inverse=True)[1]
+        )
 
     def usable(self, n_features: int) -> np.ndarray:
         """(n_features,) bool: features that may be used at all."""

@@ -12,6 +12,7 @@ from sparserank.errors import DataError
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.number_range import LARGEST, SMALLEST
 from sparserank.objective import PairwiseObjective
+from sparserank.paths import on_coefficients
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief
@@ -89,8 +90,8 @@ def usable_penalty(owner: str, value: Any, objective: PairwiseObjective) -> Pena
     Raises
         DataError   every feature that varies is never to be used
     """
-    penalty = checked_penalty(owner, value).resolve(objective.curvature, objective.total_weight)
-    if not (objective.varying & np.isfinite(penalty.feature_weights(objective.n_features))).any():
+    penalty = checked_penalty(owner, value).resolve(objective.curvature[:: objective.width], objective.total_weight)
+    if not (objective.varying & on_coefficients(penalty, objective).usable(objective.n_features)).any():
         raise DataError(
             f"{owner}: penalty forbids every feature that varies (never_use, or weights of inf), so none can be used."
         )

@@ -27,9 +27,9 @@ from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.model import curve_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, of_curves, on_curves, path_start
+from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, on_coefficients, path_start
 from sparserank.penalties import BestK, Penalty
-from sparserank.penalties.curved import BENDING, Curved, bends
+from sparserank.penalties.nested import NESTING, Nested, nests
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
@@ -149,8 +149,8 @@ class SparseRanker(LinearRanker):
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
         if penalty.by_size and self.n_features_to_select is None:
             raise DataError(f"{name}: {penalty.name} goes through sizes; set n_features_to_select.")
-        if self.shapes == CURVES and not (bends(penalty) or penalty.by_size):
-            raise DataError(f"{name}: curves know the penalties {', '.join(BENDING)} and best_k; got {penalty.name}.")
+        if self.shapes == CURVES and not (nests(penalty) or penalty.by_size):
+            raise DataError(f"{name}: curves know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}.")
         if self.n_features_to_select is not None and self.alpha is not None:
             raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
@@ -178,14 +178,14 @@ class SparseRanker(LinearRanker):
         )
         penalty = self._penalty_on(objective)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
-        if isinstance(penalty, Curved):
-            self.alpha_max_ = penalty.like_l1().alpha_max(objective.gradient_at_zero)
+        if not penalty.by_size and isinstance(nested := on_coefficients(penalty, objective), Nested):
+            self.alpha_max_ = nested.like_l1().alpha_max(objective.gradient_at_zero)
         if self.n_features_to_select is not None:
             self._fit_size(objective, penalty, self.n_features_to_select)
         else:
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
-            self._keep(objective, penalty, self._solve(objective, penalty))
+            self._keep(objective, penalty, self._solve(objective, on_coefficients(penalty, objective)))
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if penalty.by_size:  # there is no strength
@@ -196,14 +196,14 @@ class SparseRanker(LinearRanker):
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
 
     def _penalty_on(self, objective: PairwiseObjective) -> Penalty:
-        """The penalty on the coefficients of the objective, resolved."""
+        """The penalty, resolved."""
         name = type(self).__name__
         penalty = checked_penalty(name, self._penalty)
         if isinstance(penalty, BestK):
             assert self.n_features_to_select is not None
             own = replace(penalty, k_max=self.n_features_to_select)
             return own if objective.knots is None else replace(own, signs=rising(objective.knots))
-        return usable_penalty(name, penalty if objective.knots is None else on_curves(penalty, objective), objective)
+        return usable_penalty(name, penalty, objective)
 
     def _fit_knots(self, data: RankingDataset, query_weight: np.ndarray | None) -> Knots:
         """Raises DataError for features that are not in memory, and for a penalty that signs other features."""
@@ -217,8 +217,6 @@ class SparseRanker(LinearRanker):
     def _draw(self, objective: PairwiseObjective, data: RankingDataset) -> None:
         """curves_ of the coefficients that were found, and scaled_coef_ by feature."""
         assert objective.knots is not None
-        if isinstance(self.penalty_, Curved):
-            self.penalty_ = of_curves(self.penalty_)
         names = tuple(f"f{j + 1}" for j in range(data.n_features))
         model = curve_model(objective.knots, objective.curve_blocks(), self.scaled_coef_, names, None)
         self.scaled_coef_ = model.coef

@@ -30,6 +30,7 @@ from sparserank.rankers.checks import (
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, choose
 from sparserank.selection.fitting import FittedPaths, families
+from sparserank.selection.groups import each_alone
 from sparserank.selection.packed import unpack
 from sparserank.selection.plan import MOST_CONFIDENCE, PathSettings
 from sparserank.selection.pool import Pool
@@ -152,7 +153,7 @@ class SparseRankerCV(LinearRanker):
         warn_of_missed(self.path_, self.tol, stacklevel=2)
         if unseen is data:
             fitted[PATH, FINAL]["values"][:, :, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
-        pool = Pool(fitted, of_query if folds else None, np.ones(data.n_features))
+        pool = Pool(fitted, of_query if folds else None, each_alone(range(data.n_features)))
         self._choose(pool, penalty)
         self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
         self._keep_weights(self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_, data.X.dtype)

@@ -6,7 +6,7 @@ from sparserank import __version__
 from sparserank.reports.document import Picture, Section
 from sparserank.reports.figures import coefficient_path, curve_picture, quality_against_size
 from sparserank.reports.render import to_html
-from sparserank.reports.selection import feature_table, penalty_table, shaped_name, size_table, test_table
+from sparserank.reports.selection import feature_table, group_table, penalty_table, shaped_name, size_table, test_table
 from sparserank.selection.result import SelectionResult
 
 CURVES_ARE = (
@@ -35,6 +35,7 @@ def render_page(result: SelectionResult) -> str:
             [Picture("quality", "", quality_against_size(result))],
         ),
         Section("Selected features", "", [feature_table(result)]),
+        *([Section("Groups in use", "", [group_table(result)])] if result.group_drops else []),
         Section(f"Coefficient path ({chosen.penalty})", "", [], [Picture("path", "", coefficient_path(result))]),
     ]  # fmt: skip
     bent = [d for d in result.drops if d["curve"] is not None]

@@ -49,14 +49,22 @@ def penalty_table(result: SelectionResult) -> Table:
 
 
 def size_table(result: SelectionResult, most: int | None = None) -> Table:
-    """The best model of each number of features (up to `most`, the chosen one and the best in any case), with bounds that hold for all of them
+    """The best model of each number of features, or of each cost (up to `most`, the chosen one and the best in any case), with bounds that hold for all of them
     at once; the chosen one stands out."""
     choice = result.choice
-    sizes = [c for c in result.by_size if most is None or c.n_features <= most or c in (result.chosen, result.best)]
-    rows = [[str(c.n_features), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c)] for c in sizes]
+    sizes = [
+        c
+        for i, c in enumerate(result.by_size)
+        if most is None or (i if choice.by_cost else c.n_features) <= most or c in (result.chosen, result.best)
+    ]
+    costed = result.plan.costs is not None or choice.by_cost
+    rows = [
+        [str(c.n_features), *([f"{c.cost:g}"] if costed else []), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c)]
+        for c in sizes
+    ]  # fmt: skip
     return Table(
-        f"Best model of each size (all bounds hold at once, {as_percent(result.plan.confidence)})",
-        ["features", "penalty", result.metric, "below the best", "loses at most"], rows, folded=True,
+        f"Best model of each {'cost' if choice.by_cost else 'size'} (all bounds hold at once, {as_percent(result.plan.confidence)})",
+        ["features", *(["cost"] if costed else []), "penalty", result.metric, "below the best", "loses at most"], rows, folded=True,
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )  # fmt: skip
 
@@ -84,6 +92,27 @@ def feature_table(result: SelectionResult) -> Table:
             *[f"{m} cost" for m in metrics],
             f"{share} interval ({result.metric})",
         ],
+        rows,
+    )
+
+
+def group_table(result: SelectionResult) -> Table:
+    """The groups in use, the dearest first, and what each is worth."""
+    metrics = [repr(m) for m in result.plan.metrics]
+    rows = [
+        [
+            d["group"],
+            f"{d['group_cost']:g}",
+            str(len(d["features"])),
+            *[figure(d[m]["cost"], signed=True) for m in metrics],
+            interval(d[result.metric], signed=True),
+        ]
+        for d in result.group_drops
+    ]
+    share = as_percent(result.plan.confidence)
+    return Table(
+        f"Groups in use, and what dropping each costs {where(result)} (all its weights set to 0, no refit)",
+        ["group", "cost", "features", *[f"{m} cost" for m in metrics], f"{share} interval ({result.metric})"],
         rows,
     )
 

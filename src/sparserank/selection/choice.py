@@ -42,6 +42,10 @@ class Candidate:
         finite = self.values[np.isfinite(self.values)]
         return float(finite.mean()) if len(finite) else float("nan")
 
+    def size(self, by_cost: bool) -> tuple[float, float]:
+        """What smaller means: fewer features, then a lower cost, or a lower cost, then fewer features."""
+        return (self.cost, self.n_features) if by_cost else (self.n_features, self.cost)
+
     @property
     def label(self) -> str:
         """'mcp', 'mcp half refitted', 'mcp refitted'."""
@@ -73,6 +77,7 @@ class Choice:
     candidates   all that were compared, those that may not be chosen (dense ones) included; bounds are theirs, row by row
     margin       absolute, in units of the metric; relative_margin: of the best mean
     limit        'at most 5 features', or None when the margin decided
+    by_cost      the smallest is the one of the lowest cost, not of the fewest features
     """
 
     candidates: tuple[Candidate, ...]
@@ -83,6 +88,7 @@ class Choice:
     relative_margin: float
     limit: str | None
     resampled: Resampled
+    by_cost: bool = False
 
     def bound(self, c: Candidate) -> float:
         """Simultaneous upper bound on the mean loss against the best of all candidates."""
@@ -104,9 +110,9 @@ class Choice:
         return {c: i for i, c in enumerate(self.candidates)}
 
     def smallest(self, among: Sequence[Candidate]) -> Candidate | None:
-        """The smallest of these within the margin: fewest features, then lowest cost, then highest mean."""
+        """The smallest of these within the margin: fewest features, then lowest cost (or the other way round), then highest mean."""
         within = [c for c in among if self.within_margin(c)]
-        return min(within, key=lambda c: (c.n_features, c.cost, -c.mean), default=None)
+        return min(within, key=lambda c: (*c.size(self.by_cost), -c.mean), default=None)
 
 
 def choose(
@@ -118,6 +124,7 @@ def choose(
     k: int | None = None,
     budget: float | None = None,
     seed: int = 0,
+    by_cost: bool = False,
 ) -> Choice:
     """The smallest of the sparse candidates that loses at most `margin` against the best of all; others are compared, never chosen.
 
@@ -125,6 +132,7 @@ def choose(
         margin      relative to the best mean, or 'auto': 1%, or 1.25 times what the queries can show where that is more, 100% at most
         k, budget   instead: the best of at most k features, or of at most this total cost
         seed        of the draws behind the bounds, and of the resampling
+        by_cost     the smallest is the one of the lowest cost
     Raises
         DataError   no candidate has a feature and a value; none is that small
     """
@@ -136,7 +144,7 @@ def choose(
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
     values = np.array([c.values for c in everyone])
     bounds = loss_bounds(values, confidence, seed=seed)
-    best = min(everyone, key=lambda c: (-c.mean, c.n_features, c.cost))
+    best = min(everyone, key=lambda c: (-c.mean, *c.size(by_cost)))
     limit = None
     if k is not None or budget is not None:
         limit = f"at most {k} feature{'s' if k > 1 else ''}" if k is not None else f"a total cost of at most {budget:g}"
@@ -148,14 +156,14 @@ def choose(
         relative = relative_margin(margin, resolution, unit)
         within = [i for i in allowed if upper[i] <= relative * unit] if limit is None else []
         if within:
-            taken = min(within, key=lambda i: (usable[i].n_features, usable[i].cost, -means[i]))
+            taken = min(within, key=lambda i: (*usable[i].size(by_cost), -means[i]))
         else:
-            taken = min(allowed, key=lambda i: (-means[i], usable[i].n_features, usable[i].cost))
+            taken = min(allowed, key=lambda i: (-means[i], *usable[i].size(by_cost)))
         return taken, relative * unit, relative
 
     taken, absolute, relative = rule(np.array([c.mean for c in everyone]), bounds.upper, bounds.resolution)
     resampled = _resampled(values, everyone, lambda means: rule(means, *bounds.at(means))[0], seed)
-    return Choice(everyone, bounds, best, usable[taken], absolute, relative, limit, resampled)
+    return Choice(everyone, bounds, best, usable[taken], absolute, relative, limit, resampled, by_cost)
 
 
 def relative_margin(margin: float | str, resolution: float, unit: float) -> float:

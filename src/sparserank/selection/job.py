@@ -25,6 +25,7 @@ from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, Candidate, choose
 from sparserank.selection.drawing import drawn
 from sparserank.selection.fitting import Family, FittedPaths, families
+from sparserank.selection.groups import each_alone
 from sparserank.selection.in_use import LABEL, InUse, change
 from sparserank.selection.looks import Look, curve_look, looks
 from sparserank.selection.packed import unpack
@@ -36,7 +37,7 @@ from sparserank.selection.stability import Stability, complementary_halves, sets
 from sparserank.selection.store import SelectionStore
 
 LARGE_MARGIN = 0.1  # of `auto`: from here on the note says that the queries are too few
-RULES = ("weights", "signs", "always_keep", "never_use")  # of a penalty, by feature
+RULES = ("weights", "signs", "always_keep", "never_use", "groups")  # of a penalty, by feature
 ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
@@ -74,6 +75,7 @@ class SelectionJob:
             raise ParameterError(
                 "costs", f"must hold {len(self.names)} values, one per feature; got {len(plan.costs)}."
             )
+        self.groups = plan.groups or each_alone(self.names, plan.costs)
         self.current = current
         if plan.protocol == "cv":
             if self.everything.n_queries == 0:
@@ -140,8 +142,9 @@ class SelectionJob:
             paths[label] = replace(path, penalty=replace(path.penalty, **rules))
         rivals = [*dense] if self.current is None else [*dense, self._in_use(self.current)]
         choice = choose(
-            sparse, rivals, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed
-        )
+            sparse, rivals, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed,
+            by_cost=plan.groups is not None,
+        )  # fmt: skip
         notes: list[str] = self._weighting()
         if choice.limit is None and not choice.within_margin(choice.chosen):
             notes.append(
@@ -165,10 +168,11 @@ class SelectionJob:
                 for label, (_, penalty) in self._makers().items()
                 if not penalty.smooth_at_zero
             },
-            by_size=best_of_sizes([c for c in choice.candidates if c in sparse]),
+            by_size=best_of_sizes([c for c in choice.candidates if c in sparse], choice.by_cost),
             paths=paths,
             scalings=scalings,
             drops=self._drops(chosen, model, pool),
+            group_drops=self._group_drops(chosen, model, pool),
             stability=self._stability(chosen, model, store, progress, len(pool.units)),
             change=None if self.current is None else change(choice, rivals[-1], self.current, model, self._query_ids()),
             test=self._compared_on_test(model, strongest, paths, scalings, notes),
@@ -191,8 +195,7 @@ class SelectionJob:
 
         fitted = FittedPaths(self.works, self._families(), [FINAL, *self.folds], self.n_threads)
         units = fitted.all(store, None if progress is None else with_one_more)
-        costs = np.ones(len(self.names)) if self.plan.costs is None else np.array(self.plan.costs)
-        pool = Pool(units, self.fold if self.plan.protocol == "cv" else None, costs)
+        pool = Pool(units, self.fold if self.plan.protocol == "cv" else None, self.groups)
         sparse: list[Candidate] = []
         dense: list[Candidate] = []
         for label, (_, penalty) in self._makers().items():
@@ -226,7 +229,7 @@ class SelectionJob:
         if known:
             return known
         l1 = next(iter(labelled.values())).like_l1()
-        return {"l1": l1, "mcp": Mcp(1.0, l1.weights, l1.signs, l1.always_keep, l1.never_use)}
+        return {"l1": l1, "mcp": Mcp(1.0, l1.weights, l1.signs, l1.always_keep, l1.never_use, l1.groups)}
 
     def _families(self) -> list[Family]:
         out: list[Family] = []
@@ -240,10 +243,10 @@ class SelectionJob:
 
     def _in_use(self, current: InUse) -> Candidate:
         """What ranks today, on the queries that candidates are judged on."""
-        data, cost_of = self._scored(), dict(zip(self.names, self.plan.costs or np.ones(len(self.names)), strict=True))
+        data, features = self._scored(), np.flatnonzero(np.isin(self.names, current.features))
         (values,) = per_query_values(current.scores(data), data, [self.plan.metric])
-        cost = float(sum(cost_of.get(name, 0.0) for name in current.features))
-        return Candidate(LABEL, len(current.features), 0.0, -1, len(current.features), cost, values)
+        n = len(current.features)
+        return Candidate(LABEL, n, 0.0, -1, n, self.groups.cost(features), values)
 
     def _query_ids(self) -> tuple[str, ...]:
         return tuple(str(q) for q in self._scored().query_ids)
@@ -326,32 +329,62 @@ class SelectionJob:
     def _drops(self, chosen: Candidate, model: RankingModel, pool: Pool) -> list[dict[str, Any]]:
         """For each selected feature and metric: what setting its weight to 0 costs, on queries the model has not seen."""
         features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
+        return [
+            {
+                "feature": self.names[j],
+                "coef": float(model.coef[j]),
+                "transform": model.transform_of(j),
+                "shape": model.shape_of(j),
+                "curve": drawn(model, self.everything, int(j)),
+                **costs,
+            }
+            for j, costs in zip(features, self._dropped(chosen, [np.array([j]) for j in features], pool), strict=True)
+        ]
+
+    def _group_drops(self, chosen: Candidate, model: RankingModel, pool: Pool) -> list[dict[str, Any]]:
+        """For each group in use, the dearest first, the same of all its features at once."""
+        if self.plan.groups is None:
+            return []
+        used = sorted(self.groups.used(model.support), key=lambda g: -self.groups.costs[g])
+        members = [np.flatnonzero(np.array(self.groups.of_feature) == g) for g in used]
+        return [
+            {
+                "group": self.groups.names[g],
+                "group_cost": self.groups.costs[g],
+                "features": [self.names[j] for j in np.intersect1d(own, model.support)],
+                **costs,
+            }
+            for g, own, costs in zip(used, members, self._dropped(chosen, members, pool), strict=True)
+        ]
+
+    def _dropped(self, chosen: Candidate, sets: list[np.ndarray], pool: Pool) -> list[dict[str, Any]]:
+        """For each set of features {metric: mean loss and its interval when their weights are set to 0}."""
         metrics = self.plan.metrics
         n, d = len(chosen.values), len(self.names)
         full = np.array([pool.values(chosen, m) for m in range(len(metrics))])
-        without = np.empty((len(metrics), len(features), n))
+        without = np.empty((len(metrics), len(sets), n))
         models = {}
         look, _ = self._makers()[chosen.penalty]
         n_columns = 1 if look.knots is None else look.knots.m
         for f in self.folds or [FINAL]:
             whole = pool.model_in_units(chosen, f)
-            models[f] = sp.csr_array(sp.vstack([_without(whole, j, d, n_columns) for j in features], format="csr"))
+            models[f] = sp.csr_array(sp.vstack([_without(whole, own, d, n_columns) for own in sets], format="csr"))
         for f, values in self.works[look.name].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
             without[:, :, where] = values
-        rows = []
-        for k, j in enumerate(features):
-            row: dict[str, Any] = {
-                "feature": self.names[j],
-                "coef": float(model.coef[j]),
-                "transform": model.transform_of(j),
+        return [
+            {
+                repr(metric): dict(
+                    zip(
+                        ("cost", "low", "high"),
+                        mean_interval(full[m] - without[m, k], self.plan.confidence),
+                        strict=True,
+                    )
+                )
+                for m, metric in enumerate(metrics)
             }
-            row |= {"shape": model.shape_of(j), "curve": drawn(model, self.everything, int(j))}
-            for m, metric in enumerate(metrics):
-                mean, low, high = mean_interval(full[m] - without[m, k], self.plan.confidence)
-                row[repr(metric)] = {"cost": mean, "low": low, "high": high}
-            rows.append(row)
-        return rows
+            for k in range(len(sets))
+        ]
 
     def _compared_on_test(
         self, model: RankingModel, dense: Candidate, paths: dict, scalings: dict, notes: list[str]
@@ -364,7 +397,7 @@ class SelectionJob:
         return compare_on_test(self.plan, self.test, self._work, model, {name: full}, self.current, notes)
 
 
-def _without(model: sp.csr_array, j: int, n_features: int, m: int) -> sp.csr_array:
-    """(1, n_columns) a model, its weight of feature j set to 0, in whatever form it has one; m columns of each feature are side by side."""
-    kept = model.indices // m % n_features != j
+def _without(model: sp.csr_array, features: np.ndarray, n_features: int, m: int) -> sp.csr_array:
+    """(1, n_columns) a model, its weights of some features set to 0, in whatever form it has them; m columns of each feature are side by side."""
+    kept = ~np.isin(model.indices // m % n_features, features)
     return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)

@@ -17,10 +17,12 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.losses import LOSSES
 from sparserank.metrics import Metric, parse_convention, parse_metric
 from sparserank.penalties import BestK, Penalty, parse_penalty
+from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, data_hash
 from sparserank.selection import defaults
 from sparserank.selection.choice import AUTO
+from sparserank.selection.groups import Groups
 from sparserank.selection.inputs import rules_of
 from sparserank.weighting import PAIR_WEIGHTS
 
@@ -63,6 +65,7 @@ class SelectionPlan:
     refits    whether the models of each size are also tried without the shrinkage of their penalty
     k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
     costs     one per feature, in the order of the features; they weight the penalties too
+    groups    of features that are computed together, which enter the penalties together and are paid for once
 
     Raises
         ParameterError   names the field that is out of its range
@@ -80,6 +83,7 @@ class SelectionPlan:
     k: int | None = None
     budget: float | None = None
     costs: tuple[float, ...] | None = None
+    groups: Groups | None = None
     refits: bool = defaults.REFITS
     transform: str = defaults.TRANSFORM
     shapes: str = defaults.SHAPES
@@ -121,13 +125,24 @@ class SelectionPlan:
         if self.budget is not None:
             _number("budget", self.budget, 0.0, math.inf)
 
-    def with_costs(self, costs: Sequence[float]) -> SelectionPlan:
+    def with_costs(self, costs: Any) -> SelectionPlan:
         """The plan for features of these costs."""
+        if isinstance(costs, Mapping):
+            raise ParameterError("costs", "must be numbers > 0, one per feature; a mapping gives the costs of groups.")
         values = tuple(float(c) for c in costs)
         if not all(math.isfinite(c) and c > 0 for c in values):
             raise ParameterError("costs", "must be numbers > 0, one per feature.")
         penalties = tuple(replace(p, weights=values) for p in self.penalties)
         return replace(self, costs=values, penalties=penalties)
+
+    def with_groups(self, groups: Groups) -> SelectionPlan:
+        """The plan for features in these groups."""
+        unknown = next((p for p in self.penalties if not (nests(p) or p.by_size)), None)
+        if unknown is not None:
+            raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}.")
+        costs, of_feature = groups.cost_of_feature, groups.of_feature
+        penalties = tuple(replace(p, weights=costs, groups=of_feature) for p in self.penalties)
+        return replace(self, groups=groups, penalties=penalties)
 
     def with_rules(
         self, names: Sequence[str], monotone: Mapping[str, Any] | None = None, keep: Any = None, drop: Any = None

@@ -14,6 +14,7 @@ from sparserank.paths.sizes import point_within, points_by_size
 from sparserank.selection.candidates import FINAL
 from sparserank.selection.choice import Candidate
 from sparserank.selection.fitting import Paths, refit_label
+from sparserank.selection.groups import Groups
 from sparserank.selection.packed import coefs_of, in_units, width_of
 
 
@@ -23,11 +24,11 @@ class Pool:
     Parameters
         units   finished paths as arrays, by label and fold
         fold    (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own (`valid`)
-        costs   (n_features,); columns beyond are the same features in other forms
+        groups  of the features, each paid for once; columns beyond are the same features in other forms
     """
 
-    def __init__(self, units: Paths, fold: np.ndarray | None, costs: np.ndarray) -> None:
-        self.units, self._costs = units, costs
+    def __init__(self, units: Paths, fold: np.ndarray | None, groups: Groups) -> None:
+        self.units, self._groups, self._n_features = units, groups, len(groups.of_feature)
         self._fold = fold
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
@@ -78,7 +79,7 @@ class Pool:
     def features(self, c: Candidate, fold: int) -> np.ndarray:
         """The features that the model of a fold uses, in whatever form."""
         label, _ = self._where[c][fold]
-        return np.unique(self.model(c, fold).indices // width_of(self.units[label, fold]) % len(self._costs))
+        return np.unique(self.model(c, fold).indices // width_of(self.units[label, fold]) % self._n_features)
 
     def blocks(self, c: Candidate) -> np.ndarray | None:
         """What the coefficients of the final model mean, if it has curves."""
@@ -106,7 +107,7 @@ class Pool:
         coefs = coefs_of(arrays)
         used = np.unique(coefs.indices[coefs.indptr[index] : coefs.indptr[index + 1]] // width_of(arrays))
         c = Candidate(
-            label, k, relax, index, len(used), float(self._costs[used % len(self._costs)].sum()), self._values(where, 0)
+            label, k, relax, index, len(used), self._groups.cost(used % self._n_features), self._values(where, 0)
         )
         self._where[c] = where
         return c
@@ -126,10 +127,11 @@ def _nnz(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     return n_used(coefs_of(arrays), width_of(arrays))
 
 
-def best_of_sizes(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best candidate of each number of features, smallest first."""
-    best: dict[int, Candidate] = {}
+def best_of_sizes(candidates: Sequence[Candidate], by_cost: bool = False) -> list[Candidate]:
+    """The best candidate of each number of features, or of each cost, smallest first."""
+    best: dict[float, Candidate] = {}
     for c in candidates:
-        if c.n_features not in best or c.mean > best[c.n_features].mean:
-            best[c.n_features] = c
+        size = c.cost if by_cost else c.n_features
+        if size not in best or c.mean > best[size].mean:
+            best[size] = c
     return [best[k] for k in sorted(best)]

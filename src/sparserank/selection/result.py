@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,9 @@ class SelectionResult:
     choice      the candidates that were compared, the chosen one, the best, and the bounds on what each loses
     dense       the best dense candidate
     by_penalty  the smallest candidate of each penalty within the margin, or None
-    by_size     the candidate of the highest mean of each number of features, smallest first
+    by_size     the candidate of the highest mean of each number of features (of each cost, where groups were given), smallest first
     drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
+    group_drops the same of each group in use, where groups were given
     stability   what halves of the queries keep, or None
     change      what the chosen model brings beside the one in use, or None
     test        values of the chosen model and its rivals on the test queries, or None
@@ -52,6 +54,7 @@ class SelectionResult:
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
     drops: list[dict[str, Any]]
+    group_drops: list[dict[str, Any]]
     stability: Stability | None
     change: Change | None
     test: Comparison | None
@@ -106,16 +109,8 @@ class SelectionResult:
 
         rows = []
         for d in self.drops:
-            row: dict[str, Any] = {
-                "feature": d["feature"],
-                "weight": d["coef"],
-                "transform": d["transform"],
-                "shape": d["shape"],
-            }
-            row |= self._firmness(d["feature"])
-            for m in map(repr, self.plan.metrics):
-                row |= {f"{m} cost": d[m]["cost"], f"{m} cost low": d[m]["low"], f"{m} cost high": d[m]["high"]}
-            rows.append(row)
+            what = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"], "shape": d["shape"]}
+            rows.append({**what, **self._firmness(d["feature"]), **self._costed(d, ())})
         return pa.Table.from_pylist(rows)
 
     def _firmness(self, feature: str) -> dict[str, Any]:
@@ -128,11 +123,25 @@ class SelectionResult:
         return {"kept": float(self.stability.frequency[j]), "stand_in": stand_in}
 
     def sizes(self) -> pa.Table:
-        """The best model of each number of features: n_features, penalty, relax, cost, mean of the metric, mean loss against the best of
+        """The best model of each number of features (of each cost, where groups were given): n_features, penalty, relax, cost, mean of the metric, mean loss against the best of
         all, the bound on that loss (all bounds hold at once), whether it is the chosen one."""
         import pyarrow as pa
 
         return pa.Table.from_pylist([self._size(c) for c in self.by_size])
+
+    def groups(self) -> pa.Table:
+        """The groups in use, the dearest first: group, group_cost, its features in use, and for each metric what dropping the group costs out of fold (all
+        its weights set to 0, no refit), with its interval; empty where no groups were given."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([self._costed(d, ("group", "group_cost", "features")) for d in self.group_drops])
+
+    def _costed(self, drop: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+        """A row of what was dropped, and its costs by metric."""
+        row = {name: drop[name] for name in columns}
+        for m in map(repr, self.plan.metrics):
+            row |= {f"{m} cost": drop[m]["cost"], f"{m} cost low": drop[m]["low"], f"{m} cost high": drop[m]["high"]}
+        return row
 
     def _size(self, c: Candidate) -> dict[str, Any]:
         return {
@@ -192,6 +201,15 @@ class SelectionResult:
                     "cost": {m: d[m] for m in map(repr, plan.metrics)},
                 }
                 for d in self.drops
+            ],
+            "groups": [
+                {
+                    "group": d["group"],
+                    "group_cost": d["group_cost"],
+                    "features": d["features"],
+                    "cost": {m: d[m] for m in map(repr, plan.metrics)},
+                }
+                for d in self.group_drops
             ],
             "stability": None
             if self.stability is None

@@ -20,6 +20,7 @@ from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
+from sparserank.selection.groups import groups_of
 from sparserank.selection.in_use import in_use
 from sparserank.selection.inputs import check_overlap, read_costs, read_query_weights
 from sparserank.selection.job import SelectionJob
@@ -50,7 +51,8 @@ def select(
     confidence: float = defaults.CONFIDENCE,
     k: int | None = None,
     budget: float | None = None,
-    costs: str | os.PathLike | Sequence[float] | None = None,
+    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None,
+    groups: str | os.PathLike | Mapping[str, str] | None = None,
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None = None,
     refits: bool = defaults.REFITS,
     transform: str = defaults.TRANSFORM,
@@ -92,7 +94,10 @@ def select(
         margin               loss that still counts as equally good, relative to the best, in [0, 1); 'auto': 1%, or 1.25 times the
                              smallest loss that the queries can rule out, where that is more
         k, budget            the best model of at most k features, or of at most this total cost, instead
-        costs                one cost > 0 per feature, or a file with one per line; they weight the penalties too
+        costs                one cost > 0 per feature, or a file with one per line; they weight the penalties too; with groups {group: cost}
+        groups               features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters whole and is paid
+                             for once, the smallest model is the one of the lowest total cost; features that are not named are groups of their own,
+                             and a cost that is not given is 1. Under l1, mcp, scad, log and best_k
         query_weight         weights >= 0 of queries in the loss: {query id: weight} for every query of train (and of valid, under
                              'cv'), a file of lines 'id weight', or an array in order of first appearance, train then
                              valid. Queries of weight 0 are left out altogether; metrics count the others alike
@@ -133,8 +138,8 @@ def select(
         protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
         refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, half_samples=half_samples,
     )  # fmt: skip
-    if budget is not None and costs is None:
-        raise ParameterError("budget", "needs costs.")
+    if budget is not None and costs is None and groups is None:
+        raise ParameterError("budget", "needs costs or groups.")
     if protocol == "holdout" and valid is None:
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
@@ -149,18 +154,18 @@ def select(
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
-    if costs is not None:
-        listed = (
-            read_costs(costs, tuple(train_data.feature_names or ())) if isinstance(costs, str | os.PathLike) else costs
-        )
-        plan = plan.with_costs(listed)
+    names = tuple(train_data.feature_names or ())
+    if groups is not None:
+        plan = plan.with_groups(groups_of(groups, costs, names))
+    elif costs is not None:
+        plan = plan.with_costs(read_costs(costs, names) if isinstance(costs, str | os.PathLike) else costs)
     if monotone or keep or drop:
-        plan = plan.with_rules(tuple(train_data.feature_names or ()), monotone, keep, drop)
+        plan = plan.with_rules(names, monotone, keep, drop)
     weight = None
     if query_weight is not None:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
         train_data, valid_data, weight = _weighted(train_data, valid_data, given, protocol)
-    rival = None if current is None else in_use(current, tuple(train_data.feature_names or ()))
+    rival = None if current is None else in_use(current, names)
     job = SelectionJob(
         plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads, client=client, current=rival
     )

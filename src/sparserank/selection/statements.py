@@ -17,12 +17,14 @@ MOST_STAND_INS = 5
 def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
     """What is kept and what that costs at most; what these queries can show; how firm the choice is."""
     c, bounds = choice.chosen, choice.bounds
-    kept = f"Keep {c.n_features} of {n_features} features ({c.label})"
+    kept = f"Keep {c.n_features} of {n_features} features ({c.label})" + (
+        f" at a total cost of {c.cost:g}" if choice.by_cost else ""
+    )
     margin = f"{100 * choice.relative_margin:.3g}%"
     if choice.limit is not None:
         kept += f", the best model with {choice.limit}."
     elif choice.within_margin(c):
-        kept += f", the smallest model shown to lose no more than the margin of {margin}."
+        kept += f", the {'cheapest' if choice.by_cost else 'smallest'} model shown to lose no more than the margin of {margin}."
     else:
         kept += f", the sparse model of the highest mean: none is shown to lose no more than the margin of {margin}."
     if not math.isfinite(choice.bound(c)):

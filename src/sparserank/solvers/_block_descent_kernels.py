@@ -16,43 +16,48 @@ STEPS = 3  # prox steps on a block at each visit: its curvature is not the same 
 
 
 @njit(cache=True, nogil=True)
-def shrunk(v, n_linear, nonnegative, h, whole, bend_slope, kind, first, second, ridge):
-    """In place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + bend_slope |u[n_linear:]|, u >= 0 where nonnegative."""
+def shrunk(v, at, first, behind, slopes, signs, h, whole, kind, shape1, shape2, ridge):
+    """In place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + sum over curves c of slopes[c] |u of c|, under signs.
+
+    v holds the columns from `at` on; curve c those from first[c] to behind[c] - 1.
+    """
     n = len(v)
-    if nonnegative:
-        for i in range(n):
-            v[i] = max(v[i], 0.0)
-    bends = 0.0
-    for i in range(n_linear, n):
-        bends += v[i] * v[i]
-    if bends > 0.0:
-        bends = math.sqrt(bends)
-        left = max(1.0 - bend_slope / (h * bends), 0.0)
-        for i in range(n_linear, n):
-            v[i] *= left
+    for i in range(n):
+        if signs[i] * v[i] < 0.0:
+            v[i] = 0.0
+    for c in range(len(first)):
+        bends = 0.0
+        for i in range(first[c] - at, behind[c] - at):
+            bends += v[i] * v[i]
+        if bends > 0.0:
+            bends = math.sqrt(bends)
+            left = max(1.0 - slopes[c] / (h * bends), 0.0)
+            for i in range(first[c] - at, behind[c] - at):
+                v[i] *= left
     size = 0.0
     for i in range(n):
         size += v[i] * v[i]
     if size > 0.0:
         size = math.sqrt(size)
-        left = prox_one(kind, h * size / (h + ridge), h + ridge, whole, 0, first, second) / size
+        left = prox_one(kind, h * size / (h + ridge), h + ridge, whole, 0, shape1, shape2) / size
         for i in range(n):
             v[i] *= left
 
 
 @njit(cache=True, nogil=True)
 def descend_blocks(
-    H, residual, u, starts, n_linear, nonnegative, whole, bend, largest_h, kind, first, second, ridge, tol, max_sweeps
-):
+    H, residual, u, starts, whole, curves, first, behind, bend, signs, largest_h, kind, shape1, shape2, ridge, tol, max_sweeps
+):  # fmt: skip
     """Cyclic sweeps over blocks until no step exceeds `tol` in gradient units; returns (sweeps, largest step).
 
-    Block b is the columns starts[b] .. starts[b + 1] - 1, of which the first n_linear[b] are linear; largest_h[b] bounds the eigenvalues of H on it.
+    Block b is the columns starts[b] .. starts[b + 1] - 1 with the curves curves[b] .. curves[b + 1] - 1; largest_h[b] bounds the eigenvalues of H on it.
     residual and u change in place. Of a concave penalty the price of bending is its tangent at the present curve, so the model falls at every step.
     """
-    longest = 0
+    longest, most_curves = 0, 0
     for b in range(len(starts) - 1):
         longest = max(longest, starts[b + 1] - starts[b])
-    space = np.empty(longest)
+        most_curves = max(most_curves, curves[b + 1] - curves[b])
+    space, slope_space = np.empty(longest), np.empty(most_curves)
     largest = 0.0
     sweeps = 0
     full = True
@@ -69,14 +74,19 @@ def descend_blocks(
                 if is_zero:
                     continue
             v = space[: hi - lo]
+            from_c, to_c = curves[b], curves[b + 1]
+            slopes = slope_space[: to_c - from_c]
             for _ in range(STEPS if hi - lo > 1 else 1):
-                bends = 0.0
-                for i in range(lo + n_linear[b], hi):
-                    bends += u[i] * u[i]
-                slope = slope_one(kind, math.sqrt(bends), bend[b], first, second)
+                for c in range(from_c, to_c):
+                    bends = 0.0
+                    for i in range(first[c], behind[c]):
+                        bends += u[i] * u[i]
+                    slopes[c - from_c] = slope_one(kind, math.sqrt(bends), bend[c], shape1, shape2)
                 for i in range(lo, hi):
                     v[i - lo] = u[i] - residual[i] / h
-                shrunk(v, n_linear[b], nonnegative[b], h, whole[b], slope, kind, first, second, ridge)
+                shrunk(
+                    v, lo, first[from_c:to_c], behind[from_c:to_c], slopes, signs[lo:hi], h, whole[b], kind, shape1, shape2, ridge
+                )  # fmt: skip
                 most = 0.0
                 for i in range(lo, hi):
                     step = v[i - lo] - u[i]

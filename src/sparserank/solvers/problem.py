@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties.base import Penalty
 from sparserank.solvers.certificates import duality_gap, kkt_violation
@@ -44,6 +45,10 @@ class Penalised:
 
     objective: PairwiseObjective
     penalty: Penalty
+
+    def __post_init__(self) -> None:
+        if self.penalty.groups is not None and not self.penalty.blockwise:
+            raise DataError("a penalty with groups is solved as `paths.on_coefficients(penalty, objective)`.")
 
     @property
     def is_convex(self) -> bool:

@@ -45,33 +45,35 @@ def minimise_model(
 
 def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: BlockPart, tol: float) -> np.ndarray:
     """Sweeps over blocks, between them Newton steps on the coordinates that are not zero."""
-    u = w.astype(np.float64, copy=True)
-    residual = gradient.astype(np.float64, copy=True)
+    order = part.order
+    H = np.ascontiguousarray(H[np.ix_(order, order)])
+    u = w[order].astype(np.float64)
+    residual = gradient[order].astype(np.float64)
     blocks = [slice(a, b) for a, b in pairwise(part.starts.tolist())]
     largest_h = np.array([float(np.linalg.eigvalsh(H[b, b])[-1]) for b in blocks])
+    curves = np.searchsorted(part.first, part.starts)  # the first of each block
     for _ in range(MAX_BLOCK_ROUNDS):
         _, largest = descend_blocks(
-            H, residual, u, part.starts, part.n_linear, part.nonnegative, part.whole, part.bend, largest_h, part.kind,
-            part.first, part.second, part.ridge, tol, SWEEPS_BETWEEN_DIRECT,
+            H, residual, u, part.starts, part.whole, curves, part.first, part.behind, part.bend, part.signs, largest_h, part.kind,
+            part.shape1, part.shape2, part.ridge, tol, SWEEPS_BETWEEN_DIRECT,
         )  # fmt: skip
         if largest <= tol:
             break
         _direct_block_step(H, residual, u, part)
-    return u
+    out = np.empty_like(u)
+    out[order] = u
+    return out
 
 
 def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: BlockPart) -> None:
     """A Newton step on the coordinates that are not zero, as far along as the model falls; u and residual change in place."""
-    pull, bend = residual.copy(), np.zeros_like(H)
-    for b, (lo, hi) in enumerate(pairwise(part.starts.tolist())):
-        slope, bend[lo:hi, lo:hi] = part.curvature(u, b)
-        pull[lo:hi] += slope
+    slope, bend = part.expansion(u)
     S = np.flatnonzero(u)
     at = np.ix_(S, S)
-    step = _solved(H[at] + bend[at], -pull[S])
+    step = _solved(H[at] + bend[at], -(residual + slope)[S])
     if step is None:
         return
-    held = np.repeat(part.nonnegative, np.diff(part.starts))[S] & (step < 0)
+    held = (part.signs[S] != 0) & (step * part.signs[S] < 0)
     length = min(1.0, float(np.min(u[S][held] / -step[held], initial=np.inf)))
     before = part.value(u)
     for _ in range(MAX_HALVINGS):
@@ -81,7 +83,7 @@ def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part:
         change = length * float(residual[S] @ step) + 0.5 * length * float(step @ curved[S])
         if change + part.value(moved) - before < 0.0:
             residual += curved
-            u[:] = np.where(np.repeat(part.nonnegative, np.diff(part.starts)), np.maximum(moved, 0.0), moved)
+            u[:] = np.where(moved * part.signs < 0, 0.0, moved)
             return
         length *= 0.25
 

@@ -15,6 +15,7 @@ from sparserank.penalties import parse_penalty
 from sparserank.selection import choice, defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.fitting import FittedPaths, families
+from sparserank.selection.groups import each_alone
 from sparserank.selection.packed import unpack
 from sparserank.selection.plan import PathSettings
 from sparserank.selection.pool import Pool
@@ -64,7 +65,7 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
         for i, c in enumerate(path_points(path, label)):
             index[label, i] = len(models)
             models.append(replace(c, coef=c.coef / scaling.scale, time_s=c.time_s + seconds))
-    pool = Pool(fitted, of_query, np.ones(everything.n_features))
+    pool = Pool(fitted, of_query, each_alone(range(everything.n_features)))
     sizes = [c for label in penalties for c in pool.of_sizes(label)]
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):

@@ -1,0 +1,339 @@
+"""Nested penalties: a group of features pays once for being used, and each of its curves once more for bending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties._scalar_slopes import KINDS
+from sparserank.penalties.base import KEEP_BOX, Penalty
+from sparserank.penalties.l1 import L1
+from sparserank.penalties.parts import BlockPart, Conjugate
+from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE
+
+NESTING = ("l1", "mcp", "scad", "log")
+RIDGE = 1e-3  # of concave penalties on curves, whose linear parts have curvature 1
+MOST_NEWTON = 50
+
+
+class Sizes(NamedTuple):
+    """Of coefficients: (n_features, width) by feature; (n_groups,) |u_G|; (n_features,) |u_j,curve|."""
+
+    blocks: np.ndarray
+    whole: np.ndarray
+    bends: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class Nested(Penalty):
+    """sum_G p(|u_G|; alpha beta_G sqrt(m_G)) + sum_j p(|u_j,curve|; alpha beta_j kappa_j) of coefficients u_j (width,) for each feature, the first of
+    which is its linear part, the others its bends; Euclidean norms, p the scalar penalty `of`, whose own rules are not read.
+
+    Conventions
+        A group G is a feature of its own where `groups` says nothing; m_G counts its features that may be used, beta_G is their common weight, or 0
+        where one of them is always kept: the group is paid for then.
+        A concave p leaves large coefficients free, and bends that the data hardly see would be large: `ridge` |u|^2 / 2 is added on curves (0 for l1).
+        Rules (weights beta, signs, always_keep, never_use, groups) are given per feature, and hold for all its columns; `kappa` (n_features,) is the
+        price of bending, read where width > 1.
+
+    Source
+        Yuan and Lin (2006) for groups and sqrt(m_G); Zhao, Rocha and Yu (2009), composite absolute penalties, for nested norms; a linear
+        feature on its own pays exactly its price under `of`.
+    """
+
+    of: Penalty = field(default_factory=L1)
+    width: int = 1
+    kappa: tuple[float, ...] = ()
+    ridge: float = 0.0
+
+    name: ClassVar[str] = "nested"
+    separable: ClassVar[bool] = False
+    blockwise: ClassVar[bool] = True
+
+    def _check(self) -> None:
+        if not nests(self.of):
+            raise DataError(f"groups and curves know the penalties {', '.join(NESTING)}; got {self.of.name}.")
+
+    @property
+    def label(self) -> str:
+        return self.of.label
+
+    def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
+        return replace(self, of=self.of.resolve(curvature[:: self.width], total_weight))
+
+    # -- rules, by column and by group ----------------------------------------------------------------------------------
+
+    def _make_weights(self, n_columns: int) -> np.ndarray:
+        beta = super()._make_weights(n_columns // self.width)
+        group, n_groups = self._groups(n_columns)
+        kept = np.bincount(group, beta == 0, n_groups) > 0
+        finite = np.isfinite(beta)
+        beta = np.where(finite & kept[group], 0.0, beta)
+        most = np.zeros(n_groups)
+        np.maximum.at(most, group[finite], beta[finite])
+        unequal = finite & (beta != most[group])
+        if unequal.any():
+            j = int(np.argmax(unequal))
+            raise DataError(
+                f"{type(self.of).__name__}: a group is paid for once, so its features need the same weight; feature {j + 1} has {beta[j]:g}, another of "
+                f"its group {most[group[j]]:g}."
+            )
+        return np.repeat(beta, self.width)
+
+    def _make_signs(self, n_columns: int) -> np.ndarray:
+        return np.repeat(super()._make_signs(n_columns // self.width), self.width)
+
+    def _groups(self, n_columns: int) -> tuple[np.ndarray, int]:
+        """((n_features,) the group of each feature, from 0 without gaps; their number)"""
+        group = self.group_of(n_columns // self.width)
+        return group, int(group.max(initial=-1)) + 1
+
+    def _over_groups(self, squares: np.ndarray, n_columns: int) -> np.ndarray:
+        """(n_groups,) roots of the sums of squares (n_features,)."""
+        group, n_groups = self._groups(n_columns)
+        return np.sqrt(squares if self.groups is None else np.bincount(group, squares, n_groups))
+
+    def _unit_prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """(n_groups,) beta sqrt(m), (n_features,) beta kappa; inf of what may not be used."""
+        return self._remembered("whole", n, self._make_whole), self._remembered("bend", n, self._make_bend)
+
+    def _make_whole(self, n: int) -> np.ndarray:
+        group, n_groups = self._groups(n)
+        beta = self.feature_weights(n)[:: self.width]
+        usable = np.isfinite(beta)
+        m = np.bincount(group, usable, n_groups)
+        total = np.bincount(group, np.where(usable, beta, 0.0), n_groups)
+        return np.where(m > 0, total / np.sqrt(np.maximum(m, 1.0)), np.inf)  # all of a group have the same weight
+
+    def _make_bend(self, n: int) -> np.ndarray:
+        beta = self.feature_weights(n)[:: self.width]
+        kappa = np.array(self.kappa) if self.width > 1 else np.zeros(len(beta))
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(beta), beta * kappa, np.inf)
+
+    def _prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same times alpha."""
+        self.feature_alphas(n)  # raises where a product leaves the range of numbers
+        whole, bend = self._unit_prices(n)
+        with np.errstate(invalid="ignore"):
+            return tuple(np.where(np.isfinite(p), self.alpha * p, np.inf) for p in (whole, bend))  # type: ignore[return-value]
+
+    def _sizes(self, v: np.ndarray) -> Sizes:
+        blocks = v.reshape(-1, self.width)
+        squares = (blocks[:, 1:] ** 2).sum(axis=1)
+        return Sizes(blocks, self._over_groups(blocks[:, 0] ** 2 + squares, len(v)), np.sqrt(squares))
+
+    def _slopes(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(n_groups,) and (n_features,) slopes of both terms at w; inf of what may not be used."""
+        sizes = self._sizes(w)
+        out = []
+        for size, price in zip((sizes.whole, sizes.bends), self._prices(len(w)), strict=True):
+            slope = np.full(len(size), np.inf)
+            finite = np.isfinite(price)
+            slope[finite] = self.of._slope(size[finite], price[finite])
+            out.append(slope)
+        return out[0] + self.ridge * sizes.whole, out[1]
+
+    # -- the contract -------------------------------------------------------------------------------------------------
+
+    def value(self, w: np.ndarray) -> float:
+        _, whole, bends = self._sizes(w)
+        of_use, of_bends = self._prices(len(w))
+        if (w * self.feature_signs(len(w)) < 0).any() or ((w != 0) & ~self.usable(len(w))).any():
+            return float("inf")
+        used, bent = whole > 0, bends > 0
+        paid = self.of._value(whole[used], of_use[used]).sum() + self.of._value(bends[bent], of_bends[bent]).sum()
+        return float(paid) + 0.5 * self.ridge * float(w @ w)
+
+    def _open(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The direction of ascent as far as rules leave it open: 0 where a coefficient that is 0 cannot follow, or may not be used."""
+        signs = self.feature_signs(len(w))
+        ascent = np.where(self.usable(len(w)), -gradient, 0.0)
+        ascent = np.where((signs == NONNEGATIVE) & (w == 0), np.maximum(ascent, 0.0), ascent)
+        return np.where((signs == NONPOSITIVE) & (w == 0), np.minimum(ascent, 0.0), ascent)
+
+    def subdiff_distance(self, w: np.ndarray, grad: np.ndarray) -> np.ndarray:
+        """(n,) for each column the distance of its group's -gradient to the subdifferential."""
+        n = len(w)
+        blocks, whole, bends = self._sizes(w)
+        group, _ = self._groups(n)
+        slope, bend_slope = (np.where(np.isfinite(s), s, 0.0) for s in self._slopes(w))
+        along = np.where(whole > 0, slope / np.where(whole > 0, whole, 1.0), 0.0)[group]
+        rest = self._open(w, grad).reshape(-1, self.width) - along[:, None] * blocks
+        rest[:, 1:] -= np.where(bends > 0, bend_slope / np.where(bends > 0, bends, 1.0), 0.0)[:, None] * blocks[:, 1:]
+        in_ball = np.where(bends > 0, 0.0, bend_slope)  # what the price of bending holds at 0
+        held = np.maximum(np.linalg.norm(rest[:, 1:], axis=1) - in_ball, 0.0)
+        distance = self._over_groups(rest[:, 0] ** 2 + held**2, n)
+        distance = np.where(whole > 0, distance, np.maximum(distance - slope, 0.0))
+        return np.where(self.usable(n), np.repeat(distance[group], self.width), 0.0)
+
+    # -- what solvers ask ---------------------------------------------------------------------------------------------
+
+    def working_units(self, columns: np.ndarray) -> np.ndarray:
+        """All linear parts of a group come together; a bend comes with all bends of its curve, and the linear parts."""
+        blocks = np.asarray(columns).reshape(-1, self.width)
+        group, n_groups = self._groups(len(columns))
+        used = np.asarray(np.bincount(group, blocks.any(axis=1), n_groups) > 0)
+        out = np.repeat(blocks[:, 1:].any(axis=1)[:, None], self.width, axis=1)
+        out[:, 0] = used[group]
+        return out.ravel()
+
+    def _pulls(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(n_features,) |g_1| and |g_curve| at 0, as far as rules leave them open."""
+        blocks = self._open(np.zeros(len(gradient)), gradient).reshape(-1, self.width)
+        return np.abs(blocks[:, 0]), np.linalg.norm(blocks[:, 1:], axis=1)
+
+    def pressure(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
+        n = len(w)
+        group, _ = self._groups(n)
+        straight, bent = self._pulls(gradient)
+        slope, bend_slope = (share * s for s in self._slopes(np.zeros(n)))
+        over_bend = bent - bend_slope
+        of_group = (self._over_groups(straight**2 + np.maximum(over_bend, 0.0) ** 2, n) - slope)[group]
+        in_use = self._sizes(w).whole[group] > 0
+        out = np.repeat(np.where(in_use, over_bend, np.minimum(over_bend, of_group))[:, None], self.width, axis=1)
+        out[:, 0] = of_group
+        return out.ravel()
+
+    def alpha_max(self, grad_at_zero: np.ndarray) -> float:
+        return float(self._limits(grad_at_zero).max(initial=0.0)) / self._unit_slope_at_zero()
+
+    def _unit_slope_at_zero(self) -> float:
+        return self.of._unit_slope_at_zero()
+
+    def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:
+        """Where w = 0 ceases to be stationary; a concave penalty may leave it a little earlier by a jump."""
+        return self.alpha_max(grad_at_zero)
+
+    def _limits(self, gradient: np.ndarray) -> np.ndarray:
+        """(n_groups,) the smallest strength, for a slope of 1 at 0, that holds each group at 0; 0 of those without a price.
+
+        The root of |(straight, (bent - alpha k)_+)| = alpha B, k and B the unit prices: the left side less the right is convex and falls, so Newton steps
+        from 0 stay on one side; where they end it is a quadratic equation.
+        """
+        n = len(gradient)
+        group, n_groups = self._groups(n)
+        whole, bend = self._unit_prices(n)
+        priced = np.isfinite(whole) & (whole > 0)
+        B, k = np.where(priced, whole, 1.0), np.where(np.isfinite(bend), bend, 0.0)
+        straight, bent = self._pulls(gradient)
+        square = np.bincount(group, straight**2, n_groups)
+        alpha, over = np.zeros(n_groups), bent > 0
+        for _ in range(MOST_NEWTON):
+            left = np.where(over, bent - alpha[group] * k, 0.0)
+            size = np.sqrt(square + np.bincount(group, left**2, n_groups))
+            falls = np.bincount(group, k * left, n_groups) / np.where(size > 0, size, 1.0) + B
+            step = np.maximum(size - alpha * B, 0.0) / falls
+            alpha = alpha + step
+            over = bent > alpha[group] * k
+            if (step <= 1e-9 * alpha).all():
+                break
+        S = square + np.bincount(group, np.where(over, bent**2, 0.0), n_groups)
+        P = np.bincount(group, np.where(over, bent * k, 0.0), n_groups)
+        Q = B * B - np.bincount(group, np.where(over, k * k, 0.0), n_groups)
+        whole_root = P + np.sqrt(np.maximum(P * P + Q * S, 0.0))
+        root = np.where(whole_root > 0, S / np.where(whole_root > 0, whole_root, 1.0), 0.0)
+        return np.where(priced, root, 0.0)
+
+    def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
+        """The dual side along -s gradient, of l1: the largest s that holds every group at 0; features without a price as in `Penalty`."""
+        most = float(self._limits(gradient).max(initial=0.0))
+        kept = self.always_in(len(w))
+        pull = np.abs(self._open(w, gradient))
+        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * pull[kept]).sum())
+        return Conjugate(self.alpha / most if most > 0 else np.inf, cost)
+
+    def can_screen(self, varying: np.ndarray) -> bool:
+        return self.is_convex and not (self.always_in(len(varying)) & varying).any()
+
+    def safely_zero(self, gradient: np.ndarray, slack: np.ndarray) -> np.ndarray:
+        """Groups that are 0 at a solution, and bends of others. The slack of several columns is the root of the sum of their squares, or, of a
+        curve that is not monotone, whose columns are orthogonal, the largest."""
+        n = len(slack)
+        group, _ = self._groups(n)
+        blocks = np.where(self.usable(n), slack, 0.0).reshape(-1, self.width)
+        overlap = self.feature_signs(n)[:: self.width] != 0
+        around = np.where(overlap, np.linalg.norm(blocks, axis=1), blocks.max(axis=1))
+        straight, bent = self._pulls(gradient)
+        whole, bend = self._prices(n)
+        left = np.maximum(bent - np.where(np.isfinite(bend), bend, 0.0), 0.0)
+        out = np.asarray(self._over_groups(straight**2 + left**2, n) + self._over_groups(around**2, n) < whole)
+        no_bend = np.asarray(bent + around < bend)[:, None] & (np.arange(self.width) > 0)
+        return np.asarray(out[group][:, None] | no_bend).ravel()
+
+    def restrict(self, columns: np.ndarray, n_features: int) -> BlockPart:
+        group, _ = self._groups(n_features)
+        feature = columns // self.width
+        order = np.argsort(group[feature], kind="stable")
+        columns, feature = columns[order], feature[order]
+        starts = np.flatnonzero(np.diff(group[feature], prepend=-1))
+        whole, bend = self._prices(n_features)
+        bending = np.flatnonzero(columns % self.width)
+        runs = np.flatnonzero(np.diff(feature[bending], prepend=-1))  # a curve each
+        first, behind = bending[runs], bending[np.append(runs[1:], len(bending)) - 1] + 1 if len(runs) else runs
+        shape = self.of.shape()
+        return BlockPart(
+            order, np.append(starts, len(columns)), whole[group[feature[starts]]], first, behind, bend[feature[first]],
+            self.feature_signs(n_features)[columns], self.of.kind, shape[0], shape[1], self.ridge,
+            self.of._value, self.of._slope, self.of._bend,
+        )  # fmt: skip
+
+    def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        """For l1 only: the bends are shrunk first, then the whole; `step` is one number or the same for all columns of a group."""
+        if not self.is_convex:
+            raise DataError(
+                f"the prox of nested concave penalties has no closed form; solve groups and curves of {self.of.name} with ProxNewton."
+            )
+        n = len(v)
+        group, n_groups = self._groups(n)
+        steps = np.broadcast_to(np.asarray(step, dtype=np.float64), v.shape)[:: self.width]
+        of_group = np.zeros(n_groups)
+        of_group[group] = steps
+        whole, bend = self._prices(n)
+        signs = self.feature_signs(n)
+        open_side = np.where(signs == 0, v, signs * np.maximum(signs * v, 0.0))
+        blocks = np.where(self.usable(n), open_side, 0.0).reshape(-1, self.width).copy()
+        blocks[:, 1:] *= _left(np.linalg.norm(blocks[:, 1:], axis=1), steps * bend)[:, None]
+        left = _left(self._sizes(blocks.ravel()).whole, of_group * whole)
+        return (blocks * left[group][:, None]).ravel()
+
+    def like_l1(self) -> Penalty:
+        rules = (self.weights, self.signs, self.always_keep, self.never_use, self.groups)
+        return NestedL1(1.0, *rules, of=L1(), width=self.width, kappa=self.kappa)
+
+
+@dataclass(frozen=True, repr=False)
+class NestedL1(Nested):
+    """The convex one: alpha (sum_G beta_G sqrt(m_G) |u_G| + sum_j beta_j kappa_j |u_j,curve|), with a duality gap."""
+
+    is_convex: ClassVar[bool] = True
+
+
+def nests(of: Penalty) -> bool:
+    """Whether a penalty can be put on groups and curves: its slope at 0 is finite, and it has no quadratic part."""
+    return not of.by_size and of.kind in KINDS and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
+
+
+def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, signs: np.ndarray | None = None) -> Nested:
+    """The penalty `of`, under its rules per feature, on coefficients (n_features, width).
+
+    Parameters
+        kappa   (n_features,) the price of bending, for width > 1
+        signs   (n_features,) in place of its own: 1 of a monotone curve, whose coefficients are >= 0
+    """
+    cls, ridge = (NestedL1, 0.0) if of.is_convex else (Nested, RIDGE if width > 1 else 0.0)
+    own = of.signs if signs is None else tuple(int(s) for s in signs) if signs.any() else None
+    bare = replace(of, alpha=1.0, weights=None, signs=None, always_keep=(), never_use=(), groups=None)
+    return cls(
+        of.alpha, of.weights, own, of.always_keep, of.never_use, of.groups, of=bare, width=width,
+        kappa=() if kappa is None else tuple(kappa.tolist()), ridge=ridge,
+    )  # fmt: skip
+
+
+def _left(size: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """What is left of a vector of each size that is shortened."""
+    with np.errstate(invalid="ignore"):
+        return np.where(size > by, 1.0 - by / np.where(size > 0, size, 1.0), 0.0)

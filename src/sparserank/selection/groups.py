@@ -1,0 +1,136 @@
+"""Groups of features that are computed together: which feature belongs to which, and what each group costs, once."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.text_lines import read_entries
+from sparserank.errors import DataFormatError, ParameterError
+from sparserank.quoting import brief
+
+HEADER = ["feature", "group", "cost"]
+EXPECTED = "feature,group or feature,group,cost per line"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """names, costs: of each group; of_feature: (n_features,) numbers of their groups."""
+
+    names: tuple[str, ...]
+    costs: tuple[float, ...]
+    of_feature: tuple[int, ...]
+
+    def used(self, features: np.ndarray) -> list[int]:
+        """The groups of some features (numbers)."""
+        return np.unique(np.array(self.of_feature, dtype=np.int64)[features]).tolist()
+
+    def cost(self, features: np.ndarray) -> float:
+        """What some features cost together: each group once."""
+        return float(sum(self.costs[g] for g in self.used(features)))
+
+    @property
+    def cost_of_feature(self) -> tuple[float, ...]:
+        """(n_features,) the cost of its group, whole."""
+        return tuple(self.costs[g] for g in self.of_feature)
+
+
+def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> Groups:
+    """Every feature a group of its own, of these costs or of 1."""
+    return Groups(
+        tuple(map(str, names)), (1.0,) * len(names) if costs is None else tuple(costs), tuple(range(len(names)))
+    )
+
+
+def groups_of(given: Any, costs: Any, names: Sequence[str]) -> Groups:
+    """From a file (`read_groups`), or from {feature: group} and, if they are not all 1, {group: cost}; features that are not named are groups of their
+    own, of cost 1.
+
+    Raises
+        DataFormatError  as `read_groups`
+        ParameterError   a name that is no feature, a cost that is no number > 0 or of no group
+    """
+    if isinstance(given, str | os.PathLike):
+        if costs is not None:
+            raise ParameterError("costs", "cannot be combined with a file of groups; the costs stand there.")
+        return read_groups(given, names)
+    if not isinstance(given, Mapping):
+        raise ParameterError("groups", f"must be a file, or a mapping of feature names to groups; got {brief(given)}.")
+    of = {_known(name, names): str(group) for name, group in given.items()}
+    if costs is not None and not isinstance(costs, Mapping):
+        raise ParameterError(
+            "costs", f"must be a mapping of groups to costs where there are groups; got {brief(costs)}."
+        )
+    price: dict[str, float] = {}
+    for group, cost in (costs or {}).items():
+        if str(group) not in of.values():
+            raise ParameterError("costs", f"names {brief(str(group))}, which is no group.")
+        if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 < cost < math.inf:
+            raise ParameterError("costs", f"must be numbers > 0; got {brief(cost)} for {brief(str(group))}.")
+        price[str(group)] = float(cost)
+    return _numbered(of, price, names)
+
+
+def read_groups(path: str | os.PathLike, names: Sequence[str]) -> Groups:
+    """The same from a file of lines feature,group or feature,group,cost (or with tabs; quoted as in CSV files), with or without these words as its first
+    line; the cost of a group may stand on any of its lines.
+
+    Raises
+        DataFormatError   names file and line
+    """
+    of: dict[str, str] = {}
+    costs: dict[str, tuple[float, int]] = {}
+    for number, text in enumerate(read_entries(path, EXPECTED), start=1):
+        (fields,) = csv.reader([text], delimiter="\t" if "\t" in text else ",")
+        fields = [f.strip() for f in fields]
+        if number == 1 and fields == HEADER[: len(fields)]:
+            continue
+        if len(fields) not in (2, 3) or not all(fields[:2]):
+            raise DataFormatError(f"{path}:{number}: expected {EXPECTED}; got {brief(text)}.")
+        try:
+            name = _known(fields[0], names)
+        except ParameterError as error:
+            raise DataFormatError(f"{path}:{number}: {error.message}") from error
+        if name in of:
+            raise DataFormatError(f"{path}:{number}: feature {brief(name)} has a group already.")
+        of[name] = group = fields[1]
+        if len(fields) == 3 and fields[2]:
+            cost = _cost(fields[2])
+            if cost is None:
+                raise DataFormatError(f"{path}:{number}: a cost must be a number > 0; got {brief(fields[2])}.")
+            known, line = costs.setdefault(group, (cost, number))
+            if known != cost:
+                raise DataFormatError(
+                    f"{path}:{number}: group {brief(group)} costs {cost:g} here and {known:g} on line {line}; it is paid for once."
+                )
+    return _numbered(of, {group: cost for group, (cost, _) in costs.items()}, names)
+
+
+def _known(name: Any, names: Sequence[str]) -> str:
+    if name not in names:
+        raise ParameterError(
+            "groups", f"names {brief(str(name))}, which is no feature; there are {names[0]} ... {names[-1]}."
+        )
+    return str(name)
+
+
+def _cost(text: str) -> float | None:
+    try:
+        cost = float(text)
+    except ValueError:
+        return None
+    return cost if 0 < cost < math.inf else None
+
+
+def _numbered(of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str]) -> Groups:
+    """Groups in the order of their first features."""
+    at: dict[tuple[str, bool], int] = {}  # a feature of its own may have the name of a group
+    of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in names)
+    prices = tuple(costs.get(name, 1.0) if named else 1.0 for name, named in at)
+    return Groups(tuple(name for name, _ in at), prices, of_feature)
