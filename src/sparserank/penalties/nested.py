@@ -177,7 +177,7 @@ class Nested(Penalty):
         blocks = np.asarray(columns).reshape(-1, self.width)
         group, n_groups = self._groups(len(columns))
         used = np.asarray(np.bincount(group, blocks.any(axis=1), n_groups) > 0)
-        out = np.repeat(blocks[:, 1:].any(axis=1)[:, None], self.width, axis=1)
+        out = np.repeat(np.asarray(blocks[:, 1:].any(axis=1))[:, None], self.width, axis=1)
         out[:, 0] = used[group]
         return out.ravel()
 

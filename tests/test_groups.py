@@ -1,0 +1,424 @@
+"""Groups of features: penalties against loops over explicit pairs, paths, screening, best k, costs that are paid once, the commands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.curves import fit_knots
+from sparserank.data.synthetic import make_ranking
+from sparserank.data.writers import write_letor
+from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.model_file import load_model
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import BestKPath, OneFormEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients
+from sparserank.penalties import L1, BestK, Log, Mcp, Penalty, Scad, parse_penalty
+from sparserank.penalties.nested import nested
+from sparserank.selection.groups import groups_of, read_groups
+from sparserank.solvers import Fista, ProxNewton, Reweighted, solve
+from sparserank.solvers.certificates import gap_safe_screen
+from sparserank.solvers.lockstep import run
+from sparserank.solvers.solution import Stop
+from tests.oracles import best_k as best_k_oracle
+from tests.oracles import groups as oracle
+from tests.oracles import pairs as pair_oracle
+from tests.problems import iterate_at, small_problem
+
+GROUPS = (2, 7, 2, 0, 7, 2)  # {0, 2, 5}, {1, 4}, {3}
+COLUMNS = [[0, 2, 5], [1, 4], [3]]
+COSTS = (1.0, 3.0, 1.0, 0.5, 3.0, 1.0)
+PRICES = [1.0 * np.sqrt(3), 3.0 * np.sqrt(2), 0.5]
+SIGNS = (0, 1, -1, 0, 0, 1)
+
+
+def grouped(of: type[Penalty] = L1, **rules) -> Penalty:
+    return of(groups=GROUPS, weights=COSTS, **rules)
+
+
+@pytest.fixture(params=[0, 1, 2])
+def data(request):
+    return small_problem(request.param, n_queries=12, d=6)
+
+
+def explicit(data):
+    pairs = pair_oracle.pairs_of(data.relevance, data.query_ptr)
+    return pair_oracle.pair_matrix(data.X, pairs), np.array([np.sqrt(v) for _, _, v in pairs])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("signs", [None, SIGNS])
+def test_value_and_prox_are_those_of_groups(seed, signs):
+    v = np.random.default_rng(seed).standard_normal(6)
+    penalty = nested(grouped(alpha=0.4, signs=signs))
+    own = np.where(np.array(signs or [0] * 6) * v < 0, 0.0, v)
+    assert penalty.value(own) == pytest.approx(0.4 * oracle.value(own, COLUMNS, PRICES))
+    found = penalty.prox(v, 0.5)
+    prices = [0.2 * p for p in PRICES]
+    np.testing.assert_allclose(found, oracle.prox(v, COLUMNS, prices, signs=signs), atol=1e-12)
+    searched = oracle.prox_by_search(v, COLUMNS, prices, signs=signs)
+    values = [0.5 * ((u - v) ** 2).sum() + oracle.value(u, COLUMNS, prices) for u in (found, searched)]
+    assert values[0] <= values[1] + 1e-9
+    np.testing.assert_allclose(found, searched, atol=0.05)
+    alone = L1(0.4, weights=COSTS, signs=signs).prox(v, 0.5)  # the wrong variant: every feature for itself
+    assert np.abs(alone - found).max() > 0.02
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_curves_in_groups_shrink_bends_first(seed):
+    """Six features of 3 coefficients: a linear part and two bends."""
+    v = np.random.default_rng(seed).standard_normal(18)
+    kappa = np.array([0.5, 1.0, 2.0, 0.3, 0.1, 1.5])
+    penalty = nested(grouped(alpha=0.4), 3, kappa)
+    groups = [[3 * j + c for j in own for c in range(3)] for own in COLUMNS]
+    curves, bends = [[3 * j + 1, 3 * j + 2] for j in range(6)], list(np.array(COSTS) * kappa)
+    assert penalty.value(v) == pytest.approx(0.4 * oracle.value(v, groups, PRICES, curves, bends))
+    scaled = [[0.2 * p for p in own] for own in (PRICES, bends)]
+    found = penalty.prox(v, 0.5)
+    np.testing.assert_allclose(found, oracle.prox(v, groups, scaled[0], curves, scaled[1]), atol=1e-12)
+    searched = oracle.prox_by_search(v, groups, scaled[0], curves, scaled[1])
+    values = [
+        0.5 * ((u - v) ** 2).sum() + oracle.value(u, groups, scaled[0], curves, scaled[1]) for u in (found, searched)
+    ]
+    assert values[0] <= values[1] + 1e-9
+    assert penalty.alpha_max(v) == pytest.approx(oracle.smallest_strength(v, groups, PRICES, curves, bends), rel=1e-9)
+
+
+@pytest.mark.parametrize("signs", [None, SIGNS])
+@pytest.mark.parametrize("seed", range(5))
+def test_alpha_max_is_the_smallest_strength_that_holds_every_group(seed, signs):
+    v = np.random.default_rng(seed).standard_normal(6)
+    penalty = nested(grouped(signs=signs))
+    expected = oracle.smallest_strength(v, COLUMNS, PRICES, signs=signs)
+    assert penalty.alpha_max(v) == pytest.approx(expected, rel=1e-9)
+    assert not penalty.with_alpha(1.001 * expected).subdiff_distance(np.zeros(6), v).any()
+    assert penalty.with_alpha(0.99 * expected).subdiff_distance(np.zeros(6), v).any()
+
+
+@pytest.mark.parametrize("signs", [None, SIGNS])
+def test_convex_paths_reach_the_minimum_over_explicit_pairs(data, signs):
+    K, root = explicit(data)
+    objective = PairwiseObjective(data)
+    path = fit_path_on(objective, grouped(signs=signs), n_alphas=6, alpha_min_ratio=0.05, tol=1e-9)
+    assert path.penalty.label == "l1"
+    assert set(path.statuses) == {"optimal"}
+    assert path.gaps.max() < 1e-7
+    for i in (1, 3, 5):
+        alpha = path.alphas[i]
+        best, u = oracle.minimum(K, root, COLUMNS, [alpha * p for p in PRICES], signs, 4000)
+        assert path.objectives[i] == pytest.approx(best, abs=1e-7)
+        np.testing.assert_allclose(path.scaled_coef(i), u, atol=2e-3)
+        if signs is None:
+            used = path.scaled_coef(i) != 0
+            assert all(len(set(used[own])) == 1 for own in COLUMNS)  # whole groups
+    plain = fit_path_on(objective, L1(weights=COSTS), alphas=path.alphas, tol=1e-9)
+    assert np.abs(plain.objectives - path.objectives).max() > 1e-3  # the wrong variant
+
+
+def test_screening_discards_no_group_in_use(data):
+    objective = PairwiseObjective(data)
+    penalty = on_coefficients(grouped(), objective)
+    top = penalty.alpha_max(objective.gradient_at_zero)
+    discarded = 0
+    for share in (0.8, 0.5, 0.2):
+        own = penalty.with_alpha(share * top)
+        w = solve(ProxNewton(), objective, own, stop=Stop(tol=1e-10, scale=1.0)).w
+        for step in (0.0, 0.5, 0.95, 1.0):
+            out = gap_safe_screen(objective, own, iterate_at(objective, own, step * w))
+            assert not (out & (np.abs(w) > 1e-9)).any()
+            discarded += int(out.sum())
+    assert discarded > 0
+
+
+def test_fista_and_newton_agree(data):
+    objective = PairwiseObjective(data)
+    penalty = on_coefficients(grouped(), objective)
+    penalty = penalty.with_alpha(0.2 * penalty.alpha_max(objective.gradient_at_zero))
+    slow = solve(Fista(), objective, penalty, stop=Stop(tol=1e-9, max_iter=20000, scale=1.0))
+    fast = solve(ProxNewton(), objective, penalty, stop=Stop(tol=1e-10, scale=1.0))
+    assert slow.value == pytest.approx(fast.value, abs=1e-9)
+
+
+@pytest.mark.parametrize("of", [Mcp, Scad, Log], ids=lambda p: p.name)
+def test_concave_paths_are_stationary_and_take_groups_whole(data, of):
+    objective = PairwiseObjective(data)
+    path = fit_path_on(objective, grouped(of), n_alphas=10, alpha_min_ratio=0.02)
+    assert set(path.statuses) == {"stationary"}
+    rng = np.random.default_rng(0)
+    for i in range(len(path.alphas)):
+        w = path.scaled_coef(i)
+        penalty = on_coefficients(path.penalty.with_alpha(path.alphas[i]), objective)
+        here = iterate_at(objective, penalty, w)
+        assert here.value == pytest.approx(path.objectives[i])
+        assert all(len(set((w != 0)[own])) == 1 for own in COLUMNS)
+        for _ in range(30):
+            step = np.where(w != 0, w + 1e-4 * rng.standard_normal(6), 0.0)
+            assert iterate_at(objective, penalty, step).value >= here.value - 1e-7
+
+
+def test_rules_of_features_hold_within_groups(data):
+    """A dropped feature leaves its group and its size, a kept one pays for all of its group."""
+    objective = PairwiseObjective(data)
+    dropped = fit_path_on(objective, grouped(never_use=(2,)), n_alphas=5, alpha_min_ratio=0.01, tol=1e-9)
+    assert not dropped.scaled_coefs[:, 2].any()
+    assert dropped.scaled_coefs[-1, [0, 5]].all()
+    K, root = explicit(data)
+    smaller = [dropped.alphas[-1] * p for p in (np.sqrt(2), 3.0 * np.sqrt(2), 0.5)]
+    without = np.delete(K, 2, axis=1)
+    best, _ = oracle.minimum(without, root, [[0, 4], [1, 3], [2]], smaller, steps=4000)
+    assert dropped.objectives[-1] == pytest.approx(best, abs=1e-7)
+    kept = fit_path_on(objective, grouped(always_keep=(1,)), n_alphas=5, alpha_min_ratio=0.01, tol=1e-9)
+    assert kept.scaled_coefs[0, [1, 4]].all()
+    assert not kept.scaled_coefs[0, [0, 2, 3, 5]].any()
+
+
+def test_groups_of_one_feature_are_none(data):
+    objective = PairwiseObjective(data)
+    options = {"n_alphas": 6, "alpha_min_ratio": 0.05, "tol": 1e-10}
+    for of in (L1, Mcp):
+        alone = fit_path_on(objective, of(groups=tuple(range(6))), **options)
+        np.testing.assert_allclose(alone.objectives, fit_path_on(objective, of(), alphas=alone.alphas, tol=1e-10).objectives, atol=1e-9)  # fmt: skip
+
+
+def test_curves_come_in_groups(data):
+    knots = fit_knots(data, 5)
+    objective = PairwiseObjective(data, knots=knots)
+    path = fit_path_on(objective, grouped(), n_alphas=12, alpha_min_ratio=0.005, tol=1e-8)
+    assert set(path.statuses) == {"optimal"}
+    assert path.gaps.max() < 1e-6
+    shares = set()
+    for i in range(12):
+        blocks = path.scaled_coef(i).reshape(6, objective.width)
+        linear, bends = blocks[:, 0] != 0, blocks[:, 1:].any(axis=1)
+        assert all(len(set(linear[own])) == 1 for own in COLUMNS)
+        assert not (bends & ~linear).any()
+        shares |= {tuple(bends[own]) for own in COLUMNS if linear[own].any()}
+    assert any(len(set(s)) == 2 for s in shares)  # of one group, one feature bends and another does not
+
+
+def test_in_one_form_each_a_feature_stays_in_its_group():
+    data = small_problem(5, n_queries=12, d=6)
+    both = data.replace_features(np.hstack([data.X, np.sign(data.X) * np.log1p(np.abs(data.X))]))
+    path = run(OneFormEach(PenaltyPath(grouped()), 2).path(PairwiseObjective(both), PathPlan(n_alphas=8)))
+    for i in range(8):
+        used = (path.scaled_coef(i).reshape(2, 6) != 0).sum(axis=0)
+        assert used.max() <= 1
+        assert all(len(set(used[own])) == 1 for own in COLUMNS)
+
+
+def test_best_k_finds_the_best_groups():
+    found = wrong = n = 0
+    for seed in range(8):
+        data = small_problem(seed, n_queries=12, d=8)
+        groups = (0, 0, 1, 1, 2, 3, 3, 4)
+        columns = [[0, 1], [2, 3], [4], [5, 6], [7]]
+        objective = PairwiseObjective(data)
+        K, root = explicit(data)
+        ridge = 1e-3 * float(objective.curvature.mean())
+        path = run(BestKPath(BestK(k_max=3, groups=groups)).path(objective, PathPlan(tol=1e-9)))
+        for k in (1, 2, 3):
+            best, _ = best_k_oracle.best_of_size(K, root, ridge, k, columns)
+            assert path.objectives[k - 1] >= best - 1e-9
+            used = set(path.support(k - 1).tolist())
+            assert all(used.issuperset(own) or not used & set(own) for own in columns)
+            n += 1
+            found += path.objectives[k - 1] <= best + 1e-8
+            wrong += best_k_oracle.forward(K, root, ridge, k, columns)[0] <= best + 1e-8
+    assert found >= 0.9 * n
+    assert wrong <= found
+
+
+def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data):
+    penalty = grouped(Mcp)
+    assert parse_penalty(repr(penalty)) == penalty
+    with pytest.raises(DataError, match="a penalty with groups is solved as"):
+        solve(ProxNewton(), PairwiseObjective(data), penalty)
+    with pytest.raises(DataError, match="groups and curves know the penalties l1, mcp, scad, log; got lp"):
+        sr.fit_path(data, sr.Lp(groups=GROUPS))
+    with pytest.raises(DataError, match="groups must hold 6 values; got 2"):
+        sr.fit_path(data, L1(groups=(0, 0)))
+    with pytest.raises(
+        DataError, match="a group is paid for once, so its features need the same weight; feature 1 has 1"
+    ):
+        sr.fit_path(data, L1(groups=(0, 0, 1, 1, 2, 2), weights=(1.0, 2.0, 1.0, 1.0, 1.0, 1.0)))
+    with pytest.raises(DataError, match="Reweighted needs a penalty that is a sum over features"):
+        solve(Reweighted(), PairwiseObjective(data), on_coefficients(penalty, PairwiseObjective(data)))
+    for bad in ((0.5, 1), "ab", (-1, 0)):
+        with pytest.raises(DataError, match="groups"):
+            L1(groups=bad)
+
+
+@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"n_features_to_select": 4}, {"shapes": "curves"}])
+def test_estimators_take_groups(data, options):
+    ranker = sr.SparseRanker(penalty=grouped(Mcp), **options).fit_dataset(data)
+    assert ranker.penalty_.groups == GROUPS
+    used = ranker.scaled_coef_ != 0
+    assert used.any()
+    assert all(len(set(used[own])) == 1 for own in COLUMNS)
+
+
+def test_cross_validation_takes_groups(made):
+    data, of = made
+    groups = groups_of(of, None, data.feature_names).of_feature
+    ranker = sr.SparseRankerCV(penalty=L1(groups=groups), n_alphas=20).fit(
+        data.X, data.relevance, qid=np.repeat(data.query_ids, np.diff(data.query_ptr))
+    )
+    used = np.flatnonzero(ranker.scaled_coef_)
+    assert 0 < len(used) < 12
+    assert len(used) == sum(groups.count(g) for g in {groups[j] for j in used})
+
+
+# -- the main job ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Twelve features in four groups, the signals in two of them."""
+    data = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=0, noise=0.5, seed=3).data
+    names = list(data.feature_names)
+    signal = [n for n in names if n.startswith("signal")]
+    noise = [n for n in names if not n.startswith("signal")]
+    of = dict(zip(signal + noise[:6], ["first", "first", "second", "second", "third", "third", "third", "fourth", "fourth", "fourth"], strict=True))  # fmt: skip
+    return data, of
+
+
+def test_select_pays_for_a_group_once(made):
+    data, of = made
+    result = sr.select(data, groups=of, costs={"first": 5.0, "fourth": 2.0}, transform="none", half_samples=0)
+    names = data.feature_names
+    price = {"first": 5.0, "second": 1.0, "third": 1.0, "fourth": 2.0}
+    group_of = [of.get(n, n) for n in names]
+    costs = {g: price.get(g, 1.0) for g in group_of}
+    assert result.chosen.cost == oracle.total_cost(result.model.support, group_of, costs)
+    assert result.chosen.cost < oracle.total_cost_by_feature(result.model.support, group_of, costs)
+    for c in result.choice.candidates:
+        assert c.penalty == "ridge" or c.cost in {sum(costs.values()) - left for left in np.arange(0, 12, 0.5)}
+    sizes = result.sizes().to_pylist()
+    assert [s["cost"] for s in sizes] == sorted({s["cost"] for s in sizes})
+    within = [c for c in result.choice.candidates if c.penalty != "ridge" and result.choice.within_margin(c)]
+    assert result.chosen.cost == min(c.cost for c in within)
+    assert "at a total cost of" in result.sentences[0]
+    assert "cheapest" in result.sentences[0]
+    content = result.to_json()
+    in_use = {g["group"]: g for g in content["groups"]}
+    assert set(in_use) == {group_of[j] for j in result.model.support}
+    for name, g in in_use.items():
+        assert g["group_cost"] == price[name]
+        assert g["features"] == [names[j] for j in result.model.support if group_of[j] == name]
+    table = {r["group"]: r for r in result.groups().to_pylist()}
+    assert table.keys() == in_use.keys()
+    lost = {d["feature"]: d["ndcg@10"]["cost"] for d in result.drops}
+    for name, row in table.items():  # a group of one feature loses what that feature loses
+        if len(row["features"]) == 1:
+            assert row["ndcg@10 cost"] == pytest.approx(lost[row["features"][0]]), name
+
+
+def test_a_budget_is_of_groups(made):
+    data, of = made
+    options = {"transform": "none", "half_samples": 0, "penalties": ["l1", "best_k"]}
+    result = sr.select(data, groups=of, budget=2.0, **options)
+    assert result.chosen.cost <= 2.0
+    assert result.chosen.n_features > 2
+    with pytest.raises(ParameterError, match="needs costs or groups"):
+        sr.select(data, budget=2.0, **options)
+
+
+def test_the_command_reads_groups_and_says_what_they_are_worth(made, tmp_path):
+    data, of = made
+    write_letor(data, tmp_path / "train.txt")
+    names = [f"name {j}" for j in range(12)]
+    (tmp_path / "names.txt").write_text("\n".join(names) + "\n")
+    rename = dict(zip(data.feature_names, names, strict=True))
+    lines = ["feature,group,cost", *(f"{rename[n]},{g},{3 if g == 'first' else ''}" for n, g in of.items())]
+    (tmp_path / "groups.csv").write_text("\n".join(lines) + "\n")
+    common = ["train.txt", "--feature-names", "names.txt", "--groups", "groups.csv"]
+    done = _run(
+        tmp_path, "select", *common, "--out", "run", "--transform", "none", "--half-samples", "0", "--penalty", "l1"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Groups in use" in done.stdout
+    content = json.loads((tmp_path / "run/result.json").read_text())
+    named = {rename[n]: g for n, g in of.items()}
+    same = sr.select(
+        tmp_path / "train.txt", reading={"feature_names": tmp_path / "names.txt"}, groups=named, costs={"first": 3.0},
+        transform="none", half_samples=0, penalties="l1",
+    )  # fmt: skip
+    assert content["groups"] == same.to_json()["groups"]
+    assert "Groups in use" in (tmp_path / "run/report.html").read_text()
+    done = _run(tmp_path, "fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json")
+    assert done.returncode == 0, done.stderr
+    model = load_model(tmp_path / "m.json")
+    used = {model.feature_names[j] for j in model.support}
+    for g in set(named.values()):
+        own = {n for n in named if named[n] == g}
+        assert used.issuperset(own) or not used & own
+    done = _run(tmp_path, "fit", *common, "--penalty", "ridge", "--out", "r.json")
+    assert done.returncode == 2
+    assert "--groups" in done.stderr
+    done = _run(tmp_path, "fit", *common, "--out", "groups.csv")
+    assert done.returncode != 0
+    assert (tmp_path / "groups.csv").read_text().startswith("feature,group")
+
+
+def _run(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "sparserank", *arguments], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,g,1\nx,g\n", ":2: names 'x', which is no feature; there are a ... d"),
+        ("a,g\na,h\n", ":2: feature 'a' has a group already"),
+        ("a,g,0\n", ":1: a cost must be a number > 0; got '0'"),
+        ("a,g,nan\n", ":1: a cost must be a number > 0"),
+        ("a,g,2\nb,g,3\n", ":2: group 'g' costs 3 here and 2 on line 1"),
+        ("a\n", ":1: expected feature,group"),
+        ("a,,1\n", ":1: expected feature,group"),
+        ("a,g,1,2\n", ":1: expected feature,group"),
+        ("a,g\n\nb,g\n", ":2: blank line"),
+    ],
+)
+def test_bad_files_of_groups_are_refused_by_line(tmp_path, text, message):
+    (tmp_path / "g.csv").write_text(text)
+    with pytest.raises(DataFormatError) as caught:
+        read_groups(tmp_path / "g.csv", ("a", "b", "c", "d"))
+    assert message in str(caught.value)
+
+
+def test_files_of_groups(tmp_path):
+    (tmp_path / "g.csv").write_text('feature,group,cost\n"a, x",g,2\nb,g,\nd,c,3\n')
+    groups = read_groups(tmp_path / "g.csv", ("a, x", "b", "c", "d"))
+    assert (groups.names, groups.costs, groups.of_feature) == (("g", "c", "c"), (2.0, 1.0, 3.0), (0, 0, 1, 2))
+    assert groups.cost(np.array([0, 1, 3])) == 5.0
+    (tmp_path / "t.csv").write_text("b\tg\t2\n")
+    assert read_groups(tmp_path / "t.csv", ("a", "b")).costs == (1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("groups", "costs", "message"),
+    [
+        (["g", "g"], None, "must be a file, or a mapping"),
+        ({"x": "g"}, None, "names 'x', which is no feature"),
+        ({"a": "g"}, [1.0], "must be a mapping of groups to costs"),
+        ({"a": "g"}, {"h": 1.0}, "names 'h', which is no group"),
+        ({"a": "g"}, {"g": 0}, "must be numbers > 0"),
+        ({"a": "g"}, {"g": "2"}, "must be numbers > 0"),
+    ],
+)
+def test_bad_groups_are_refused(groups, costs, message):
+    with pytest.raises(ParameterError, match=message):
+        groups_of(groups, costs, ("a", "b"))
+
+
+def test_penalties_that_know_no_groups_are_refused(made):
+    data, of = made
+    with pytest.raises(ParameterError, match="know the penalties l1, mcp, scad, log and best_k; got lp"):
+        sr.select(data, groups=of, penalties=["l1", "l0.5"])
+    with pytest.raises(ParameterError, match="a mapping gives the costs of groups"):
+        sr.select(data, costs={"first": 1.0})
