@@ -14,6 +14,7 @@ import pytest
 import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataWarning
+from sparserank.experiments.best_sets import against_best, best_set_sections
 from sparserank.experiments.frontier_tables import frontier_sections
 from sparserank.experiments.job import Experiment
 from sparserank.experiments.layouts import find_folds, find_published, read_fold
@@ -23,6 +24,9 @@ from sparserank.experiments.summary import frontier, system_table
 from sparserank.experiments.summary_tables import summary_sections
 from sparserank.experiments.systems import SYSTEMS
 from sparserank.reports.render import to_html
+from sparserank.rls.centring import centre
+from tests.oracles import best_subset as subsets
+from tests.oracles import rank_rls as papers
 
 QUICK = ("log", "greedy_rank_rls", "rank_svm", "random")
 
@@ -368,7 +372,8 @@ def test_published_command_puts_our_figures_beside_theirs(
     ours = [r for r in rows if r["ours"] != "not available"]
     assert {(r["source"], r["table"]) for r in ours} >= {("pahikkala2010", t) for t in "2789"}
     assert all(r["dataset"] == "MQ2008" for r in ours)
-    assert "Pahikkala 2010, Table 7" in (tmp_path / "r.md").read_text()
+    page = (tmp_path / "r.md").read_text()
+    assert page.index("Table 7") < page.index("## Greedy RankRLS against the best set") < page.index("## Laporte 2014")
     assert list((tmp_path / "r-figures").glob("*.svg"))
     assert _run(monkeypatch, "experiment", "published", tmp_path / "out", "--out", tmp_path / "o2") == 1
     assert "found below it" in capsys.readouterr().err
@@ -389,3 +394,30 @@ def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_pa
     assert [round(float(v), 4) for v in greedy] == [0.4311, 0.4239, 0.4582, 0.5283, 0.5183]
     plain = [v.mean() for v in results.values("MQ2008", "rank_rls", "map", "map")]
     assert [round(float(v), 4) for v in plain] == [0.4524, 0.4300, 0.4542, 0.5225, 0.5006]
+
+
+def test_choices_of_greedy_rank_rls_stand_beside_the_best_of_all_sets(finished: Results) -> None:
+    """Every set of k features is fitted; figures without the penalty, and a set that is not the best, are told apart."""
+    (section,) = best_set_sections(finished)
+    chosen = [finished.chosen("MQ2008", "greedy_rank_rls", f, "map")[0] for f in range(1, 6)]
+    unpenalised = 0
+    for row, line in zip(chosen, section.tables[0].rows, strict=True):
+        train, lam = finished.fold_data("MQ2008", row["fold"]).train, row["params"]["lam"]
+        X, y = (papers.centred(v, train.query_ptr) for v in (train.X, train.relevance))
+        every = subsets.all_subsets(X.T @ X, X.T @ y, lam, len(row["features"]))
+        explained = {S: value / (y @ y) for value, S in every}
+        error = {S: papers.subset_error(train.X, train.relevance, train.query_ptr, lam, S) for S in explained}
+        mine, best, worst = tuple(sorted(row["features"])), every[0][1], every[-1][1]
+        figures = [explained[mine], explained[best], error[mine] / (y @ y), error[best] / (y @ y)]
+        assert [line[i] for i in (3, 4, 7, 8)] == [f"{v:.5f}" for v in figures]
+        assert line[:3] == [f"fold {row['fold']}", f"{lam:g}", str(len(mine))]
+        assert line[5:7] == ["0", "yes" if mine == best else "no"]
+        unpenalised += f"{1 - np.sum((y - X @ np.array(row['coef'])) ** 2) / (y @ y):.5f}" != line[3]
+        coef = np.zeros(X.shape[1])
+        coef[list(worst)] = papers.ridge(X[:, worst], y, lam)
+        other = {**row, "features": list(worst), "coef": coef, "leave_query_out_error": error[worst]}
+        found = against_best(centre(train), other)
+        assert found.same == (len(every) == 1)
+        assert found.greedy == pytest.approx(explained[worst])
+        assert found.best == pytest.approx(explained[best])
+    assert unpenalised >= 3

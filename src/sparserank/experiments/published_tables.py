@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.experiments.best_sets import best_set_sections
 from sparserank.experiments.published import TABLES, ComparedCell, PublishedTable, compare
 from sparserank.experiments.results import Results
 from sparserank.reports.document import Picture, Section, Table, figure
 
 
 def published_sections(results: Results, *, pictures: bool) -> list[Section]:
-    """Every table of the papers beside ours, and the figures."""
+    """Every table of the papers beside ours, what follows from them, and the figures."""
     sections = []
     for source in dict.fromkeys(t.source for t in TABLES):
         mine = [t for t in TABLES if t.source == source]
@@ -31,6 +32,8 @@ def published_sections(results: Results, *, pictures: bool) -> list[Section]:
         if source == "laporte2014":
             tables.insert(2, _laporte_means(results))
         sections.append(Section(f"{source[:-4].capitalize()} {source[-4:]}", " ".join(notes), tables))
+        if source == "pahikkala2010":
+            sections += best_set_sections(results)
     if pictures:
         from sparserank.experiments.figures import published_figures
 
