@@ -17,12 +17,14 @@ from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath
 from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
+from sparserank.paths.set_bounds import BestKBounds, best_k_bounds, lower_bound
 from sparserank.paths.starts import PathStarts
 
 __all__ = [
     "ALPHA_MIN_RATIO",
     "DEFAULT_SCALING",
     "DEFAULT_TOL",
+    "BestKBounds",
     "BestKPath",
     "CurvePath",
     "OneFormEach",
@@ -35,10 +37,12 @@ __all__ = [
     "Point",
     "RefitPath",
     "alpha_max",
+    "best_k_bounds",
     "feature_scale",
     "fit_path",
     "fit_path_on",
     "following",
+    "lower_bound",
     "on_coefficients",
     "path_start",
     "refit_on_support",

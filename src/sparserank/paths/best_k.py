@@ -35,6 +35,7 @@ class BestKPath:
     """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or groups of the penalty's (all coefficients
     of a feature, and all features of a group, with it). Every set is a local optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most promising others
     advises; sizes are gone through upwards, a feature added, and downwards, one dropped, until no size gains. Sets of a penalty's path (`plan.starts`) are tried too.
+    `best_k_bounds` says how far below other sets could be.
 
     Point k has the strength 1 / k, so that they fall. Points are kept when all are done: each depends on those of its neighbours.
 
@@ -83,8 +84,7 @@ class _Splicing:
         for u, columns in enumerate(self.members):
             self._unit[columns] = u
         self._kept = self._used(np.repeat(beta == 0, self._width) & usable)
-        varying = objective.curvature[objective.varying]
-        self._ridge = penalty.ridge * float(varying.mean()) if len(varying) else penalty.ridge
+        self._ridge = penalty.strength(objective.curvature[objective.varying])
         signs = np.repeat(penalty.feature_signs(n), self._width)
         self._signs = signs if signs.any() else None
         self._stop = Stop(plan.tol, plan.max_iter, max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))

@@ -30,6 +30,10 @@ class BestK(Penalty):
             "best_k goes through sizes, not strengths: fit a path of it, or give the number of features (n_features_to_select, --k)."
         )
 
+    def strength(self, curvature: np.ndarray) -> float:
+        """The factor of |w|^2 / 2 on the scale of the mean loss, given the curvatures (any number) of what varies."""
+        return self.ridge * float(curvature.mean()) if len(curvature) else self.ridge
+
     def _check(self) -> None:
         if isinstance(self.k_max, bool) or not isinstance(self.k_max, int | np.integer) or self.k_max < 1:
             raise DataError(f"BestK: k_max must be a whole number >= 1; got {self.k_max!r}.")
