@@ -24,9 +24,9 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("evidence/frontier"))
     parser.add_argument("--only", action="append", help="one of the sets; may be repeated")
     given = parser.parse_args()
-    from sparserank.reports.comparison import comparison_section
     from sparserank.reports.document import Section
     from sparserank.reports.render import to_markdown, write_csv, write_picture, write_text
+    from sparserank.reports.trees_page import comparison_section
 
     sections, rows = [], []
     pictures = given.markdown.with_suffix("")

@@ -70,6 +70,7 @@ _HOME = {
     "leave_query_out": "sparserank.rls",
     "feature_importance": "sparserank.selection.measures",
     "feature_similarity": "sparserank.selection.measures",
+    "select_for_trees": "sparserank.compare.judge",
     "evaluate": "sparserank.evaluation",
     "parse_metric": "sparserank.metrics",
     "RankingModel": "sparserank.model",

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sparserank.cli import judge as judging
 from sparserank.cli import options as opt
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.screen import announce_compiling, progress_bar, say
@@ -26,6 +27,8 @@ the best single feature, and writes everything to a directory. Killed runs resum
 
   sparserank select train.txt --shapes curves --monotone bm25=+ --out run
 
+  sparserank select train.txt --judge lightgbm --k 10 --out run
+
   sparserank select train.txt --scaling log-standard --metric map --margin 0.02 --out run
 
   sparserank select train.txt --valid vali.txt --protocol holdout --convention letor4 --out run
@@ -33,9 +36,11 @@ the best single feature, and writes everything to a directory. Killed runs resum
 
 MODEL = "Models"
 CHOICE = "Choice"
+JUDGE = "Trees as judge"
 
 
 def select(
+    context: typer.Context,
     train: Annotated[list[Path], typer.Argument(help=opt.TRAINING, show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Directory for results.", show_default=False)],
     valid: Annotated[list[Path] | None, typer.Option("--valid", help="Validation file; may be repeated.")] = None,
@@ -194,6 +199,21 @@ def select(
             rich_help_panel=CHOICE,
         ),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            help="lightgbm: the shortest list of features on which LightGBM ranks as well as on the best that was tried, among lists of ours, of its own gain "
+            "and of SHAP values; needs sparserank[trees].",
+            rich_help_panel=JUDGE,
+        ),
+    ] = None,
+    n_trees: Annotated[
+        int, typer.Option("--n-trees", min=1, help="Trees of the judge.", rich_help_panel=JUDGE)
+    ] = defaults.N_TREES,
+    n_leaves: Annotated[
+        int, typer.Option("--n-leaves", min=2, help="Leaves of each of its trees.", rich_help_panel=JUDGE)
+    ] = defaults.N_LEAVES,
     n_features: opt.NFeatures = None,
     missing: opt.Missing = None,
     index_base: opt.IndexBase = 1,
@@ -226,8 +246,20 @@ def select(
     from sparserank.selection.store import RESULT_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    optional: dict[str, Any] = {"penalties": penalty, "also": also}
+    optional: dict[str, Any] = {"also": also}
     try:
+        if judge is not None:
+            judging.refuse_others(context, judge)
+            opt.require(len(penalty or []) < 2, "--penalty", "may be given once with --judge.")
+            optional |= {"penalty": penalty[0] if penalty else None}
+            judging.select_by_trees(
+                train, out, restart, valid=valid, test=test, metric=metric, convention=convention, transform=transform, folds=folds, seed=seed,
+                margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs, groups=groups, keep=keep,
+                drop=drop, n_trees=n_trees, n_leaves=n_leaves, allow_overlap=allow_overlap, n_threads=threads, reading=reading,
+                **{name: value for name, value in optional.items() if value},
+            )  # fmt: skip
+            return
+        optional |= {"penalties": penalty}
         with resumable(out, restart=restart):
             announce_compiling(parse_lines, descend)
             with progress_bar("paths") as progress:

@@ -26,7 +26,7 @@ def write_comparison(result: ComparisonResult, folder: Path) -> list[Path]:
     with atomic_write(written[1]) as out:
         out.write(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
     try:
-        from sparserank.reports.comparison import comparison_section
+        from sparserank.reports.trees_page import comparison_section
     except ImportError:  # no matplotlib
         return written
     section = comparison_section(result, "Quality against number of features", "comparison")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +14,10 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.selection import defaults
 
 MISSING = "the comparison with trees needs LightGBM; install it with: pip install 'sparserank[trees]'"
+PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets, and changes blanks
 MOST_GRADE = 30  # LightGBM's table of gains ends there
 MOST_DOCUMENTS = 10_000  # of a query
 SHAP_ROWS = 4000  # that contributions are averaged over, about
@@ -23,8 +27,8 @@ SHAP_ROWS = 4000  # that contributions are averaged over, about
 class TreeSettings:
     """Of the ensemble; every seed draws 80% of the rows and of the features for each tree. Values do not depend on n_threads."""
 
-    n_trees: int = 150
-    n_leaves: int = 7
+    n_trees: int = defaults.N_TREES
+    n_leaves: int = defaults.N_LEAVES
     learning_rate: float = 0.1
     n_threads: int = 1
 
@@ -80,8 +84,10 @@ def check_trees(data: RankingDataset) -> None:
         )
 
 
-def fit_trees(data: RankingDataset, columns: np.ndarray, settings: TreeSettings, seed: int) -> Trees:
-    """LambdaMART on some columns of the data."""
+def fit_trees(
+    data: RankingDataset, columns: np.ndarray, settings: TreeSettings, seed: int, names: Sequence[str] | None = None
+) -> Trees:
+    """LambdaMART on some columns of the data; it knows them by these names of all features where LightGBM takes such names."""
     import lightgbm
 
     began = time.perf_counter()
@@ -91,7 +97,11 @@ def fit_trees(data: RankingDataset, columns: np.ndarray, settings: TreeSettings,
         "deterministic": True, "force_row_wise": True, "verbosity": -1,
     }  # fmt: skip
     X = _columns(data.X, columns)
-    held = lightgbm.Dataset(X, data.relevance, group=np.diff(data.query_ptr), params={"verbosity": -1})
+    own = [names[j] for j in columns] if names else []
+    plain = bool(own) and all(PLAIN_NAME.fullmatch(name) for name in own)
+    held = lightgbm.Dataset(
+        X, data.relevance, group=np.diff(data.query_ptr), feature_name=own if plain else "auto", params={"verbosity": -1},
+    )  # fmt: skip
     try:
         booster = lightgbm.train(parameters, held, settings.n_trees)
     except lightgbm.basic.LightGBMError as error:

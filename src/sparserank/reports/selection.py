@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from sparserank.data.transforms import NONE
+from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.reports.document import Table, figure, p_text
 from sparserank.selection.choice import Candidate
@@ -132,9 +133,14 @@ def firmness(result: SelectionResult, row: dict[str, Any]) -> float:
 def test_table(result: SelectionResult) -> Table:
     """The chosen model beside its rivals on the test queries."""
     assert result.test is not None
-    share = as_percent(result.plan.confidence)
+    return comparison_rows(result.test, result.plan.confidence)
+
+
+def comparison_rows(test: Comparison, confidence: float) -> Table:
+    """Systems on test queries beside the first, the chosen one."""
+    share = as_percent(confidence)
     rows = []
-    for r in result.test.rows(result.plan.confidence):
+    for r in test.rows(confidence):
         row = [r["system"], r["metric"], figure(r["mean"]), interval(r)]
         if "difference" in r:
             against = interval({"low": r["difference_low"], "high": r["difference_high"]}, signed=True)

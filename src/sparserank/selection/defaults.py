@@ -20,3 +20,4 @@ ALPHA_MIN_RATIO = 1e-2
 TOL = 1e-6
 PAIR_WEIGHTS = "pair"
 LOSS = "squared_hinge"
+N_TREES, N_LEAVES = 150, 7  # of LightGBM, in comparisons and as a judge

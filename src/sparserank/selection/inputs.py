@@ -35,7 +35,7 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], remedy: str = OVER
             )
 
 
-def read_costs(path: str | os.PathLike, names: tuple[str, ...]) -> tuple[float, ...]:
+def read_costs(path: str | os.PathLike, names: Sequence[str]) -> tuple[float, ...]:
     """One cost > 0 per feature, one per line.
 
     Raises

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -22,8 +23,8 @@ from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, data_hash
 from sparserank.selection import defaults
 from sparserank.selection.choice import AUTO
-from sparserank.selection.groups import Groups
-from sparserank.selection.inputs import rules_of
+from sparserank.selection.groups import Groups, groups_of
+from sparserank.selection.inputs import read_costs, rules_of
 from sparserank.weighting import PAIR_WEIGHTS
 
 TRANSFORMS = (AUTO, *KINDS)
@@ -151,6 +152,30 @@ class SelectionPlan:
         return replace(
             self, penalties=tuple(replace(p, **rules_of(monotone, keep, drop, names, p)) for p in self.penalties)
         )
+
+    def for_features(
+        self,
+        names: Sequence[str],
+        *,
+        costs: Any = None,
+        groups: Any = None,
+        monotone: Mapping[str, Any] | None = None,
+        keep: Any = None,
+        drop: Any = None,
+    ) -> SelectionPlan:
+        """The plan with what users say of features, by name or in files; each is as in `select`.
+
+        Raises
+            ParameterError, DataFormatError   name what cannot be used
+        """
+        plan = self
+        if self.budget is not None and costs is None and groups is None:
+            raise ParameterError("budget", "needs costs or groups.")
+        if groups is not None:
+            plan = plan.with_groups(groups_of(groups, costs, names))
+        elif costs is not None:
+            plan = plan.with_costs(read_costs(costs, names) if isinstance(costs, str | os.PathLike) else costs)
+        return plan.with_rules(names, monotone, keep, drop) if monotone or keep or drop else plan
 
     @property
     def metrics(self) -> list[Metric]:

@@ -20,9 +20,8 @@ from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
-from sparserank.selection.groups import groups_of
 from sparserank.selection.in_use import in_use
-from sparserank.selection.inputs import check_overlap, read_costs, read_query_weights
+from sparserank.selection.inputs import check_overlap, read_query_weights
 from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
 from sparserank.selection.result import SelectionResult
@@ -138,8 +137,6 @@ def select(
         protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
         refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, half_samples=half_samples,
     )  # fmt: skip
-    if budget is not None and costs is None and groups is None:
-        raise ParameterError("budget", "needs costs or groups.")
     if protocol == "holdout" and valid is None:
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
@@ -155,12 +152,7 @@ def select(
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
-    if groups is not None:
-        plan = plan.with_groups(groups_of(groups, costs, names))
-    elif costs is not None:
-        plan = plan.with_costs(read_costs(costs, names) if isinstance(costs, str | os.PathLike) else costs)
-    if monotone or keep or drop:
-        plan = plan.with_rules(names, monotone, keep, drop)
+    plan = plan.for_features(names, costs=costs, groups=groups, monotone=monotone, keep=keep, drop=drop)
     weight = None
     if query_weight is not None:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight

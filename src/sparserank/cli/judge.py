@@ -1,0 +1,60 @@
+"""`sparserank select --judge`: the list that a tree ranker should keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.interrupts import resumable
+from sparserank.cli.screen import announce_compiling, progress_bar, say, show
+
+JUDGES = ("lightgbm",)
+READING = (
+    "n_features",
+    "missing",
+    "index_base",
+    "unjudged",
+    "feature_names",
+    "label_column",
+    "qid_column",
+    "feature_columns",
+)
+TAKEN = (
+    "train", "valid", "test", "out", "judge", "penalty", "metric", "also", "convention", "transform", "folds", "seed", "margin", "confidence",
+    "k", "budget", "costs", "groups", "keep", "drop", "n_trees", "n_leaves", "allow_overlap", "restart", "threads", *READING,
+)  # fmt: skip
+
+
+def refuse_others(context: typer.Context, judge: str) -> None:
+    """An option of `select` that means nothing to trees, but was given, is misuse."""
+    opt.require(judge in JUDGES, "--judge", f"must be one of {', '.join(JUDGES)}; got {judge!r}.")
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        given = source is not None and source.name == "COMMANDLINE"
+        opt.require(not given or name in TAKEN, "--judge", f"cannot be combined with --{name.replace('_', '-')}.")
+
+
+def select_by_trees(train: list[Path], out: Path, restart: bool, **options: Any) -> None:
+    """Run, show, write; options as in `select_for_trees`."""
+    from sparserank.compare.judge import select_for_trees
+    from sparserank.compare.judged import JUDGED_FILES
+    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.reports.judged import kept_table, list_table
+    from sparserank.reports.selection import comparison_rows
+    from sparserank.solvers._coordinate_descent_kernels import descend
+
+    with resumable(out, restart=restart):
+        announce_compiling(parse_lines, descend)
+        with progress_bar("judge") as progress:
+            result = select_for_trees(train, out=out, restart=restart, progress=progress, **options)
+    for sentence in result.sentences:
+        say(sentence)
+    print()
+    show(list_table(result))
+    show(kept_table(result))
+    if result.test is not None:
+        show(comparison_rows(result.test, result.plan.confidence))
+    say("wrote " + ", ".join(str(out / name) for name in JUDGED_FILES if (out / name).exists()))
