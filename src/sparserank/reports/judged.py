@@ -35,4 +35,4 @@ def list_table(result: JudgedSelection) -> Table:
 def kept_table(result: JudgedSelection) -> Table:
     """The chosen features and their share of the gain."""
     rows = [[f, f"{g:.1%}"] for f, g in zip(result.features, result.gains.tolist(), strict=True)]
-    return Table("Features to keep, by their gain in trees on them", ["feature", "gain"], rows)
+    return Table("Features to keep", ["feature", "share of the gain"], rows)

@@ -1,0 +1,173 @@
+"""What a tree ranker should keep: lists made without the queries that judge them, the rule of `select`, files, the command."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.compare.judge import select_for_trees
+from sparserank.compare.trees import TreeSettings, fit_trees
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.synthetic import make_ranking
+from sparserank.data.writers import write_letor
+from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation import per_query_values
+
+QUICK = {
+    "n_trees": 20,
+    "n_leaves": 4,
+    "sizes": (1, 2, 3, 5),
+    "n_seeds": 2,
+    "transform": "none",
+    "folds": 3,
+    "n_threads": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[RankingDataset, RankingDataset]:
+    made = make_ranking(150, (8, 12), 12, n_informative=3, n_redundant=0, noise=0.3, seed=5).data
+    return made.take_queries(np.arange(100)), made.take_queries(np.arange(100, 150))
+
+
+@pytest.fixture(scope="module")
+def result(data):
+    return select_for_trees(*data[:1], None, data[1], **QUICK)
+
+
+def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
+    train, _ = data
+    signals = {n for n in train.feature_names if n.startswith("signal")}
+    assert set(result.features) >= signals or result.chosen.k < 3
+    assert len(result.features) == result.chosen.n_features < 12
+    assert result.gains.sum() == pytest.approx(1.0)
+    assert (np.diff(result.gains) <= 0).all()
+    assert result.choice.within_margin(result.chosen)
+    smaller = [c for c in result.choice.candidates if c.n_features < result.chosen.n_features]
+    assert not any(result.choice.within_margin(c) for c in smaller)
+    assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features (trees on")
+    assert (
+        f"on all {result.all_features.n_features} features that vary {result.all_features.mean:.4f}" in result.sentence
+    )
+    lists = {(c.penalty, c.k) for c in result.choice.candidates}
+    assert {(f"trees on {n}", k) for n in ("own gain", "SHAP", "ours") for k in (1, 2, 3)} <= lists
+    assert ("trees on all features", 12) in lists
+    assert result.test.baseline == f"trees on the {result.chosen.n_features} chosen"
+
+
+def test_lists_are_made_without_the_queries_that_judge_them(data, result):
+    train, _ = data
+    metric, settings = result.plan.metric, TreeSettings(20, 4)
+    fold = query_folds(train.n_queries, 3, result.plan.seed)
+    by_hand, flattered = np.zeros(train.n_queries), np.zeros(train.n_queries)
+    for f in range(3):
+        where = np.flatnonzero(fold == f)
+        rest, out = train.take_queries(np.flatnonzero(fold != f)), train.take_queries(where)
+        every = np.arange(12)
+        for seen, values in ((rest, by_hand), (train, flattered)):
+            top = np.sort(fit_trees(seen, every, settings, f).by_gain()[:2])
+            fits = [fit_trees(seen, top, settings, f + 100_000 * s) for s in range(2)]
+            values[where] = np.mean([per_query_values(t.scores(out.X), out, [metric])[0] for t in fits], axis=0)
+    (found,) = (c for c in result.choice.candidates if (c.penalty, c.k) == ("trees on own gain", 2))
+    np.testing.assert_allclose(found.values, by_hand)
+    assert np.abs(flattered - by_hand).max() > 0.01  # the wrong variant
+    top = fit_trees(train, np.arange(12), settings, result.plan.seed).by_gain()
+    exact = select_for_trees(train, k=1, **{**QUICK, "sizes": (1,)})
+    if exact.chosen.penalty == "trees on own gain":
+        assert exact.features == (train.feature_names[top[0]],)
+
+
+def test_rules_hold_for_every_list(data):
+    train, _ = data
+    signals = [n for n in train.feature_names if n.startswith("signal")]
+    noise = next(n for n in train.feature_names if not n.startswith("signal"))
+    ruled = select_for_trees(train, drop=[signals[0]], keep=[noise], **QUICK)
+    assert signals[0] not in ruled.features
+    assert noise in ruled.features
+    assert ruled.all_features.n_features == 11
+    cheap = select_for_trees(train, costs=[1.0] * 11 + [5.0], budget=2.0, **QUICK)
+    assert cheap.chosen.cost <= 2.0
+    assert select_for_trees(train, k=2, **QUICK).chosen.n_features <= 2
+    of = dict.fromkeys(train.feature_names[:6], "together")
+    grouped = select_for_trees(train, groups=of, costs={"together": 2.0}, budget=3.0, **QUICK)
+    assert grouped.chosen.cost <= 3.0
+
+
+def test_files_say_what_the_result_says(result, tmp_path: Path):
+    import lightgbm
+
+    written = result.save(tmp_path / "run")
+    assert [p.name for p in written] == ["features.txt", "trees.txt", "result.json", "report.html"]
+    assert (tmp_path / "run/features.txt").read_text().split() == list(result.features)
+    content = json.loads((tmp_path / "run/result.json").read_text())
+    assert content == result.to_json()
+    assert [f["feature"] for f in content["features"]] == list(result.features)
+    booster = lightgbm.Booster(model_file=str(tmp_path / "run/trees.txt"))
+    assert booster.feature_name() == content["trees"]["columns"]
+    page = (tmp_path / "run/report.html").read_text()
+    assert "<svg" in page
+    documented = set(re.findall(r"`(\w+)`", Path("docs/result-json.md").read_text()))
+    assert set(content) <= documented
+    assert set(content["chosen"]) <= documented
+    assert result.sizes().num_rows == len(result.choice.candidates)
+
+
+def test_what_cannot_be_judged_is_refused(data):
+    train, _ = data
+    halves = RankingDataset(train.X, train.relevance + 0.5, np.repeat(train.query_ids, np.diff(train.query_ptr)))
+    with pytest.raises(DataError, match="whole grades"):
+        select_for_trees(halves, **QUICK)
+    for sizes in ((), (0,), (1.5,), (True,)):
+        with pytest.raises(ParameterError, match="sizes"):
+            select_for_trees(train, **{**QUICK, "sizes": sizes})
+    with pytest.raises(ParameterError, match="needs costs or groups"):
+        select_for_trees(train, budget=1.0, **QUICK)
+    with pytest.raises(ParameterError, match="n_seeds"):
+        select_for_trees(train, **{**QUICK, "n_seeds": 0})
+
+
+def test_the_command_says_the_same_and_goes_on(data, tmp_path: Path):
+    write_letor(data[0], tmp_path / "train.txt")
+    call = [
+        "select",
+        "train.txt",
+        "--judge",
+        "lightgbm",
+        "--transform",
+        "none",
+        "--folds",
+        "3",
+        "--n-trees",
+        "20",
+        "--k",
+        "3",
+        "--out",
+        "run",
+    ]
+    first = _run(*call, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "Features to keep" in first.stdout
+    same = sr.select_for_trees(tmp_path / "train.txt", transform="none", folds=3, n_trees=20, k=3)
+    assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
+    again = _run(*call, cwd=tmp_path)
+    assert again.stdout == first.stdout
+    for more in (["--current", "f1"], ["--shapes", "curves"], ["--protocol", "holdout"]):
+        refused = _run(*call, *more, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert f"cannot be combined with {more[0]}" in " ".join(refused.stderr.split())
+    assert _run(*call[:2], "--judge", "forest", "--out", "x", cwd=tmp_path).returncode == 2
+    assert not (tmp_path / "x").exists()
+
+
+def _run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sparserank", *arguments], cwd=cwd, capture_output=True, text=True, timeout=300
+    )
