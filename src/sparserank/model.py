@@ -189,6 +189,16 @@ class RankingModel:
 
         return content_of(self)
 
+    def export(self, to: str, **options: Any) -> dict[str, str | bytes]:
+        """{file name: content} of the model for a search engine, a database or a runtime; options as of `sparserank.export.export`.
+
+        Raises
+            DataError   what the format cannot say, with the remedy
+        """
+        from sparserank.export import export
+
+        return export(self, to, **options)
+
     def save(self, path: str | os.PathLike) -> None:
         """Write the JSON file; nothing half-written is left behind.
 

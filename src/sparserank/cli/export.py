@@ -1,0 +1,93 @@
+"""`sparserank export`: a model in the words of a search engine, a database or a runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.screen import note, say
+
+HELP = """Write a model for a search engine, a database or a runtime.
+
+[bold]Formats[/bold]
+
+solr, elasticsearch, opensearch, ranklib: weights of features as they are. vespa, lucene, sql: an expression, logarithms and curves included.
+onnx: a graph. python: a module without dependencies.
+
+[bold]Examples[/bold]
+
+  sparserank export run/model.json --to sql
+
+  sparserank export run/model.json --to solr --features solr-features.json --out solr/
+
+  sparserank export run/model.json --to lucene --offset 100 --out lucene/
+
+A file of features is a JSON object that says what each of our features is in the engine, e.g.
+{"bm25_title": {"class": "org.apache.solr.ltr.feature.SolrFeature", "params": {"q": "{!field f=title}${text}"}}} for Solr,
+{"bm25_title": "bm25(title)"} for Vespa.
+"""
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="Model file, as select and fit write it.", show_default=False)],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python or sql.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder, new or empty. [default: the screen, for one text]", show_default=False),
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", help="Of the model in the engine, and of its feature store or set.")
+    ] = "sparserank",
+    features: Annotated[
+        Path | None,
+        typer.Option("--features", help="JSON file: what each of our features is in the engine.", show_default=False),
+    ] = None,
+    normalizers: Annotated[
+        bool,
+        typer.Option(
+            "--normalizers",
+            help="Write the scaling as the engine's normalisers instead of folding it into the weights.",
+        ),
+    ] = False,
+    offset: Annotated[
+        float, typer.Option("--offset", help="Added to every score, where negative ones are refused or clamped to 0.")
+    ] = 0.0,
+    sigmoid: Annotated[
+        bool, typer.Option("--sigmoid", help="Scores through 1 / (1 + e^-x), positive whatever they are.")
+    ] = False,
+) -> None:
+    from sparserank.export import FORMATS
+    from sparserank.export import export as write
+    from sparserank.export.definitions import read_definitions
+    from sparserank.files import atomic_write
+    from sparserank.model_file import load_model
+    from sparserank.runs.directory import RunDirectory
+
+    opt.require(to in FORMATS, "--to", f"must be one of {', '.join(FORMATS)}; got {to!r}.")
+    known = None if features is None else read_definitions(features)
+    files = write(
+        load_model(model), to, name=name, features=known, normalizers=normalizers, offset=offset, sigmoid=sigmoid
+    )
+    if out is None:
+        texts = [content for content in files.values() if isinstance(content, str)]
+        opt.require(len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")
+        print(texts[0], end="")
+    else:
+        with RunDirectory(out, "export") as run:
+            for file, content in files.items():
+                mode = "wb" if isinstance(content, bytes) else "w"
+                with atomic_write(run.path / file, mode) as target:
+                    target.write(content)
+        say("wrote " + ", ".join(str(out / file) for file in files))
+    if to == "lucene" and not offset and not sigmoid:
+        note("note: Lucene clamps negative scores to 0; --offset or --sigmoid keeps them positive.")

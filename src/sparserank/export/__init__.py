@@ -1,0 +1,70 @@
+"""Models in the words of search engines, databases and runtimes: one sum of terms, written by one function per format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sparserank.errors import DataError
+from sparserank.export.engines import elasticsearch, ranklib, solr
+from sparserank.export.expression import check_offset
+from sparserank.export.onnx_graph import onnx
+from sparserank.export.options import Files, Options
+from sparserank.export.python_code import python
+from sparserank.export.terms import Sum, sum_of
+from sparserank.export.texts import lucene, sql, vespa
+from sparserank.model import RankingModel
+from sparserank.quoting import brief
+
+FORMATS: dict[str, Callable[[Sum, Options], Files]] = {
+    "solr": solr,
+    "elasticsearch": elasticsearch,
+    "opensearch": elasticsearch,
+    "vespa": vespa,
+    "lucene": lucene,
+    "ranklib": ranklib,
+    "onnx": onnx,
+    "python": python,
+    "sql": sql,
+}
+
+
+def export(
+    model: RankingModel,
+    to: str,
+    *,
+    name: str = "sparserank",
+    features: Mapping[str, Any] | None = None,
+    normalizers: bool = False,
+    offset: float = 0.0,
+    sigmoid: bool = False,
+) -> Files:
+    """The files of a model for an engine: {name: text, or bytes}.
+
+    Parameters
+        to           one of FORMATS
+        name         of the model in the engine, and of its feature store or set
+        features     {our name of a feature: what it is in the engine}: for solr {class, params}, for elasticsearch and opensearch {params, template},
+                     for vespa, lucene and sql an expression
+        normalizers  solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding it into the weights
+        offset       added to every score, where an engine refuses or clamps negative ones
+        sigmoid      scores through 1 / (1 + e^-x) instead: > 0 whatever they are, nearly equal where they are far from 0
+    Notes
+        Only selected features are written. Scores are those of `predict`, but for the intercept in solr, elasticsearch, opensearch and ranklib, which have
+        none, and for the precision that engines compute in (mostly float32).
+    Raises
+        DataError   an unknown format; a model or an option that it cannot say, with the remedy
+    """
+    if to not in FORMATS:
+        raise DataError(f"there is no export to {brief(str(to))}; known: {', '.join(FORMATS)}.")
+    if features is not None and not isinstance(features, Mapping):
+        raise DataError(f"features must map our names to the engine's; got {brief(str(features))}.")
+    check_offset(offset)
+    if offset and sigmoid:
+        raise DataError("offset and sigmoid exclude each other; set one of them.")
+    if not name or not isinstance(name, str):
+        raise DataError("name must be a text that is not empty.")
+    return FORMATS[to](sum_of(model), Options(name, features, normalizers, offset, sigmoid))
+
+
+__all__ = ["FORMATS", "export"]

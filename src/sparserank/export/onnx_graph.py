@@ -1,0 +1,101 @@
+"""A model as an ONNX graph."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from sparserank import __version__
+from sparserank.data.transforms import ASINH, LOG
+from sparserank.errors import DataError
+from sparserank.export.options import Files, Options
+from sparserank.export.terms import Sum
+
+OPSET, IR_VERSION = 17, 9
+
+
+def onnx(of: Sum, options: Options) -> Files:
+    """model.onnx: double X (n_docs, n_features), all features of the training data in their order, to double score (n_docs, 1).
+
+    Raises
+        DataError   the package onnx is not installed
+    """
+    options.refuse("a graph has its scaling folded in, and takes all features by position", "normalizers", "features")
+    try:
+        from onnx import TensorProto, checker, helper
+    except ImportError as error:
+        raise DataError("ONNX needs the package onnx; install it with: pip install 'sparserank[onnx]'") from error
+    graph = _Graph()
+    columns = np.array([t.index for t in of.terms])
+    x = graph.add("Gather", "X", graph.constant(columns), axis=1)
+    x = graph.add("Cast", x, to=TensorProto.DOUBLE)
+    x = _shaped(graph, x, of)
+    weights = np.array([[0.0 if t.curve is not None else t.slope] for t in of.terms])
+    score = graph.add("MatMul", x, graph.constant(weights))
+    for k, term in enumerate(of.terms):
+        if term.curve is None:
+            continue
+        low, high, slope = (np.array(v) for v in zip(*term.pieces(), strict=True))
+        own = graph.add("Gather", x, graph.constant(np.array([k])), axis=1)
+        clipped = graph.add("Min", graph.add("Max", own, graph.constant(low[None])), graph.constant(high[None]))
+        rise = graph.add("Sub", clipped, graph.constant(low[None]))
+        score = graph.add("Add", score, graph.add("MatMul", rise, graph.constant(slope[:, None])))
+    score = graph.add("Add", score, graph.constant(np.array([of.constant + options.offset])))
+    graph.add("Sigmoid" if options.sigmoid else "Identity", score, name="score")
+    made = helper.make_graph(
+        graph.nodes,
+        "sparserank",
+        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, [None, of.n_features])],
+        [helper.make_tensor_value_info("score", TensorProto.DOUBLE, [None, 1])],
+        graph.constants,
+    )
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="sparserank")
+    model.ir_version = IR_VERSION
+    told = {"sparserank": __version__, "features": json.dumps([[t.index, t.name] for t in of.terms])}
+    helper.set_model_props(model, told)
+    checker.check_model(model, full_check=True)
+    return {"model.onnx": model.SerializeToString()}
+
+
+def _shaped(graph: _Graph, x: str, of: Sum) -> str:
+    """x with the transforms of its columns."""
+    for kind in (LOG, ASINH):
+        where = np.array([t.kind == kind for t in of.terms])
+        if not where.any():
+            continue
+        if kind == LOG:
+            size = graph.add("Log", graph.add("Add", graph.add("Abs", x), graph.constant(np.array([1.0]))))
+            bent = graph.add("Mul", graph.add("Sign", x), size)
+        else:
+            # asinh has no double kernel everywhere: sign(z) log(|z| + sqrt(z^2 + 1))
+            constants = np.array([[t.constant for t in of.terms]])
+            z = graph.add("Div", x, graph.constant(constants))
+            root = graph.add("Sqrt", graph.add("Add", graph.add("Mul", z, z), graph.constant(np.array([1.0]))))
+            size = graph.add("Log", graph.add("Add", graph.add("Abs", z), root))
+            bent = graph.add("Mul", graph.add("Sign", z), size)
+        x = graph.add("Where", graph.constant(where[None]), bent, x)
+    return x
+
+
+class _Graph:
+    """Nodes and constants, named by number."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, values: np.ndarray) -> str:
+        from onnx import numpy_helper
+
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def add(self, kind: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        from onnx import helper
+
+        output = name or f"n{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
+        return output

@@ -1,0 +1,51 @@
+"""A model as a Python module that needs nothing but Python."""
+
+from __future__ import annotations
+
+from sparserank import __version__
+from sparserank.data.transforms import ASINH, LOG
+from sparserank.export.options import Files, Options
+from sparserank.export.terms import Sum, Term
+
+HEAD = f'''"""A ranking model, written by sparserank {__version__}. score(row) needs nothing but Python."""
+
+from bisect import bisect_right
+from math import asinh, copysign, exp, log1p
+
+
+def _log(x):
+    return copysign(log1p(abs(x)), x)
+
+
+def _curve(x, knots, values):
+    """Straight between knots, flat outside."""
+    if x <= knots[0]:
+        return values[0]
+    if x >= knots[-1]:
+        return values[-1]
+    i = bisect_right(knots, x)
+    return values[i - 1] + (values[i] - values[i - 1]) * ((x - knots[i - 1]) / (knots[i] - knots[i - 1]))
+
+'''
+
+
+def python(of: Sum, options: Options) -> Files:
+    """model.py with score(row), row a mapping of feature names to numbers."""
+    options.refuse("Python code has its scaling folded in, and names of its own", "normalizers", "features")
+    lines = [repr(of.intercept + options.offset), *(_line(t) for t in of.terms)]
+    inner = "\n        + ".join(lines)
+    names = "".join(f"    {t.name!r},\n" for t in of.terms)
+    result = "1.0 / (1.0 + exp(-total))" if options.sigmoid else "total"
+    text = (
+        f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
+        f'    """The score of a document; row: a mapping of the FEATURES to numbers."""\n    total = (\n        {inner}\n    )\n    return {result}\n'
+    )
+    return {"model.py": text}
+
+
+def _line(term: Term) -> str:
+    x = f"row[{term.name!r}]"
+    t = f"_log({x})" if term.kind == LOG else f"asinh({x} / {term.constant!r})" if term.kind == ASINH else x
+    if term.curve is None:
+        return f"{term.slope!r} * {t}"
+    return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"

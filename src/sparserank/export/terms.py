@@ -1,0 +1,106 @@
+"""A model as a sum of terms, one per selected feature: what every export writes in its own words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.curves import Curve
+from sparserank.data.transforms import LOG, NONE
+from sparserank.errors import DataError
+from sparserank.model import RankingModel
+
+
+@dataclass(frozen=True)
+class Term:
+    """slope * t(x), or curve(t(x)), of a feature x.
+
+    index     of the feature, from 0
+    kind      of t: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / constant))
+    slope     the weight divided by the scale, of t(x) as it is
+    coef, center, scale   the same unfolded: coef * (t(x) - center) / scale
+    curve     on the scale of t, slope included; None: linear
+    """
+
+    name: str
+    index: int
+    kind: str
+    constant: float
+    slope: float
+    coef: float
+    center: float
+    scale: float
+    curve: Curve | None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether a weight of the raw feature says it all."""
+        return self.kind == NONE and self.curve is None
+
+    @property
+    def shown(self) -> str:
+        """How the feature enters, for messages: curve(log(name))."""
+        of = self.name if self.kind == NONE else f"{self.kind}({self.name})"
+        return of if self.curve is None else f"curve({of})"
+
+    def pieces(self) -> list[tuple[float, float, float]]:
+        """(from, to, slope) of the segments of the curve that rise or fall: it is the first value plus the sum over them of slope * (clip(t) - from)."""
+        assert self.curve is not None
+        knots, values = self.curve.knots, self.curve.values
+        slopes = np.diff(values) / np.diff(knots)
+        return [
+            (a, b, s)
+            for a, b, s in zip(knots[:-1].tolist(), knots[1:].tolist(), slopes.tolist(), strict=True)
+            if s != 0.0
+        ]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """score = intercept + the terms; the intercept changes no order."""
+
+    terms: tuple[Term, ...]
+    intercept: float
+    n_features: int
+
+    @property
+    def constant(self) -> float:
+        """The intercept and the first values of the curves, to which their `pieces` are added."""
+        return self.intercept + sum(float(t.curve.values[0]) for t in self.terms if t.curve is not None)
+
+
+def sum_of(model: RankingModel) -> Sum:
+    """The model, its scaling folded in.
+
+    Raises
+        DataError   the model scales within each query, or uses no feature
+    """
+    scaling = model.scaling
+    if scaling.per_query:
+        raise DataError(
+            "this model scales features within each query, which nothing can do for one document at a time; train with --scaling within-query-std."
+        )
+    if len(model.support) == 0:
+        raise DataError("this model uses no feature; there is nothing to export.")
+    terms, intercept = [], 0.0
+    for j in model.support.tolist():
+        coef, center, scale = float(model.coef[j]), float(scaling.center[j]), float(scaling.scale[j])
+        slope, curve = coef / scale, model.curves.get(j)
+        kind = LOG if scaling.logarithmic else model.transform_of(j)
+        constant = 1.0 if model.transform is None else float(model.transform.constants[j])
+        if curve is not None:
+            curve = Curve(curve.knots, slope * curve.values)
+        intercept -= slope * center
+        terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve))
+    return Sum(tuple(terms), intercept, model.n_features)
+
+
+def linear_only(terms: Sum, engine: str) -> None:
+    """Raises DataError for a term that a linear model of the raw features cannot say."""
+    bent = next((t for t in terms.terms if not t.is_linear), None)
+    if bent is not None:
+        raise DataError(
+            f"{engine} takes weights of features as they are, and cannot say {bent.shown}; export to vespa, lucene, sql, onnx or python, or train with "
+            "--transform none and without curves."
+        )

@@ -1,0 +1,301 @@
+"""Exports score as `predict` does: in SQLite, DuckDB, ONNX Runtime and plain Python, and by the contracts of engines that no registry has."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import onnxruntime
+import pytest
+
+import sparserank as sr
+from sparserank.data.scaling import FeatureScaling
+from sparserank.data.synthetic import make_curved_ranking, make_ranking
+from sparserank.errors import DataError
+from sparserank.export import FORMATS
+from sparserank.model import RankingModel
+from tests.oracles import exported as oracle
+
+LINEAR = ("solr", "elasticsearch", "opensearch", "ranklib")
+EXPRESSIONS = ("vespa", "lucene", "sql", "python", "onnx")
+
+
+def renamed(model: RankingModel) -> RankingModel:
+    names = tuple(f"f{j}" for j in range(model.n_features))
+    return RankingModel(
+        model.coef, names, model.scaling, model.parameters, model.metadata, model.transform, model.curves
+    )
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
+    """{kind: (model, X of 1,000 documents)}, wilder than what the models were trained on."""
+    rng = np.random.default_rng(0)
+    plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, seed=1).data
+    curved = make_curved_ranking(60, seed=1).data
+    X = np.exp(3.0 * rng.standard_normal((1000, 12))) * rng.choice([-1.0, 1.0], size=(1000, 12))
+    X[:20] = 0.0
+    wild = 4.0 * rng.standard_normal((1000, curved.n_features)) * np.exp(rng.standard_normal((1000, 1)))
+    every = {"linear": sr.SparseRanker("squared_hinge", "mcp", n_features_to_select=5), "standard": sr.SparseRanker(scaling="standard")}  # fmt: skip
+    out = {name: (renamed(r.fit_dataset(plain).to_model()), X) for name, r in every.items()}
+    for kind in ("log", "asinh"):
+        ranker = sr.SparseRanker(n_features_to_select=6, feature_transform=kind)
+        out[kind] = renamed(ranker.fit_dataset(plain).to_model()), X
+    bent = sr.SparseRanker(penalty="mcp", n_features_to_select=6, shapes="curves")
+    out["curves"] = renamed(bent.fit_dataset(curved).to_model()), wild
+    both = sr.SparseRanker(penalty="mcp", n_features_to_select=6, shapes="curves", feature_transform="log")
+    out["curves of logs"] = renamed(both.fit_dataset(curved).to_model()), wild
+    assert any(model.shape_of(j) == "curve" for model, _ in out.values() for j in model.support)
+    return out
+
+
+def rows_of(model: RankingModel, X: np.ndarray) -> list[dict[str, float]]:
+    return [dict(zip(model.feature_names, map(float, row), strict=True)) for row in X]
+
+
+KINDS = ["linear", "standard", "log", "asinh", "curves", "curves of logs"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_python_code_needs_nothing_and_scores_alike(models, kind, tmp_path: Path):
+    model, X = models[kind]
+    (text,) = model.export("python", offset=2.5).values()
+    (tmp_path / "model.py").write_text(text)
+    (tmp_path / "rows.json").write_text(json.dumps(rows_of(model, X)))
+    code = "import json, model; print(json.dumps([model.score(r) for r in json.load(open('rows.json'))]))"
+    done = subprocess.run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, '.'); {code}"], cwd=tmp_path, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(json.loads(done.stdout), model.predict(X) + 2.5, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sql_scores_alike_in_two_databases(models, kind):
+    model, X = models[kind]
+    (text,) = model.export("sql").values()
+    lite = sqlite3.connect(":memory:")
+    names = ", ".join(f'"{n}"' for n in model.feature_names)
+    lite.execute(f"create table docs (id integer, {names})")
+    marks = ", ".join("?" * (1 + model.n_features))
+    lite.executemany(f"insert into docs values ({marks})", [(i, *map(float, row)) for i, row in enumerate(X)])
+    found = [score for (score,) in lite.execute(f"select {text} from docs order by id")]
+    expected = model.predict(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    duck = duckdb.connect()
+    columns = {"id": np.arange(len(X)), **{n: X[:, j].copy() for j, n in enumerate(model.feature_names)}}
+    import pandas as pd
+
+    docs = pd.DataFrame(columns)
+    duck.register("docs", docs)
+    found = [score for (score,) in duck.execute(f"select {text} from docs order by id").fetchall()]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_onnx_scores_alike(models, kind):
+    model, X = models[kind]
+    (content,) = model.export("onnx").values()
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    (found,) = session.run(["score"], {"X": X})
+    np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=1e-9, atol=1e-9)
+    features = json.loads(session.get_modelmeta().custom_metadata_map["features"])
+    assert features == [[j, model.feature_names[j]] for j in model.support.tolist()]
+
+
+@pytest.mark.parametrize("to", ["lucene", "vespa"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_expressions_score_alike(models, kind, to):
+    model, X = models[kind]
+    (text,) = model.export(to, offset=1.0).values()
+    if to == "vespa":
+        text = text[text.index("expression {") + len("expression {") : text.rindex("}\n    }\n}")]
+    found = oracle.evaluated(text, rows_of(model, X))
+    np.testing.assert_allclose(found, model.predict(X) + 1.0, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("normalizers", [False, True])
+@pytest.mark.parametrize("to", ["solr", "elasticsearch", "opensearch"])
+@pytest.mark.parametrize("kind", ["linear", "standard"])
+def test_engines_with_weights_rank_alike(models, kind, to, normalizers):
+    model, X = models[kind]
+    X = np.clip(X, -50.0, 50.0)
+    files = model.export(to, normalizers=normalizers, name="shop")
+    assert list(files) == ["model.json"]
+    scorer = oracle.solr_scores if to == "solr" else oracle.elasticsearch_scores
+    found = np.array(scorer(files["model.json"], rows_of(model, X)))
+    expected = model.predict(X)
+    shift = np.median(found - expected)
+    np.testing.assert_allclose(found - shift, expected, atol=2e-5 * np.abs(expected).max())
+    apart = np.abs(expected[:, None] - expected[None]) > 1e-4 * np.abs(expected).max()
+    assert (np.sign(found[:, None] - found[None]) == np.sign(expected[:, None] - expected[None]))[apart].all()
+    unfolded = json.loads(files["model.json"])
+    if to == "solr":
+        assert unfolded["store"] == unfolded["name"] == "shop"
+        raw = unfolded["params"]["weights"]
+        wrong = np.array(
+            [sum(w * r[n] * (2 if n == min(raw) else 1) for n, w in raw.items()) for r in rows_of(model, X)]
+        )
+        assert np.abs(wrong - np.median(wrong - expected) - expected).max() > 1e-3  # another weight would be seen
+
+
+def test_ranklib_counts_features_from_one(models):
+    model, X = models["linear"]
+    (text,) = model.export("ranklib").values()
+    np.testing.assert_allclose(oracle.ranklib_scores(text, X) - oracle.ranklib_scores(text, X[:1]), model.predict(X) - model.predict(X[:1]), rtol=1e-9, atol=1e-9)  # fmt: skip
+    (text,) = model.export("ranklib", offset=3.0).values()
+    assert oracle.ranklib_scores(text, np.zeros((1, 12))).tolist() == [3.0]
+
+
+def test_definitions_of_features_go_along(models):
+    model, _ = models["linear"]
+    names = [model.feature_names[j] for j in model.support]
+    for to, key, file in (("solr", "class", "features.json"), ("elasticsearch", "template", "featureset.json")):
+        given = {n: {key: f"of {n}", "params": {"q": n}} for n in names} | {"more": {key: "unused"}}
+        files = model.export(to, features=given, name="shop")
+        assert list(files) == [file, "model.json"]
+        content = json.loads(files[file])
+        listed = content if to == "solr" else content["featureset"]["features"]
+        assert [f["name"] for f in listed] == names
+        assert [f[key] for f in listed] == [f"of {n}" for n in names]
+        with pytest.raises(DataError, match=f"the definition of '{names[0]}' is missing"):
+            model.export(to, features={})
+        with pytest.raises(DataError, match=f"has no '{key}'"):
+            model.export(to, features={n: {} for n in names})
+    (text,) = model.export("vespa", features={n: f"bm25({n})" for n in names}).values()
+    assert f"bm25({names[0]})" in text
+    assert "attribute" not in text
+    (text,) = model.export("sql", features={names[0]: "a + b"}).values()
+    assert "(a + b)" in text
+    with pytest.raises(DataError, match="must be an expression of SQL"):
+        model.export("sql", features={names[0]: 3})
+
+
+@pytest.mark.parametrize("to", LINEAR)
+@pytest.mark.parametrize("kind", ["log", "asinh", "curves"])
+def test_what_a_format_cannot_say_is_refused_with_the_remedy(models, kind, to):
+    with pytest.raises(
+        DataError, match=r"cannot say .*; export to vespa, lucene, sql, onnx or python, or train with --transform none"
+    ):
+        models[kind][0].export(to)
+
+
+def test_options_that_mean_nothing_are_refused(models):
+    model, _ = models["linear"]
+    for to in ("solr", "elasticsearch", "opensearch"):
+        for option in ({"offset": 1.0}, {"sigmoid": True}):
+            with pytest.raises(DataError, match="has no constant and no link"):
+                model.export(to, **option)
+    for to in (*EXPRESSIONS, "ranklib"):
+        with pytest.raises(DataError, match="normalizers cannot be written"):
+            model.export(to, normalizers=True)
+    with pytest.raises(DataError, match="no export to 'lisp'; known: solr"):
+        model.export("lisp")
+    for offset in (float("nan"), float("inf"), "1", True):
+        with pytest.raises(DataError, match="offset must be a finite number"):
+            model.export("sql", offset=offset)
+    with pytest.raises(DataError, match="exclude each other"):
+        model.export("sql", offset=1.0, sigmoid=True)
+    within = RankingModel(model.coef, model.feature_names, FeatureScaling("query-min-max", np.zeros(12), np.ones(12)))
+    for to in FORMATS:
+        with pytest.raises(DataError, match="scales features within each query"):
+            within.export(to)
+    nothing = RankingModel(np.zeros(12), model.feature_names, model.scaling)
+    with pytest.raises(DataError, match="uses no feature"):
+        nothing.export("sql")
+
+
+def test_sigmoid_keeps_the_order(models):
+    model, X = models["log"]
+    (text,) = model.export("sql", sigmoid=True).values()
+    lite = sqlite3.connect(":memory:")
+    lite.execute("create table docs (id, " + ", ".join(f'"{n}"' for n in model.feature_names) + ")")
+    lite.executemany(f"insert into docs values ({', '.join('?' * 13)})", [(i, *map(float, r)) for i, r in enumerate(X)])
+    found = np.array([s for (s,) in lite.execute(f"select {text} from docs order by id")])
+    np.testing.assert_allclose(found, 1.0 / (1.0 + np.exp(-model.predict(X))), rtol=1e-12)
+    (content,) = model.export("onnx", sigmoid=True).values()
+    (graph,) = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"X": X})
+    np.testing.assert_allclose(graph[:, 0], found, rtol=1e-9)
+
+
+HOSTILE = (
+    'a"; drop table docs; --',
+    "'''\nimport os\nos.abort()\n'''",
+    "x) or (1",
+    "{{evil}}",
+    "\x1b[31mred",
+    "<script>",
+)
+
+
+def test_names_are_data(tmp_path: Path):
+    d = len(HOSTILE)
+    model = RankingModel(np.arange(1.0, d + 1), HOSTILE, FeatureScaling("none", np.zeros(d), np.ones(d)))
+    X = np.random.default_rng(0).random((5, d))
+    (text,) = model.export("python").values()
+    space: dict = {}
+    exec(text, space)
+    np.testing.assert_allclose([space["score"](r) for r in rows_of(model, X)], model.predict(X))
+    (text,) = model.export("sql").values()
+    lite = sqlite3.connect(":memory:")
+    columns = ", ".join('"' + n.replace('"', '""') + '"' for n in HOSTILE)
+    lite.execute(f"create table docs ({columns})")
+    lite.executemany(f"insert into docs values ({', '.join('?' * d)})", X.tolist())
+    np.testing.assert_allclose([s for (s,) in lite.execute(f"select {text} from docs")], model.predict(X))
+    for to in ("solr", "elasticsearch"):
+        scorer = oracle.solr_scores if to == "solr" else oracle.elasticsearch_scores
+        np.testing.assert_allclose(
+            scorer(model.export(to)["model.json"], rows_of(model, X)), model.predict(X), rtol=1e-5
+        )
+    assert "\x1b" not in model.export("solr")["model.json"]
+    for to in ("lucene", "vespa"):
+        with pytest.raises(DataError, match="is no variable of"):
+            model.export(to)
+    (content,) = model.export("onnx").values()
+    assert onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"X": X})[0].shape == (
+        5,
+        1,
+    )
+
+
+def test_the_command(models, tmp_path: Path):
+    model, _ = models["log"]
+    model.save(tmp_path / "m.json")
+    printed = _run(tmp_path, "m.json", "--to", "sql")
+    assert printed.stdout == model.export("sql")["score.sql"]
+    done = _run(tmp_path, "m.json", "--to", "onnx", "--out", "graph")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "graph/model.onnx").read_bytes() == model.export("onnx")["model.onnx"]
+    assert "clamps negative scores" in _run(tmp_path, "m.json", "--to", "lucene").stderr
+    (tmp_path / "f.json").write_text(json.dumps({"f0": "price"}))
+    mapped = _run(tmp_path, "m.json", "--to", "sql", "--features", "f.json")
+    assert mapped.stdout == model.export("sql", features={"f0": "price"})["score.sql"]
+    for arguments, status, message in (
+        (("--to", "solr"), 1, "cannot say log("),
+        (("--to", "onnx"), 2, "--out"),
+        (("--to", "prolog"), 2, "must be one of solr"),
+        (("--to", "sql", "--features", "none.json"), 1, "none.json: cannot be read"),
+        (("--to", "sql", "--features", "m.json", "--offset", "nan"), 1, "offset must be a finite number"),
+    ):
+        refused = _run(tmp_path, "m.json", *arguments)
+        assert refused.returncode == status, refused.stderr
+        assert message in " ".join(refused.stderr.split())
+        assert "Traceback" not in refused.stderr
+    for text, message in (("[1]", "holds no object"), ("{", "is no JSON file"), ('{"a": 1, "a": 2}', "stands twice")):
+        (tmp_path / "bad.json").write_text(text)
+        refused = _run(tmp_path, "m.json", "--to", "sql", "--features", "bad.json")
+        assert refused.returncode == 1
+        assert message in refused.stderr
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes.txt").write_text("mine")
+    refused = _run(tmp_path, "m.json", "--to", "sql", "--out", "mine")
+    assert refused.returncode == 1
+    assert sorted(p.name for p in (tmp_path / "mine").iterdir()) == ["notes.txt"]
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sparserank", "export", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
