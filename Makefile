@@ -29,7 +29,7 @@ INTEGRATIONS := .venv-integrations
 $(INTEGRATIONS)/.done: pyproject.toml
 	$(PYTHON) -m venv $(INTEGRATIONS)
 	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev,dask]"
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev,dask,integrations]"
 	@touch $@
 
 test-integrations: $(INTEGRATIONS)/.done

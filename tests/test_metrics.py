@@ -81,6 +81,42 @@ WRONG = {
 }
 
 
+def of_lightgbm(metric: str, k: int, data: RankingDataset, q: int) -> float:
+    """What LightGBM itself says of one query: scores come in as initial ones, one tree of a constant column adds nothing."""
+    import lightgbm
+
+    rows = slice(data.query_ptr[q], data.query_ptr[q + 1])
+    n = rows.stop - rows.start
+    given = lightgbm.Dataset(np.zeros((n, 1)), data.relevance[rows], group=[n], init_score=data.X[rows, 0], params={"verbosity": -1, "feature_pre_filter": False})  # fmt: skip
+    said: dict[str, Any] = {}
+    parameters = {"objective": "lambdarank", "metric": metric, "eval_at": [k], "verbosity": -1, "min_data_in_leaf": 1}
+    lightgbm.train(parameters, given, 1, valid_sets=[given], callbacks=[lightgbm.record_evaluation(said)])
+    (values,) = said["training"].values()
+    return float(values[-1])
+
+
+@pytest.mark.parametrize("name", ["ndcg", "map"])
+def test_lightgbm_says_what_its_convention_says(name: str) -> None:
+    data = random_lists(4)
+    rejected = False
+    for k in (1, 3, 10, 30):
+        found = values_of(data, f"{name}@{k}", "lightgbm")
+        theirs = [of_lightgbm(name, k, data, q) for q in range(data.n_queries)]
+        np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-12)
+        rejected |= bool(np.abs(values_of(data, f"{name}@{k}", "letor4") - theirs).max() > 0.1)
+    assert rejected
+
+
+def test_the_minus_is_xgboosts() -> None:
+    metric = parse_metric("xgboost:ndcg@10-")
+    assert repr(metric) == "xgboost:ndcg@10-"
+    assert parse_metric(repr(metric)) == metric
+    assert parse_metric("map@5-", "xgboost") == parse_metric("xgboost:map@5-")
+    assert metric != parse_metric("xgboost:ndcg@10")
+    with pytest.raises(DataError, match="the minus is XGBoost's"):
+        parse_metric("ndcg@10-")
+
+
 @pytest.mark.parametrize("variant", WRONG)
 def test_the_comparison_rejects(variant: str) -> None:
     convention, change = WRONG[variant]

@@ -20,8 +20,11 @@ class Rules:
     discount: Callable[[int], float]
     tie_key: Callable[[float, int, str], object]
     relevant: Callable[[float], bool]
-    empty_ndcg: float = 0.0
-    beyond_the_list: str = "full"  # NDCG@n and P@n for n > length: "full", "zero_ndcg", "zero"
+    empty_ndcg: float = 0.0  # and of average precision
+    beyond_the_list: str = (
+        "full"  # NDCG@n and P@n for n > length: "full", "zero_ndcg", "zero", "length": P@n is a share of the list
+    )
+    at_most_the_cutoff: bool = False  # average precision at a cutoff is divided by at most that
 
 
 def descending(docid: str) -> tuple[int, ...]:
@@ -74,8 +77,9 @@ RULES = {
     "letor3": Rules(letor_gain, letor_discount, file_order, letor_relevant, 0.0, "zero"),
     "letor4": Rules(letor_gain, letor_discount, file_order, letor_relevant, 0.0, "zero_ndcg"),
     "trec": Rules(linear, log2_discount, largest_id_first, at_least_one),
-    "xgboost": Rules(exponential, log2_discount, file_order, at_least_one, 1.0),
-    "lightgbm": Rules(exponential, log2_discount, file_order, at_least_one, 1.0),
+    "xgboost": Rules(exponential, log2_discount, file_order, at_least_one, 1.0, "length", True),
+    "xgboost-": Rules(exponential, log2_discount, file_order, at_least_one, 0.0, "length", True),
+    "lightgbm": Rules(exponential, log2_discount, file_order, at_least_one, 1.0, "length", True),
 }
 
 
@@ -103,7 +107,7 @@ def dcg(labels: Sequence[float], n: int, rules: Rules) -> float:
 
 
 def ndcg(labels: Sequence[float], n: int | None, rules: Rules) -> float:
-    if n is not None and n > len(labels) and rules.beyond_the_list != "full":
+    if n is not None and n > len(labels) and rules.beyond_the_list in ("zero", "zero_ndcg"):
         return 0.0
     n = len(labels) if n is None else n
     ideal = sorted(labels, key=rules.gain, reverse=True)
@@ -122,7 +126,8 @@ def precision(labels: Sequence[float], n: int | None, rules: Rules) -> float:
     assert n is not None
     if n > len(labels) and rules.beyond_the_list == "zero":
         return 0.0
-    return sum(1 for rel in labels[:n] if rules.relevant(rel)) / n
+    hits = sum(1 for rel in labels[:n] if rules.relevant(rel))
+    return hits / (min(n, len(labels)) if rules.beyond_the_list == "length" else n)
 
 
 def average_precision(labels: Sequence[float], n: int | None, rules: Rules) -> float:
@@ -132,7 +137,9 @@ def average_precision(labels: Sequence[float], n: int | None, rules: Rules) -> f
             found += 1
             if n is None or rank <= n:
                 total += found / rank
-    return total / found if found else 0.0
+    if not found:
+        return rules.empty_ndcg
+    return total / (min(found, n) if n is not None and rules.at_most_the_cutoff else found)
 
 
 def reciprocal_rank(labels: Sequence[float], n: int | None, rules: Rules) -> float:

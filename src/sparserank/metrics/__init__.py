@@ -20,11 +20,11 @@ METRICS: dict[str, type[Metric]] = {
     for m in (Ndcg, AveragePrecision, Precision, ReciprocalRank, ExpectedReciprocalRank, MeanNdcg, PairwiseError)
 }
 MOST_DIGITS = 19  # of a 64-bit integer
-_NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cutoff>-?[0-9]+))?")
+_NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cutoff>-?[0-9]+))?(?P<minus>-?)")
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
-    """A metric from its name: 'ndcg@10', 'map', 'letor4:mean_ndcg'; a prefix wins over `convention`.
+    """A metric from its name: 'ndcg@10', 'map', 'letor4:mean_ndcg', 'xgboost:ndcg@10-'; a prefix wins over `convention`.
 
     Raises
         DataError   an unknown name, convention or cutoff
@@ -35,6 +35,12 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     if match is None or match["name"] not in METRICS:
         raise DataError(f"unknown metric {brief(name)}; known: {', '.join(METRICS)}, with a cutoff such as ndcg@10.")
     chosen = parse_convention(match["convention"] or convention)
+    if match["minus"]:
+        if not chosen.name.startswith("xgboost"):
+            raise DataError(
+                f"{brief(name)}: the minus is XGBoost's (queries without relevant documents count 0); write xgboost:{brief(name)}."
+            )
+        chosen = CONVENTIONS["xgboost-"]
     cutoff: Any = match["cutoff"]
     if cutoff is not None and len(cutoff) <= MOST_DIGITS:  # a longer text is no cutoff: the metric refuses it
         cutoff = int(cutoff)

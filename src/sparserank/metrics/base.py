@@ -59,7 +59,9 @@ class Metric:
         return True if self.cutoff is None else lists.rank <= self.cutoff
 
     def __repr__(self) -> str:
-        prefix = "" if self.convention.name == "default" else f"{self.convention.name}:"
-        return f"{prefix}{self.name}" + (f"@{self.cutoff}" if self.cutoff is not None else "")
+        tool = self.convention.name.removesuffix("-")
+        minus = "-" if tool != self.convention.name else ""  # as XGBoost writes it
+        prefix = "" if self.convention.name == "default" else f"{tool}:"
+        return f"{prefix}{self.name}" + (f"@{self.cutoff}" if self.cutoff is not None else "") + minus
 
     __str__ = __repr__

@@ -35,9 +35,10 @@ class Convention:
     ties        order of equal scores: 'pessimistic' (least relevant first: independent of row order),
                 'file' (row order) or 'docid' (document id descending)
     empty       value of a query without relevant documents: 'zero', 'one', 'skip' (left out of the mean).
-                It applies to NDCG; the other metrics give 0 there, except 'skip', which applies to all.
-    short_lists 'full' (a cutoff beyond the list uses the whole list), 'zero_ndcg' (NDCG@n is 0 for n > length, P@n is
-                padded) or 'zero' (both are 0): the LETOR scripts 4.0 and 3.0
+                It applies to NDCG and average precision; the other metrics give 0 there, except 'skip', which applies to all.
+    short_lists 'full' (a cutoff beyond the list uses the whole list, P@n is padded), 'zero_ndcg' (NDCG@n is 0 for n > length, P@n is
+                padded) or 'zero' (both are 0): the LETOR scripts 4.0 and 3.0; 'length' (P@n is a share of the list where that is shorter)
+    most_hits   what average precision at a cutoff is divided by: 'all' relevant documents of the list, or at most the 'cutoff'
     mean_ndcg   whether the tool reports MeanNDCG
     """
 
@@ -48,6 +49,7 @@ class Convention:
     empty: str = "zero"
     short_lists: str = "full"
     mean_ndcg: bool = True
+    most_hits: str = "all"
 
     def gains(self, relevance: np.ndarray) -> np.ndarray:
         if self.gain == "linear":
@@ -75,8 +77,9 @@ CONVENTIONS = {
         Convention("letor3", "letor", "letor", "file", "zero", "zero", mean_ndcg=False),
         Convention("letor4", "letor", "letor", "file", "zero", "zero_ndcg"),
         Convention("trec", "linear", "log2", "docid", "zero"),
-        Convention("xgboost", "exp2", "log2", "file", "one"),
-        Convention("lightgbm", "exp2", "log2", "file", "one"),
+        Convention("xgboost", "exp2", "log2", "file", "one", "length", most_hits="cutoff"),
+        Convention("xgboost-", "exp2", "log2", "file", "zero", "length", most_hits="cutoff"),  # its ndcg@10-, map@10-
+        Convention("lightgbm", "exp2", "log2", "file", "one", "length", most_hits="cutoff"),
     )
 }
 

@@ -38,7 +38,7 @@ class Ndcg(Metric):
         )
         without = 1.0 if self.convention.empty == "one" else 0.0
         values = np.divide(dcg, ideal, out=np.full(len(dcg), without), where=ideal > 0)
-        if self.cutoff is not None and self.convention.short_lists != "full":
+        if self.cutoff is not None and self.convention.short_lists in ("zero", "zero_ndcg"):
             values = np.where(lists.lengths >= self.cutoff, values, 0.0)
         return values
 

@@ -14,7 +14,8 @@ from sparserank.metrics.ranking import RankedLists
 
 @dataclass(frozen=True, repr=False)
 class Precision(Metric):
-    """Definition: relevant documents (rel >= 1) among the top `cutoff`, divided by `cutoff`; short lists are padded."""
+    """Definition: relevant documents (rel >= 1) among the top `cutoff`, divided by `cutoff`; short lists are padded, or divided by their length where the
+    convention has it so."""
 
     name: ClassVar[str] = "p"
     description: ClassVar[str] = "precision at a cutoff"
@@ -28,7 +29,8 @@ class Precision(Metric):
     def _per_query(self, lists: RankedLists) -> np.ndarray:
         assert self.cutoff is not None
         hits = self.convention.relevant(lists.relevance) & self.within_cutoff(lists)
-        values = lists.sum_per_query(hits.astype(float)) / self.cutoff
+        shown = np.minimum(lists.lengths, self.cutoff) if self.convention.short_lists == "length" else self.cutoff
+        values = lists.sum_per_query(hits.astype(float)) / np.maximum(shown, 1)
         return np.where(lists.lengths >= self.cutoff, values, 0.0) if self.convention.short_lists == "zero" else values
 
 
@@ -36,7 +38,7 @@ class Precision(Metric):
 class AveragePrecision(Metric):
     """Definition: mean over the relevant documents of the list of the precision at their rank; 0 without any.
 
-    With a cutoff, documents below it add 0 and the divisor stays the number of relevant documents.
+    With a cutoff, documents below it add 0 and the divisor stays the number of relevant documents, or is the cutoff where that is less and the convention has it so.
     """
 
     name: ClassVar[str] = "map"
@@ -49,4 +51,7 @@ class AveragePrecision(Metric):
         before = np.repeat(running[lists.query_ptr[:-1]] - relevant[lists.query_ptr[:-1]], lists.lengths)
         precision = np.where(self.within_cutoff(lists), (running - before) / lists.rank, 0.0)
         total = lists.sum_per_query(relevant)
-        return np.divide(lists.sum_per_query(precision * relevant), total, out=np.zeros(len(total)), where=total > 0)
+        if self.cutoff is not None and self.convention.most_hits == "cutoff":
+            total = np.minimum(total, self.cutoff)
+        without = np.full(len(total), 1.0 if self.convention.empty == "one" else 0.0)
+        return np.divide(lists.sum_per_query(precision * relevant), total, out=without, where=total > 0)
