@@ -23,7 +23,7 @@ from sparserank import (
     write_qrels,
     write_run,
 )
-from sparserank.data.writers import run_scores
+from sparserank.data.trec import Run
 from sparserank.errors import DataError, DataFormatError, DataWarning
 from tests.oracles import letor_reader as oracle
 
@@ -352,7 +352,9 @@ def test_trec_run_and_qrels_read_back_the_same(with_ids: bool, tmp_path: Path, r
     scores = np.round(rng.standard_normal(data.n_docs), 1) / 3
     write_run(data, scores, tmp_path / "a.run")
     write_qrels(data, tmp_path / "a.qrels")
-    np.testing.assert_array_equal(run_scores(read_run(tmp_path / "a.run"), data), scores)
+    found, retrieved = read_run(tmp_path / "a.run").of(data)
+    np.testing.assert_array_equal(found, scores)
+    assert retrieved.all()
     assert list(read_qrels(tmp_path / "a.qrels").values()) == data.relevance.tolist()
     lines = [line.split() for line in (tmp_path / "a.run").read_text().splitlines()]
     for q in data.query_ids:
@@ -368,10 +370,11 @@ def test_a_bad_run_line_is_named(line: str, says: str, tmp_path: Path) -> None:
         read_run(path)
 
 
-def test_a_run_without_a_document_is_refused(tmp_path: Path) -> None:
+def test_a_run_of_other_documents_is_refused(tmp_path: Path) -> None:
     data = read_letor(write(tmp_path / "a.txt", "1 qid:q 1:1 #docid = A\n0 qid:q 1:2 #docid = B\n"))
-    with pytest.raises(DataFormatError, match="document 'B' of query 'q' is missing"):
-        run_scores({("q", "A"): 1.0}, data)
+    assert [a.tolist() for a in Run({("q", "A"): 1.0}).of(data)] == [[1.0, 0.0], [True, False]]
+    with pytest.raises(DataError, match=r"ranks none of the 2 documents, e\.g\. document 'A' of query 'q'"):
+        Run({("p", "A"): 1.0}).of(data)
 
 
 NULL_POLICY = {11: "zero", 12: "zero", 26: "zero", 27: "zero", 41: "zero", 42: "zero", "*": "query-min"}

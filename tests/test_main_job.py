@@ -14,7 +14,8 @@ import pytest
 import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.data.letor import read_letor
-from sparserank.data.writers import read_run, write_letor
+from sparserank.data.trec import read_run
+from sparserank.data.writers import write_letor
 
 
 def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:

@@ -14,12 +14,13 @@ import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.screen import announce_compiling, table, visible_row
+from sparserank.quoting import brief
 from sparserank.reports.document import figure, p_text
 
 HELP = """Evaluate one or several systems on judged documents: means, intervals, paired tests, Holm correction.
 
-A system is a model file (.json), a TREC run (.run) or a file with one score per line in file order. The first is the one that
-the others are tested against.
+A system is a model file, a TREC run or a file with one score per line in file order, whatever it is called. The first is the one that
+the others are tested against. With --qrels, TREC judgments take the place of judged documents: all of their queries count, those that a run misses with 0.
 
 [bold]Examples[/bold]
 
@@ -27,20 +28,34 @@ the others are tested against.
 
   sparserank evaluate test.txt --system sparse.json --system dense.json --system bm25.run --convention letor4
 
+  sparserank evaluate --qrels test.qrels --system new.run --system now.run --metric ndcg@10
+
   sparserank evaluate test.txt --system run/model.json --format csv
 """
 
 
 def evaluate(
-    data: Annotated[list[Path], typer.Argument(help="LETOR files with judgments.", show_default=False)],
     system: Annotated[
         list[Path], typer.Option("--system", help="Model, TREC run or score file; may be repeated.", show_default=False)
     ],
+    data: Annotated[
+        list[Path] | None, typer.Argument(help="LETOR files or tables with judgments.", show_default=False)
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", help="TREC judgments instead, for runs.", show_default=False)
+    ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option("--metric", help="Metric; may be repeated. [default: ndcg@10, map]", show_default=False),
     ] = None,
-    convention: opt.Convention = "default",
+    convention: Annotated[
+        str | None,
+        typer.Option(
+            "--convention",
+            help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. [default: default; trec with --qrels]",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
     n_features: opt.NFeatures = None,
     missing: opt.Missing = None,
@@ -52,6 +67,7 @@ def evaluate(
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.read import read_files
+    from sparserank.data.trec import read_qrels, read_run
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
     from sparserank.model_file import load_model
@@ -60,31 +76,57 @@ def evaluate(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column,
         qid_column=qid_column, feature_columns=feature_columns,
     )  # fmt: skip
-    rules = opt.parsed("--convention", parse_convention, convention)
+    opt.require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
+    rules = opt.parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
     opt.require(format in WRITERS, "--format", f"must be one of {', '.join(WRITERS)}; got {format!r}.")
     opt.require(len(set(system)) == len(system), "--system", "names the same file twice.")
-    models = {path: load_model(path) for path in system if path.suffix == ".json"}
+    kinds = {path: _kind_of(path) for path in system}
+    if qrels is not None:
+        other = next((path for path in system if kinds[path] != "run"), None)
+        opt.require(other is None, "--system", f"must be TREC runs with --qrels; {other} is none.")
+        judgments, runs = read_qrels(qrels), {str(path): read_run(path) for path in system}
+        WRITERS[format](compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())))
+        return
+    assert data
+    models = {path: load_model(path) for path in system if kinds[path] == "model"}
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
     judged = read_files(data, opt.for_models(replace(reading, n_features=width), list(models.values()), data))
-    scores = {
-        str(path): models[path].score_dataset(judged) if path in models else _scores(path, judged) for path in system
-    }
+    scores: dict[str, Any] = {}
+    for path in system:
+        if kinds[path] == "run":
+            scores[str(path)] = read_run(path)
+        else:
+            scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
     WRITERS[format](compare(scores, judged, metrics).rows(), judged)
 
 
+def _kind_of(path: Path) -> str:
+    """'model', 'run' or 'scores', by the first line that holds something."""
+    from sparserank.data.text_lines import text_lines
+    from sparserank.data.trec import RUN
+    from sparserank.errors import DataFormatError
+
+    expected = f"a model file (JSON), a TREC run (lines '{RUN}') or one score per line"
+    for _, text in text_lines(path, expected):
+        fields = text.split()
+        if fields:
+            kind = "model" if fields[0].startswith("{") else {6: "run", 1: "scores"}.get(len(fields))
+            if kind is None:
+                raise DataFormatError(f"{path}: expected {expected}; its first line is {brief(text)}.")
+            return kind
+    raise DataFormatError(f"{path}: is empty; expected {expected}.")
+
+
 def _scores(path: Path, data: Any) -> Any:
-    """Scores of a TREC run, or of a plain file with one score per line."""
+    """Scores of a plain file with one score per line."""
     import numpy as np
 
     from sparserank.data.text_lines import read_numbers
-    from sparserank.data.writers import read_run, run_scores
     from sparserank.errors import DataFormatError
 
-    if path.suffix == ".run":
-        return run_scores(read_run(path), data, path)
     scores = read_numbers(path, "score", "a finite number", lambda v: True)
     if len(scores) != data.n_docs:
         raise DataFormatError(

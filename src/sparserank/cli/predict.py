@@ -17,7 +17,7 @@ HELP = """Score documents with a saved model: one score per line in file order, 
 
   sparserank predict run/model.json test.txt > scores.txt
 
-  sparserank predict run/model.json test.txt --run test.run
+  sparserank predict run/model.json test.txt --run test.run --qrels test.qrels
 """
 
 
@@ -28,6 +28,10 @@ def predict(
     run: Annotated[
         Path | None, typer.Option("--run", help="Write a TREC run (qid Q0 docno rank score tag) instead.")
     ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option("--qrels", help="Write the judgments of the documents as TREC qrels (qid 0 docno rel) too."),
+    ] = None,
     missing: opt.Missing = None,
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "zero",
@@ -37,24 +41,26 @@ def predict(
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.read import read_files
-    from sparserank.data.writers import write_run
+    from sparserank.data.trec import write_qrels, write_run
     from sparserank.files import atomic_write, refuse_inputs
     from sparserank.model_file import load_model
 
     reading = opt.reading_of(
         missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
-        feature_columns=feature_columns, labelled=False,
+        feature_columns=feature_columns, labelled=qrels is not None,
     )  # fmt: skip
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     opt.require(run is None or out is None, "--run", "cannot be combined with --out.")
-    target = run or out
-    if target is not None:
-        refuse_inputs(target, [model, *data])
+    for target in (run or out, qrels):
+        if target is not None:
+            refuse_inputs(target, [model, *data])
     loaded = load_model(model)
     announce_compiling(parse_lines)
     reading = opt.for_models(replace(reading, n_features=loaded.n_features), [loaded], data)
     documents = read_files(data, reading)
     scores = loaded.score_dataset(documents)
+    if qrels is not None:
+        write_qrels(documents, qrels)
     if run is not None:
         write_run(documents, scores, run)
         return

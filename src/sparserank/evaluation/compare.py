@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.trec import Qrels, Run
 from sparserank.errors import DataError
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
 from sparserank.metrics import Convention, Metric, parse_metrics
@@ -49,19 +50,21 @@ class Comparison:
 
 def evaluate(
     scores: Any,
-    data: RankingDataset,
+    data: RankingDataset | Qrels,
     metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
     *,
-    convention: str | Convention = "default",
+    convention: str | Convention | None = None,
     per_query: bool = False,
     baseline: str | None = None,
 ) -> Any:
     """Ranking metrics of scores.
 
     Parameters
-        scores      (n_docs,) in the row order of `data`, or an object with `predict`; or a mapping of names to these
+        scores      (n_docs,) in the row order of `data`, an object with `predict`, or a Run; or a mapping of names to these. Documents that a run does not
+                    rank count among the relevant ones, and nowhere else
+        data        judged documents; or Qrels, with runs alone: then all queries of the judgments count, those that a run misses with 0
         metrics     names or Metric objects
-        convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; a prefix in a name wins
+        convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; None: 'default', with Qrels 'trec'; a prefix in a name wins
         per_query   return arrays (n_queries,) instead of means
         baseline    for several systems: the one to test against (default the first)
     Returns
@@ -71,20 +74,19 @@ def evaluate(
     Raises
         DataError   unknown metric, scores of the wrong length or not finite
     """
-    parsed = parse_metrics(metrics, convention)
+    parsed = parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default"))
     labels = [repr(m) for m in parsed]
-    if isinstance(scores, Mapping):
+    if isinstance(data, Qrels):
+        data = data.documents(_runs_of(scores))
+    if isinstance(scores, Mapping) and not isinstance(scores, Run):
         if not scores:
             raise DataError("evaluate needs at least one system.")
-        values = {
-            str(s): dict(zip(labels, per_query_values(_scores_of(v, data), data, parsed), strict=True))
-            for s, v in scores.items()
-        }
+        values = {str(s): dict(zip(labels, _values_of(v, data, parsed), strict=True)) for s, v in scores.items()}
         chosen = baseline if baseline is not None else next(iter(values))
         if chosen not in values:
             raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
         return Comparison(values, chosen)
-    arrays = dict(zip(labels, per_query_values(_scores_of(scores, data), data, parsed), strict=True))
+    arrays = dict(zip(labels, _values_of(scores, data, parsed), strict=True))
     if per_query:
         return arrays
     return {name: mean_of(values) for name, values in arrays.items()}
@@ -96,17 +98,36 @@ def mean_of(values: np.ndarray) -> float:
     return float(finite.mean()) if len(finite) else float("nan")
 
 
-def per_query_values(scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
-    """(n_queries,) values for each metric; lists are ranked once per convention."""
+def per_query_values(
+    scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric], retrieved: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as of `rank_lists`."""
     ranked: dict[Convention, RankedLists] = {}
     out = []
     for metric in metrics:
         if metric.convention not in ranked:
             ranked[metric.convention] = rank_lists(
-                scores, data.relevance, data.query_ptr, metric.convention, data.docid
+                scores, data.relevance, data.query_ptr, metric.convention, data.docid, retrieved=retrieved
             )
         out.append(metric.compute(ranked[metric.convention]))
     return out
+
+
+def _runs_of(scores: Any) -> list[Run]:
+    """The runs that are evaluated with judgments alone."""
+    systems = list(scores.values()) if isinstance(scores, Mapping) and not isinstance(scores, Run) else [scores]
+    if not all(isinstance(s, Run) for s in systems):
+        raise DataError(
+            "judgments alone say nothing of features; evaluate runs with them (sr.read_run), or models on judged documents."
+        )
+    return systems
+
+
+def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
+    if isinstance(system, Run):
+        scores, retrieved = system.of(data)
+        return per_query_values(scores, data, metrics, retrieved)
+    return per_query_values(_scores_of(system, data), data, metrics)
 
 
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:

@@ -55,8 +55,10 @@ class Metric:
     def _per_query(self, lists: RankedLists) -> np.ndarray:
         raise NotImplementedError
 
-    def within_cutoff(self, lists: RankedLists) -> Any:
-        return True if self.cutoff is None else lists.rank <= self.cutoff
+    def counted(self, lists: RankedLists) -> Any:
+        """Documents that a user sees: ranked, and within the cutoff."""
+        within = True if self.cutoff is None else lists.rank <= self.cutoff
+        return within if lists.retrieved is None else lists.retrieved & within
 
     def __repr__(self) -> str:
         tool = self.convention.name.removesuffix("-")

@@ -17,6 +17,11 @@ def _ideal_gains(gains: np.ndarray, lists: RankedLists) -> np.ndarray:
     return gains[order_lists(gains, np.zeros(len(gains)), np.asarray(lists.query_ptr, dtype=np.int64))]
 
 
+def _shown(gains: np.ndarray, lists: RankedLists) -> np.ndarray:
+    """The gains of documents that are ranked; those of others are 0."""
+    return gains if lists.retrieved is None else np.where(lists.retrieved, gains, 0.0)
+
+
 @dataclass(frozen=True, repr=False)
 class Ndcg(Metric):
     """Definition: sum of gain * discount over the top `cutoff`, divided by its value for the ideal order.
@@ -31,7 +36,7 @@ class Ndcg(Metric):
     def _per_query(self, lists: RankedLists) -> np.ndarray:
         gains = self.convention.gains(lists.relevance)
         discounts = lists.once(("discounts", self.convention, self.cutoff), lambda: self._discounts(lists))
-        dcg = lists.sum_per_query(gains * discounts)
+        dcg = lists.sum_per_query(_shown(gains, lists) * discounts)
         ideal = lists.once(
             ("ideal dcg", self.convention, self.cutoff),
             lambda: lists.sum_per_query(_ideal_gains(gains, lists) * discounts),
@@ -44,7 +49,7 @@ class Ndcg(Metric):
 
     def _discounts(self, lists: RankedLists) -> np.ndarray:
         discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
-        return np.where(self.within_cutoff(lists), discounts, 0.0)
+        return discounts if self.cutoff is None else np.where(lists.rank <= self.cutoff, discounts, 0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +72,7 @@ class MeanNdcg(Metric):
     def _per_query(self, lists: RankedLists) -> np.ndarray:
         gains = self.convention.gains(lists.relevance)
         discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
-        dcg = _cumulative(gains * discounts, lists)
+        dcg = _cumulative(_shown(gains, lists) * discounts, lists)
         ideal = lists.once(
             ("ideal, cumulative", self.convention), lambda: _cumulative(_ideal_gains(gains, lists) * discounts, lists)
         )

@@ -28,7 +28,7 @@ class Precision(Metric):
 
     def _per_query(self, lists: RankedLists) -> np.ndarray:
         assert self.cutoff is not None
-        hits = self.convention.relevant(lists.relevance) & self.within_cutoff(lists)
+        hits = self.convention.relevant(lists.relevance) & self.counted(lists)
         shown = np.minimum(lists.lengths, self.cutoff) if self.convention.short_lists == "length" else self.cutoff
         values = lists.sum_per_query(hits.astype(float)) / np.maximum(shown, 1)
         return np.where(lists.lengths >= self.cutoff, values, 0.0) if self.convention.short_lists == "zero" else values
@@ -49,7 +49,7 @@ class AveragePrecision(Metric):
         relevant = self.convention.relevant(lists.relevance).astype(float)
         running = np.cumsum(relevant)
         before = np.repeat(running[lists.query_ptr[:-1]] - relevant[lists.query_ptr[:-1]], lists.lengths)
-        precision = np.where(self.within_cutoff(lists), (running - before) / lists.rank, 0.0)
+        precision = np.where(self.counted(lists), (running - before) / lists.rank, 0.0)
         total = lists.sum_per_query(relevant)
         if self.cutoff is not None and self.convention.most_hits == "cutoff":
             total = np.minimum(total, self.cutoff)

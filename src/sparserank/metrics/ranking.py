@@ -18,7 +18,8 @@ class RankedLists:
     """Relevance of every document in ranked order, list after list.
 
     relevance (n_docs,) in ranked order; query_ptr (n_queries + 1,); rank (n_docs,) from 1; lengths (n_queries,);
-    scores (n_docs,) in ranked order; known: what depends on the lists alone, made once for all rankings of them.
+    scores (n_docs,) in ranked order; retrieved (n_docs,) bool, False at the end of a list for documents that a run does not rank: they count among the
+    relevant ones, and nowhere else; None: all are; known: what depends on the lists alone, made once for all rankings of them.
     """
 
     relevance: np.ndarray
@@ -27,6 +28,7 @@ class RankedLists:
     lengths: np.ndarray
     scores: np.ndarray
     known: dict[Any, np.ndarray] = field(default_factory=dict)
+    retrieved: np.ndarray | None = None
 
     def once(self, key: Any, make: Callable[[], np.ndarray]) -> np.ndarray:
         """What depends on relevance, lengths and `key` alone, however the documents are ranked."""
@@ -45,7 +47,7 @@ def rank_documents(
     """(n_docs,) row numbers, query after query, by descending score.
 
     Ties: 'pessimistic' puts the less relevant first, so the result does not depend on row order; 'file' keeps row order;
-    'docid' puts the larger document id first (trec_eval), row order where no ids are known.
+    'docid' puts the larger document id first, row order where no ids are known, and compares scores in single precision: trec_eval.
     """
     second = np.zeros(len(scores))
     if ties == "pessimistic":
@@ -54,6 +56,9 @@ def rank_documents(
         _, rank_of_id = np.unique(docid.astype(str), return_inverse=True)
         second = -rank_of_id.ravel().astype(np.float64)
     ptr = np.asarray(query_ptr, dtype=np.int64)
+    if ties == "docid":
+        with np.errstate(over="ignore"):
+            scores = np.asarray(scores, dtype=np.float32)
     return order_lists(np.array(scores, dtype=np.float64), np.array(second, dtype=np.float64), ptr)
 
 
@@ -64,8 +69,10 @@ def rank_lists(
     convention: Convention,
     docid: np.ndarray | None = None,
     known: dict[Any, np.ndarray] | None = None,
+    retrieved: np.ndarray | None = None,
 ) -> RankedLists:
-    """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`.
+    """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`. retrieved (n_docs,) bool: documents
+    that are ranked at all; scores of the others are not read.
 
     Raises
         DataError   shapes disagree, or a score is not finite
@@ -78,11 +85,18 @@ def rank_lists(
             f"scores, relevance and query_ptr must describe the same documents; got {scores.shape}, {relevance.shape} "
             f"and {query_ptr[-1]} documents in query_ptr."
         )
+    if retrieved is not None:
+        scores = np.where(retrieved, scores, 0.0)
     if not np.isfinite(scores).all():
         raise DataError(f"scores must be finite; document {int(np.argmin(np.isfinite(scores)))} has none.")
     order = rank_documents(scores, relevance, query_ptr, convention.ties, docid)
+    if retrieved is not None:  # the others behind them, in whatever order
+        of_query = np.repeat(np.arange(len(query_ptr) - 1), np.diff(query_ptr))
+        order = order[np.lexsort((~retrieved[order], of_query))]
+        scores = np.where(retrieved, scores, -np.inf)
     known = {} if known is None else known
     if "rank" not in known:
         known["lengths"] = np.diff(query_ptr)
         known["rank"] = np.arange(len(scores)) - np.repeat(query_ptr[:-1], known["lengths"]) + 1
-    return RankedLists(relevance[order], query_ptr, known["rank"], known["lengths"], scores[order], known)
+    shown = None if retrieved is None else retrieved[order]
+    return RankedLists(relevance[order], query_ptr, known["rank"], known["lengths"], scores[order], known, shown)

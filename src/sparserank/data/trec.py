@@ -1,0 +1,135 @@
+"""TREC runs and judgments: files, and what they say of documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.text_lines import text_lines
+from sparserank.errors import DataError, DataFormatError
+from sparserank.files import atomic_write
+from sparserank.quoting import brief
+
+RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
+
+
+class Run(dict[tuple[str, str], float]):
+    """{(qid, docno): score}: what a system retrieved."""
+
+    def of(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
+        """((n_docs,) scores of the documents of `data`, by query and document id, 0 where the run has none; (n_docs,) bool where it has one).
+
+        Raises
+            DataError   it has none of them
+        """
+        ids = document_ids(data)
+        found = [self.get((str(q), str(d))) for q, d in zip(data.qid, ids, strict=True)]  # type: ignore[arg-type]
+        retrieved = np.array([score is not None for score in found], dtype=bool)
+        if not retrieved.any():
+            first = f"document {brief(str(ids[0]))} of query {brief(str(data.qid[0]))}" if len(ids) else "a document"  # type: ignore[index]
+            raise DataError(
+                f"the run ranks none of the {len(ids)} documents, e.g. {first}; do ids of queries and documents agree?"
+            )
+        return np.array([0.0 if score is None else score for score in found]), retrieved
+
+
+class Qrels(dict[tuple[str, str], float]):
+    """{(qid, docno): relevance}: judgments."""
+
+    def documents(self, runs: Sequence[Run]) -> RankingDataset:
+        """What was judged or retrieved, query by query of the judgments, without features; what was not judged has relevance 0. Queries that were not
+        judged are left out.
+
+        Raises
+            DataError   there is no judgment
+        """
+        if not self:
+            raise DataError("there is no judgment to evaluate with.")
+        listed: dict[str, dict[str, float]] = {}
+        for (qid, docno), relevance in self.items():
+            listed.setdefault(qid, {})[docno] = relevance
+        for run in runs:
+            for qid, docno in run:
+                if qid in listed:
+                    listed[qid].setdefault(docno, 0.0)
+        qids = np.array([q for q, of in listed.items() for _ in of], dtype=object)
+        docnos = np.array([d for of in listed.values() for d in of], dtype=object)
+        grades = np.array([r for of in listed.values() for r in of.values()])
+        return RankingDataset(np.zeros((len(qids), 1)), grades, qids, docnos)
+
+
+def document_ids(data: RankingDataset) -> np.ndarray:
+    """(n_docs,) the documents' own ids, or 'd' + row number from 1 where they have none."""
+    given = data.docid if data.docid is not None else np.full(data.n_docs, "", dtype=object)
+    return np.array([d or f"d{i + 1}" for d, i in zip(given, data.row_index, strict=True)], dtype=object)
+
+
+def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
+    """TREC run, `qid Q0 docno rank score tag`, ranked by descending score (row order among equals)."""
+    ids = document_ids(data)
+    with atomic_write(path) as out:
+        for q in range(data.n_queries):
+            lo, hi = data.query_ptr[q], data.query_ptr[q + 1]
+            for rank, i in enumerate(lo + np.argsort(-scores[lo:hi], kind="stable"), start=1):
+                out.write(f"{data.query_ids[q]} Q0 {ids[i]} {rank} {float(scores[i])!r} {tag}\n")
+
+
+def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
+    """TREC judgments, `qid 0 docno rel`."""
+    ids = document_ids(data)
+    with atomic_write(path) as out:
+        for i in range(data.n_docs):
+            label = data.relevance[i]
+            out.write(f"{data.qid[i]} 0 {ids[i]} {int(label) if label == int(label) else float(label)!r}\n")  # type: ignore[index]
+
+
+def read_run(path: str | os.PathLike) -> Run:
+    """A TREC run.
+
+    Raises
+        DataFormatError   names file and line; both lines where a document stands twice for a query
+    """
+    return Run(_read_trec(path, RUN, number_at=4))
+
+
+def read_qrels(path: str | os.PathLike) -> Qrels:
+    """TREC judgments.
+
+    Raises
+        DataFormatError   names file and line; both lines where a document stands twice for a query
+    """
+    return Qrels(_read_trec(path, QRELS, number_at=3))
+
+
+def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tuple[str, str], float]:
+    """{(qid, docno): number} of lines in the given layout; blank lines are skipped."""
+    found: dict[tuple[str, str], float] = {}
+    lines: dict[tuple[str, str], int] = {}
+    count = len(layout.split())
+    for line, text in text_lines(path, f"lines '{layout}'"):
+        fields = [f for f in text.replace("\t", " ").split(" ") if f]
+        if not fields:
+            continue
+        if len(fields) != count:
+            raise DataFormatError(f"{path}:{line}: expected '{layout}'; got {brief(text)}.")
+        key = (fields[0], fields[2])
+        if lines.setdefault(key, line) != line:
+            raise DataFormatError(
+                f"{path}:{line}: document {brief(key[1])} of query {brief(key[0])} stands on line {lines[key]} already; "
+                "give each document once per query."
+            )
+        found[key] = _number(path, line, fields[number_at])
+    return found
+
+
+def _number(path: str | os.PathLike, line: int, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise DataFormatError(f"{path}:{line}: expected a finite number; got {brief(text)}.")
+    return value

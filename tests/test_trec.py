@@ -1,0 +1,158 @@
+"""Runs and judgments as trec_eval scores them: pytrec_eval and ir_measures are asked; the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+from ir_measures import AP, RR, P, nDCG
+
+import sparserank as sr
+from sparserank.data.trec import Qrels, Run
+from sparserank.errors import DataError
+
+
+def judged(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
+    """Judgments and a run: ties, also ones of single precision alone, short lists, queries without relevant documents, that the run misses or that nobody
+    judged, unjudged and unretrieved documents, negative grades."""
+    rng = np.random.default_rng(seed)
+    qrels: dict[str, dict[str, int]] = {}
+    run: dict[str, dict[str, float]] = {}
+    for q in range(30):
+        n = int(rng.integers(1, 25))
+        docs = [f"d{i:03d}" for i in rng.permutation(200)[:n]]
+        grades = rng.integers(-1, 4, n) if q % 5 else rng.integers(-1, 1, n)
+        qrels[f"q{q}"] = dict(zip(docs, map(int, grades), strict=True))
+        if q % 7 == 3:
+            continue
+        shown = [d for d in docs if rng.random() < 0.7] + [f"x{i}" for i in range(int(rng.integers(0, 8)))]
+        scores = rng.integers(0, 5, len(shown)) + rng.choice([0.0, 1e-12], len(shown))
+        if shown:
+            run[f"q{q}"] = dict(zip(shown, map(float, scores), strict=True))
+    run["nobody judged"] = {"d001": 1.0}
+    return qrels, run
+
+
+def ours(qrels: dict, run: dict) -> tuple[Qrels, Run]:
+    return (
+        Qrels({(q, d): float(r) for q, of in qrels.items() for d, r in of.items()}),
+        Run({(q, d): s for q, of in run.items() for d, s in of.items()}),
+    )
+
+
+NAMES = {"ndcg": "ndcg", "ndcg@5": "ndcg_cut_5", "ndcg@10": "ndcg_cut_10", "map": "map", "map@5": "map_cut_5", "p@5": "P_5", "p@10": "P_10", "mrr": "recip_rank"}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", NAMES)
+def test_every_query_has_the_value_of_trec_eval(seed: int, name: str) -> None:
+    qrels, run = judged(seed)
+    judgments, own = ours(qrels, run)
+    values = sr.evaluate(own, judgments, name, per_query=True)[f"trec:{name}"]
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        qrels, {"ndcg", "ndcg_cut.5,10", "map", "map_cut.5", "P.5,10", "recip_rank"}
+    )
+    theirs = evaluator.evaluate(run)
+    expected = [theirs[q][NAMES[name]] if q in theirs else 0.0 for q in qrels]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+    assert sum(q not in theirs for q in qrels) >= 3
+    rest = judgments.documents([own])
+    complete = Run({(str(q), str(d)): own.get((q, d), -1.0) for q, d in zip(rest.qid, rest.docid, strict=True)})  # type: ignore[arg-type]
+    if name in ("ndcg", "map", "ndcg@10"):  # the wrong variant: what was not retrieved is ranked last
+        wrong = sr.evaluate(complete, judgments, name, per_query=True)[f"trec:{name}"]
+        assert np.abs(wrong - expected).max() > 0.05
+
+
+def test_means_are_those_of_ir_measures() -> None:
+    qrels, run = judged(9)
+    judgments, own = ours(qrels, run)
+    found = sr.evaluate(own, judgments, ["ndcg@10", "ndcg", "map", "p@5", "mrr"])
+    measures = {"ndcg@10": nDCG @ 10, "ndcg": nDCG, "map": AP, "p@5": P @ 5, "mrr": RR}
+    theirs = ir_measures.calc_aggregate(list(measures.values()), qrels, run)
+    for name, measure in measures.items():
+        assert found[f"trec:{name}"] == pytest.approx(theirs[measure], abs=1e-12), name
+
+
+def test_a_run_beside_a_model_on_judged_documents(tmp_path: Path) -> None:
+    data = sr.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
+    model = sr.SparseRanker().fit_dataset(data).to_model()
+    scores = model.predict(data.X)
+    sr.write_run(data, scores, tmp_path / "whole")
+    whole = sr.read_run(tmp_path / "whole")
+    compared = sr.evaluate({"model": model, "run": whole}, data, "map", convention="trec")
+    np.testing.assert_array_equal(compared.values["run"]["trec:map"], compared.values["model"]["trec:map"])
+    part = Run({key: score for i, (key, score) in enumerate(whole.items()) if i % 3})
+    lost = sr.evaluate({"model": model, "part": part}, data, "map", convention="trec")
+    assert lost.values["part"]["trec:map"].mean() < lost.values["model"]["trec:map"].mean()
+    sr.write_qrels(data, tmp_path / "qrels")
+    again = sr.evaluate(part, sr.read_qrels(tmp_path / "qrels"), "map", per_query=True)["trec:map"]
+    np.testing.assert_allclose(again, lost.values["part"]["trec:map"], rtol=0, atol=1e-12)
+
+
+def test_what_cannot_be_evaluated_is_refused() -> None:
+    judgments, own = ours(*judged(0))
+    with pytest.raises(DataError, match="judgments alone say nothing of features"):
+        sr.evaluate({"run": own, "model": sr.SparseRanker()}, judgments)
+    with pytest.raises(DataError, match="the run ranks none of the"):
+        sr.evaluate(Run({("q0", "nothing"): 1.0, ("z", "d"): 1.0}), Qrels({("q1", "d"): 1.0}))
+    with pytest.raises(DataError, match="there is no judgment"):
+        sr.evaluate(own, Qrels())
+
+
+def test_the_command_knows_files_by_what_they_hold(tmp_path: Path) -> None:
+    data = sr.make_ranking(30, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
+    sr.write_letor(data, tmp_path / "test.txt")
+    ranker = sr.SparseRanker().fit_dataset(data)
+    ranker.to_model().save(tmp_path / "a model")
+    done = _run(tmp_path, "predict", "a model", "test.txt", "--run", "the run.txt", "--qrels", "judgments")
+    assert done.returncode == 0, done.stderr
+    expected = {(str(q), str(d)): float(r) for q, d, r in zip(data.qid, data.docid, data.relevance, strict=True)}  # type: ignore[arg-type]
+    assert sr.read_qrels(tmp_path / "judgments") == expected
+    (tmp_path / "scores").write_text("".join(f"{s!r}\n" for s in ranker.to_model().score_dataset(data).tolist()))
+    done = _run(
+        tmp_path,
+        "evaluate",
+        "test.txt",
+        "--system",
+        "a model",
+        "--system",
+        "the run.txt",
+        "--system",
+        "scores",
+        "--format",
+        "json",
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert len({r["mean"] for r in rows if r["metric"] == "ndcg@10"}) == 1
+    done = _run(tmp_path, "evaluate", "--qrels", "judgments", "--system", "the run.txt", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (row,) = (r for r in json.loads(done.stdout) if r["metric"] == "trec:ndcg@10")
+    expected = sr.evaluate(sr.read_run(tmp_path / "the run.txt"), sr.read_qrels(tmp_path / "judgments"), "ndcg@10")
+    assert row["mean"] == pytest.approx(expected["trec:ndcg@10"])
+    (tmp_path / "odd").write_text("1 2 3\n")
+    (tmp_path / "empty").write_text("\n")
+    for arguments, status, message in (
+        (("evaluate", "--qrels", "judgments", "--system", "a model"), 2, "must be TREC runs with --qrels"),
+        (("evaluate", "test.txt", "--qrels", "judgments", "--system", "scores"), 2, "one of them, is needed"),
+        (("evaluate", "--system", "scores"), 2, "one of them, is needed"),
+        (("evaluate", "test.txt", "--system", "odd"), 1, "odd: expected a model file"),
+        (("evaluate", "test.txt", "--system", "empty"), 1, "empty: is empty"),
+        (("evaluate", "test.txt", "--system", "missing"), 1, "missing: cannot be read"),
+        (("predict", "a model", "test.txt", "--qrels", "test.txt"), 1, "test.txt"),
+    ):
+        refused = _run(tmp_path, *arguments)
+        assert refused.returncode == status, (arguments, refused.stderr)
+        assert message in " ".join(refused.stderr.replace("│", " ").split())
+        assert "Traceback" not in refused.stderr
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sparserank", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
