@@ -28,6 +28,7 @@ from tests.oracles import best_k as best_k_oracle
 from tests.oracles import groups as oracle
 from tests.oracles import pairs as pair_oracle
 from tests.problems import iterate_at, small_problem
+from tests.test_best_k import correlated
 
 GROUPS = (2, 7, 2, 0, 7, 2)  # {0, 2, 5}, {1, 4}, {3}
 COLUMNS = [[0, 2, 5], [1, 4], [3]]
@@ -211,16 +212,16 @@ def test_in_one_form_each_a_feature_stays_in_its_group():
 
 
 def test_best_k_finds_the_best_groups():
+    """On correlated features, in groups of different sizes; forward choice does not."""
+    groups, columns = (0, 1, 1, 2, 3, 3, 4, 5, 6), [[0], [1, 2], [3], [4, 5], [6], [7], [8]]
     found = wrong = n = 0
-    for seed in range(8):
-        data = small_problem(seed, n_queries=12, d=8)
-        groups = (0, 0, 1, 1, 2, 3, 3, 4)
-        columns = [[0, 1], [2, 3], [4], [5, 6], [7]]
+    for seed in range(10):
+        data = correlated(seed)
         objective = PairwiseObjective(data)
         K, root = explicit(data)
         ridge = 1e-3 * float(objective.curvature.mean())
-        path = run(BestKPath(BestK(k_max=3, groups=groups)).path(objective, PathPlan(tol=1e-9)))
-        for k in (1, 2, 3):
+        path = run(BestKPath(BestK(k_max=4, groups=groups)).path(objective, PathPlan(tol=1e-9)))
+        for k in (1, 2, 3, 4):
             best, _ = best_k_oracle.best_of_size(K, root, ridge, k, columns)
             assert path.objectives[k - 1] >= best - 1e-9
             used = set(path.support(k - 1).tolist())
@@ -229,7 +230,34 @@ def test_best_k_finds_the_best_groups():
             found += path.objectives[k - 1] <= best + 1e-8
             wrong += best_k_oracle.forward(K, root, ridge, k, columns)[0] <= best + 1e-8
     assert found >= 0.9 * n
-    assert wrong <= found
+    assert wrong < found
+
+
+def test_a_large_group_of_noise_does_not_keep_others_out_of_the_model():
+    rng = np.random.default_rng(0)
+    data = make_ranking(60, (8, 12), 40, n_informative=8, n_redundant=8, noise=0.5, seed=2).data
+    noise = np.repeat(rng.standard_normal((data.n_docs, 1)), 120, axis=1) + 1e-3 * rng.standard_normal(
+        (data.n_docs, 120)
+    )
+    wide = data.replace_features(np.hstack([data.X, noise]))
+    alone = run(BestKPath(BestK(k_max=8)).path(PairwiseObjective(data), PathPlan()))
+    groups = (*range(40), *[40] * 120)
+    ratio = PairwiseObjective(data).curvature.mean() / PairwiseObjective(wide).curvature.mean()
+    beside = run(
+        BestKPath(BestK(k_max=8, groups=groups, ridge=1e-3 * float(ratio))).path(PairwiseObjective(wide), PathPlan())
+    )
+    np.testing.assert_allclose(beside.objectives, alone.objectives, atol=2e-3)
+
+
+def test_what_does_not_vary_is_no_part_of_a_group(data):
+    """A constant feature makes its group no dearer, and, kept, not free."""
+    X = np.column_stack([data.X, np.ones((data.n_docs, 2))])
+    wide = data.replace_features(X)
+    plain = fit_path_on(PairwiseObjective(data), L1(groups=GROUPS), n_alphas=5, alpha_min_ratio=0.05, tol=1e-9)
+    more = L1(groups=(*GROUPS, 2, 7), always_keep=(6,))
+    beside = fit_path_on(PairwiseObjective(wide), more, n_alphas=5, alpha_min_ratio=0.05, tol=1e-9)
+    np.testing.assert_allclose(beside.alphas, plain.alphas)
+    np.testing.assert_allclose(beside.scaled_coefs[:, :6], plain.scaled_coefs, atol=1e-7)
 
 
 def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data):
@@ -295,8 +323,9 @@ def test_select_pays_for_a_group_once(made):
     costs = {g: price.get(g, 1.0) for g in group_of}
     assert result.chosen.cost == oracle.total_cost(result.model.support, group_of, costs)
     assert result.chosen.cost < oracle.total_cost_by_feature(result.model.support, group_of, costs)
+    possible = {oracle.total_cost(np.flatnonzero(m), group_of, costs) for m in np.ndindex(*[2] * 12)}
     for c in result.choice.candidates:
-        assert c.penalty == "ridge" or c.cost in {sum(costs.values()) - left for left in np.arange(0, 12, 0.5)}
+        assert c.penalty == "ridge" or c.cost in possible
     sizes = result.sizes().to_pylist()
     assert [s["cost"] for s in sizes] == sorted({s["cost"] for s in sizes})
     within = [c for c in result.choice.candidates if c.penalty != "ridge" and result.choice.within_margin(c)]
@@ -325,6 +354,49 @@ def test_a_budget_is_of_groups(made):
     assert result.chosen.n_features > 2
     with pytest.raises(ParameterError, match="needs costs or groups"):
         sr.select(data, budget=2.0, **options)
+
+
+def test_the_cheapest_is_tried_though_it_has_more_features():
+    """Six weak features for 1, two strong ones at 40 each: matched by number of features the cheap model would be lost."""
+    data = make_ranking(80, (8, 14), 10, n_informative=2, n_redundant=6, noise=0.4, seed=1).data
+    names = sorted(data.feature_names, key=lambda n: not n.startswith("signal"))
+    of = dict.fromkeys(names[2:8], "cheap") | {names[0]: "a", names[1]: "b"}
+    costs = {"cheap": 1.0, "a": 40.0, "b": 40.0}
+    options = {"penalties": ["best_k"], "transform": "none", "half_samples": 0, "groups": of, "costs": costs}
+    result = sr.select(data, margin=0.5, **options)
+    assert result.chosen.cost == 1.0
+    assert 1.0 in [s["cost"] for s in result.sizes().to_pylist()]
+    assert sr.select(data, budget=1.0, **options).chosen.cost == 1.0
+    for c in result.choice.candidates:
+        assert c.penalty == "ridge" or c.k >= c.cost  # matched by cost, in the folds too
+
+
+@pytest.mark.parametrize("penalty", ["mcp", "best_k"])
+def test_small_models_are_found_behind_a_large_group_that_enters_first(penalty):
+    data = make_ranking(60, (8, 14), 12, n_informative=8, n_redundant=0, noise=0.4, seed=4).data
+    signal = [n for n in data.feature_names if n.startswith("signal")][:5]
+    rest = sorted((n for n in data.feature_names if n not in signal), key=lambda n: not n.startswith("signal"))
+    of = dict.fromkeys(signal, "large") | {n: f"pair {i // 2}" for i, n in enumerate(rest)}
+    options = {"penalties": penalty, "transform": "none", "half_samples": 0, "groups": of}
+    result = sr.select(data, k=3, **options)
+    assert result.chosen.n_features == 2
+    assert "within 3 features" in result.chosen.penalty
+    cheap = sr.select(data, budget=1.0, costs={"large": 3.0}, **options)
+    assert cheap.chosen.cost <= 1.0
+    numbers = groups_of(of, None, data.feature_names).of_feature
+    ranker = sr.SparseRanker(penalty=parse_penalty(penalty, groups=numbers), n_features_to_select=3).fit_dataset(data)
+    assert np.count_nonzero(ranker.scaled_coef_) == 2
+    with pytest.raises(DataError, match="every group has more than 1 features; the smallest has 3"):
+        sr.SparseRanker(
+            penalty=parse_penalty(penalty, groups=numbers[:4] + numbers[:4] + numbers[:4]), n_features_to_select=1
+        ).fit_dataset(data)
+
+
+def test_sums_of_costs_meet_a_budget_that_equals_them():
+    groups = groups_of({"a": "g", "b": "h", "c": "i"}, {"g": 0.1, "h": 0.2}, ("a", "b", "c"))
+    assert groups.cost(np.array([0, 1])) == 0.3
+    assert groups.beyond(None, 0.15) == (1, 2)
+    assert groups.beyond(1, None) == ()
 
 
 def test_the_command_reads_groups_and_says_what_they_are_worth(made, tmp_path):
@@ -394,7 +466,7 @@ def test_bad_files_of_groups_are_refused_by_line(tmp_path, text, message):
 def test_files_of_groups(tmp_path):
     (tmp_path / "g.csv").write_text('feature,group,cost\n"a, x",g,2\nb,g,\nd,c,3\n')
     groups = read_groups(tmp_path / "g.csv", ("a, x", "b", "c", "d"))
-    assert (groups.names, groups.costs, groups.of_feature) == (("g", "c", "c"), (2.0, 1.0, 3.0), (0, 0, 1, 2))
+    assert (groups.names, groups.costs, groups.of_feature) == (("g", "feature c", "c"), (2.0, 1.0, 3.0), (0, 0, 1, 2))
     assert groups.cost(np.array([0, 1, 3])) == 5.0
     (tmp_path / "t.csv").write_text("b\tg\t2\n")
     assert read_groups(tmp_path / "t.csv", ("a", "b")).costs == (1.0, 2.0)

@@ -18,7 +18,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.synthetic import make_ranking
 from sparserank.data.writers import write_letor
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.evaluation import per_query_values
 
 QUICK = {
@@ -55,7 +55,8 @@ def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
     assert not any(result.choice.within_margin(c) for c in smaller)
     assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features (trees on")
     assert (
-        f"on all {result.all_features.n_features} features that vary {result.all_features.mean:.4f}" in result.sentence
+        f"on all {result.all_features.n_features} that vary and may be used {result.all_features.mean:.4f}"
+        in result.sentence
     )
     lists = {(c.penalty, c.k) for c in result.choice.candidates}
     assert {(f"trees on {n}", k) for n in ("own gain", "SHAP", "ours") for k in (1, 2, 3)} <= lists
@@ -80,9 +81,10 @@ def test_lists_are_made_without_the_queries_that_judge_them(data, result):
     np.testing.assert_allclose(found.values, by_hand)
     assert np.abs(flattered - by_hand).max() > 0.01  # the wrong variant
     top = fit_trees(train, np.arange(12), settings, result.plan.seed).by_gain()
-    exact = select_for_trees(train, k=1, **{**QUICK, "sizes": (1,)})
-    if exact.chosen.penalty == "trees on own gain":
-        assert exact.features == (train.feature_names[top[0]],)
+    for c in result.choice.candidates:  # the list that is kept is made of all queries
+        if c.penalty == "trees on own gain" and c is result.chosen:
+            assert set(result.features) == {train.feature_names[j] for j in top[: c.k]}
+    assert np.abs(result.trees.scores(train.X) - fit_trees(train, result.trees.columns, settings, result.plan.seed).scores(train.X)).max() == 0.0  # fmt: skip
 
 
 def test_rules_hold_for_every_list(data):
@@ -92,6 +94,12 @@ def test_rules_hold_for_every_list(data):
     ruled = select_for_trees(train, drop=[signals[0]], keep=[noise], **QUICK)
     assert signals[0] not in ruled.features
     assert noise in ruled.features
+    two = [n for n in train.feature_names if not n.startswith("signal")][:2]
+    kept = select_for_trees(train, keep=two, margin=0.9, **QUICK)
+    assert set(kept.features) >= set(two)
+    assert min(c.k for c in kept.choice.candidates) == 2
+    with pytest.raises(ParameterError, match="k is 1, but 2 features are to be kept"):
+        select_for_trees(train, keep=two, k=1, **QUICK)
     assert ruled.all_features.n_features == 11
     cheap = select_for_trees(train, costs=[1.0] * 11 + [5.0], budget=2.0, **QUICK)
     assert cheap.chosen.cost <= 2.0
@@ -125,13 +133,39 @@ def test_what_cannot_be_judged_is_refused(data):
     halves = RankingDataset(train.X, train.relevance + 0.5, np.repeat(train.query_ids, np.diff(train.query_ptr)))
     with pytest.raises(DataError, match="whole grades"):
         select_for_trees(halves, **QUICK)
-    for sizes in ((), (0,), (1.5,), (True,)):
+    for sizes in ((), (0,), (1.5,), (True,), 5, "12"):
         with pytest.raises(ParameterError, match="sizes"):
             select_for_trees(train, **{**QUICK, "sizes": sizes})
     with pytest.raises(ParameterError, match="needs costs or groups"):
         select_for_trees(train, budget=1.0, **QUICK)
-    with pytest.raises(ParameterError, match="n_seeds"):
-        select_for_trees(train, **{**QUICK, "n_seeds": 0})
+    for name, bad in (("n_seeds", 0), ("n_seeds", 1.5), ("n_trees", 0), ("n_leaves", 1), ("learning_rate", -1.0)):
+        with pytest.raises(ParameterError, match=name):
+            select_for_trees(train, **{**QUICK, name: bad})
+    with pytest.raises(ParameterError, match="hold no length from 1 to 11"):
+        select_for_trees(train, **{**QUICK, "sizes": (20,)})
+    with pytest.raises(ParameterError, match="penalty must be one"):
+        select_for_trees(train, penalty=["l1", "mcp"], **QUICK)
+    assert select_for_trees(train, **{**QUICK, "sizes": np.array([1, 2])}).chosen.k <= 2
+
+
+def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_path: Path):
+    train, test = data
+    done = []
+
+    def stop(n_done, n, what, left):
+        done.append(n_done)
+        if n_done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        select_for_trees(train, None, test, out=tmp_path / "run", progress=stop, **QUICK)
+    seen = []
+    again = select_for_trees(train, None, test, out=tmp_path / "run", progress=lambda *a: seen.append(a), **QUICK)
+    assert seen[0][:3] == (2, 4, "resumed")
+    assert again.to_json() == result.to_json()
+    for other in ({"learning_rate": 0.2}, {"keep": [train.feature_names[0]]}, {"n_seeds": 1}, {"penalty": "l1"}):
+        with pytest.raises(RunDirectoryError, match="other data or options"):
+            select_for_trees(train, None, test, out=tmp_path / "run", **{**QUICK, **other})
 
 
 def test_the_command_says_the_same_and_goes_on(data, tmp_path: Path):
@@ -159,6 +193,9 @@ def test_the_command_says_the_same_and_goes_on(data, tmp_path: Path):
     assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
     again = _run(*call, cwd=tmp_path)
     assert again.stdout == first.stdout
+    alone = _run("select", "train.txt", "--n-trees", "7", "--out", "x", cwd=tmp_path)
+    assert alone.returncode == 2
+    assert "is of the judge" in alone.stderr
     for more in (["--current", "f1"], ["--shapes", "curves"], ["--protocol", "holdout"]):
         refused = _run(*call, *more, cwd=tmp_path)
         assert refused.returncode == 2

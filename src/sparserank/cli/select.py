@@ -259,6 +259,11 @@ def select(
                 **{name: value for name, value in optional.items() if value},
             )  # fmt: skip
             return
+        for option, given in (
+            ("--n-trees", n_trees != defaults.N_TREES),
+            ("--n-leaves", n_leaves != defaults.N_LEAVES),
+        ):
+            opt.require(not given, option, "is of the judge; give --judge lightgbm.")
         optional |= {"penalties": penalty}
         with resumable(out, restart=restart):
             announce_compiling(parse_lines, descend)

@@ -55,13 +55,14 @@ class TreesOfFold:
         """ours: {k: features} of the list of that name. Gains and contributions are those of the training queries."""
         fold = _Fold(self, f)
         usable = fold.usable(self.columns)
+        first = tuple(j for j in self.first if j in usable)
         full = [fold.fit(usable, seed) for seed in range(self.n_seeds)]
         out = {"where": fold.where, named(ALL): np.mean([fold.values(t) for t in full], axis=0)}
         began = time.perf_counter()
         full[0].scores(fold.test.X)
         scoring = (time.perf_counter() - began) / max(fold.test.n_docs, 1)
         out["costs"] = np.array([full[0].seconds, scoring, full[0].n_bytes])
-        rankings = ranked(full[0], fold.train, self.first)
+        rankings = ranked(full[0], fold.train, first)
         shuffled, left = np.random.default_rng(fold.seed).permutation(usable), rankings[GAIN]
         for k in sorted(self.sizes, reverse=True):
             if k >= len(usable):

@@ -12,7 +12,7 @@ import numpy as np
 from sparserank.compare.folds import VALUES, TreesOfFold, named
 from sparserank.compare.pieces import Arrays, Pieces
 from sparserank.compare.result import CHOICE, ComparedSystem, ComparisonResult, Costs
-from sparserank.compare.trees import TreeSettings, check_trees
+from sparserank.compare.trees import TreeSettings, check_trees, identity_of_trees, lengths_of
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import ParameterError
@@ -45,8 +45,7 @@ class ComparisonPlan:
         for name, value in (("repeats", self.repeats), ("seeds", self.n_seeds)):
             if value < 1:
                 raise ParameterError(name, f"must be at least 1; got {value}.")
-        if not self.sizes or any(k < 1 for k in self.sizes):
-            raise ParameterError("sizes", "must be whole numbers >= 1.")
+        object.__setattr__(self, "sizes", lengths_of(self.sizes))
         if self.plan.protocol != "cv":
             raise ParameterError("protocol", "must be cv: all systems are judged on the same folds.")
 
@@ -54,7 +53,7 @@ class ComparisonPlan:
         """What stored pieces depend on."""
         more = {name: repr(getattr(self, name)) for name in ("trees", "sizes", "n_seeds")}
         shapes = {name: getattr(self.plan, name) for name in ("transform", "shapes", "n_knots", "margin", "confidence")}
-        return {**self.plan.identity(data, None), **more, **shapes}
+        return {**self.plan.identity(data, None), **more, **shapes, **identity_of_trees()}
 
 
 def compare(
@@ -125,12 +124,20 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], 
         "where": np.arange(data.n_queries), named(CHOICE): chosen.values,
         "n_chosen": np.array(chosen.n_features), "seconds": np.array(seconds),
     }  # fmt: skip
-    out |= {named(c.penalty, c.k): c.values for c in _best_by_size(sparse, sizes)}
-    for k in sizes:
-        own = [c for c in sparse if c.penalty == chosen.penalty and c.k <= k and c.relax == 0]
-        if own:
-            c = max(own, key=lambda c: c.k)
-            out |= {f"features|{f}|{k}": pool.features(c, f) for f in range(min(plan.n_folds, data.n_queries))}
+    out |= {named(c.penalty, int(c.k)): c.values for c in _best_by_size(sparse, sizes)}
+    own = [c for c in sparse if c.penalty == chosen.penalty and c.relax == 0]
+    for k, c in largest_within(own, sizes).items():
+        out |= {f"features|{f}|{k}": pool.features(c, f) for f in range(min(plan.n_folds, data.n_queries))}
+    return out
+
+
+def largest_within(candidates: Sequence[Candidate], sizes: Sequence[int]) -> dict[int, Candidate]:
+    """{k: the largest of some candidates of one maker with at most k features}, without those that stand for a smaller k already."""
+    out: dict[int, Candidate] = {}
+    for k in sorted(sizes):
+        c = max((c for c in candidates if c.k <= k), key=lambda c: c.k, default=None)
+        if c is not None and c not in out.values():
+            out[k] = c
     return out
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.compare.folds import GAIN, OURS, SHAP, TreesOfFold, on_list, ranked
-from sparserank.compare.job import systems_of
+from sparserank.compare.job import largest_within, systems_of
 from sparserank.compare.judged import JUDGED_FILES, JudgedSelection, write_judged
 from sparserank.compare.pieces import Arrays, Pieces
 from sparserank.compare.result import ALL
-from sparserank.compare.trees import Trees, TreeSettings, check_trees, fit_trees
+from sparserank.compare.trees import Trees, TreeSettings, check_trees, fit_trees, identity_of_trees, lengths_of
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.data.reading import Reading
@@ -25,6 +25,7 @@ from sparserank.evaluation import Comparison, per_query_values
 from sparserank.execution import available_cores
 from sparserank.metrics import Metric
 from sparserank.penalties import Penalty
+from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.candidates import FINAL, FoldedPaths
@@ -100,8 +101,12 @@ def select_for_trees(
         penalties=penalty, metric=metric, also=also, convention=convention, settings={}, n_folds=folds, seed=seed, margin=margin,
         confidence=confidence, k=k, budget=budget, transform=transform,
     )  # fmt: skip
+    if len(plan.penalties) != 1:
+        raise ParameterError("penalty", "must be one.")
     settings = TreeSettings(n_trees, n_leaves, learning_rate)
-    lengths = _lengths(sizes, k)
+    listed = lengths_of(sizes)
+    if isinstance(n_seeds, bool) or not isinstance(n_seeds, int | np.integer) or n_seeds < 1:
+        raise ParameterError("n_seeds", f"must be an integer >= 1; got {brief(n_seeds)}.")
     with warming_up():
         parts = as_datasets({"train": train, "validation": valid, "test": test}, label=label, qid=qid, reading=reading)
     if not allow_overlap:
@@ -110,11 +115,10 @@ def select_for_trees(
     assert train_data is not None
     data = train_data if valid_data is None else concatenate([train_data, valid_data], join_queries=False)
     plan = plan.for_features(tuple(data.feature_names or ()), costs=costs, groups=groups, keep=keep, drop=drop)
-    if n_seeds < 1:
-        raise ParameterError("n_seeds", f"must be at least 1; got {n_seeds}.")
     check_trees(data)
+    lengths = _possible(listed, k, data, plan)
     identity = {
-        **plan.identity(data, None), "trees": repr(settings), "sizes": repr(lengths), "n_seeds": n_seeds, "transform": transform,
+        **plan.identity(data, None), "trees": repr(settings), "sizes": repr(lengths), "n_seeds": n_seeds, "transform": transform, **identity_of_trees(),
     }  # fmt: skip
     opened = (
         SelectionStore(out, identity, restart=restart, kind="judge", results=JUDGED_FILES)
@@ -128,10 +132,24 @@ def select_for_trees(
     return result
 
 
-def _lengths(sizes: Sequence[int], k: int | None) -> tuple[int, ...]:
-    if not sizes or any(isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 1 for s in sizes):
-        raise ParameterError("sizes", "must be whole numbers >= 1.")
-    return tuple(sorted({int(s) for s in sizes} if k is None else {k, *(int(s) for s in sizes if s < k)}))
+def _possible(sizes: tuple[int, ...], k: int | None, data: RankingDataset, plan: SelectionPlan) -> tuple[int, ...]:
+    """The lengths that lists can have: not below the number of features that are kept, not up to all that may be used."""
+    kept, usable = len(plan.penalties[0].always_keep), len(_usable(data, plan))
+    if k is not None and k < kept:
+        raise ParameterError("k", f"is {k}, but {kept} features are to be kept.")
+    wanted = sizes if k is None else tuple(sorted({k, *(s for s in sizes if s < k)}))
+    possible = tuple(s for s in wanted if max(kept, 1) <= s < usable)
+    if not possible:
+        raise ParameterError(
+            "sizes", f"hold no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
+        )
+    return possible
+
+
+def _usable(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
+    """Features that vary and may be used."""
+    never = plan.penalties[0].never_use
+    return np.setdiff1d(np.flatnonzero(~data.constant_features()), never)
 
 
 def _judged(
@@ -148,8 +166,7 @@ def _judged(
     n_workers = n_threads or available_cores()
     fold = query_folds(data.n_queries, min(plan.n_folds, data.n_queries), plan.seed)
     folds = range(int(fold.max()) + 1)
-    never, kept = set(plan.penalties[0].never_use), plan.penalties[0].always_keep
-    columns = np.array([j for j in range(data.n_features) if j not in never])
+    kept, usable = plan.penalties[0].always_keep, _usable(data, plan)
     work = Pieces(["ours-0", *(f"trees-{f}" for f in folds)], n_workers, progress, store)
     ours = work.known("ours-0")
     if ours is None:
@@ -157,16 +174,15 @@ def _judged(
         ours = _our_lists(data, fold, plan, sizes, n_workers)
         work.finished("ours-0", "our path", ours, time.perf_counter() - began)
     task = TreesOfFold(
-        data, fold, plan.metric, settings, sizes, LISTS, n_seeds, n_seeds, plan.seed, columns, kept
+        data, fold, plan.metric, settings, sizes, LISTS, n_seeds, n_seeds, plan.seed, usable, kept
     )  # fmt: skip
-    known = ours
+    lists = {f: {k: ours[f"{f}|{k}"] for k in sizes if f"{f}|{k}" in ours} for f in folds}
     work.run(
         task,
-        {f"trees-{f}": (f, {k: known[f"{f}|{k}"] for k in sizes if f"{f}|{k}" in known}) for f in folds},
+        {f"trees-{f}": (f, lists[f]) for f in folds},
         {f"trees-{f}": f"trees, fold {f + 1}" for f in folds},
     )
     systems = systems_of(work.in_order()[1:], data.n_queries, 1)
-    usable = np.intersect1d(columns, np.flatnonzero(~data.constant_features()))
     full = fit_trees(data, usable, settings, plan.seed)
     orders = ranked(full, data, kept)
     price = plan.groups or each_alone(data.feature_names or (), plan.costs)
@@ -201,13 +217,10 @@ def _our_lists(
     everywhere = [FINAL, *sorted(set(fold.tolist()))]
     fitted = FittedPaths(paths, families({label: penalty}, look=look), everywhere, n_workers).all(None, None)
     pool = Pool(fitted, fold, each_alone(data.feature_names or ()))
-    candidates = pool.of_sizes(label)
+    candidates = [c for c in pool.of_sizes(label) if c.relax == 0]
     out: Arrays = {}
-    for k in sizes:
-        within = [c for c in candidates if c.k <= k]
-        if within:
-            c = max(within, key=lambda c: c.k)
-            out |= {f"{f}|{k}": pool.features(c, f) for f in everywhere}
+    for k, c in largest_within(candidates, sizes).items():
+        out |= {f"{f}|{k}": pool.features(c, f) for f in everywhere}
     return out
 
 

@@ -74,7 +74,7 @@ class JudgedSelection:
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
         everything = self.all_features
         said.append(
-            f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold, on all {everything.n_features} features that vary "
+            f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold, on all {everything.n_features} that vary and may be used "
             f"{everything.mean:.4f} (means of {self.n_seeds} {'seed' if self.n_seeds == 1 else 'seeds'})."
         )
         return said

@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.util
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
+from sparserank.quoting import brief
 from sparserank.selection import defaults
 
 MISSING = "the comparison with trees needs LightGBM; install it with: pip install 'sparserank[trees]'"
@@ -31,6 +33,34 @@ class TreeSettings:
     n_leaves: int = defaults.N_LEAVES
     learning_rate: float = 0.1
     n_threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_trees", 1), ("n_leaves", 2)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ParameterError(name, f"must be an integer >= {least}; got {brief(value)}.")
+        rate = self.learning_rate
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
+            raise ParameterError("learning_rate", f"must be a number > 0; got {brief(rate)}.")
+
+
+def lengths_of(sizes: Any) -> tuple[int, ...]:
+    """Numbers of features, rising and different.
+
+    Raises
+        ParameterError   they are none
+    """
+    listed = list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str) else []
+    if not listed or any(
+        isinstance(s, bool | np.bool_) or not isinstance(s, int | np.integer) or s < 1 for s in listed
+    ):
+        raise ParameterError("sizes", f"must be whole numbers >= 1; got {brief(sizes)}.")
+    return tuple(sorted({int(s) for s in listed}))
+
+
+def identity_of_trees() -> dict[str, str]:
+    """What pieces of work with trees depend on besides."""
+    return {"lightgbm": version("lightgbm")}
 
 
 @dataclass(frozen=True)

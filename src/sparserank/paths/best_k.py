@@ -24,7 +24,8 @@ MOST_SPLICES = 25  # exchanges that are made from one set
 MOST_TRIED = 3  # exchanges that the model advises are tried before the set is left
 MOST_SWEEPS = 3  # up and down through the sizes
 LEAST_USED = 4  # units two of which are exchanged at once
-MOST_COLUMNS = 150  # of the candidates of the model together
+MOST_COLUMNS = 150  # of the units in the model together
+LEAST_OTHERS = 5  # units in it beside those in use
 ENOUGH = 1e-7  # share of the objective that an exchange must gain
 
 Found = dict[int, Solution]  # the best of each size so far
@@ -157,20 +158,29 @@ class _Splicing:
         worth = np.where(self._unit >= 0, g * g / curvature, 0.0)
         promise = np.bincount(np.maximum(self._unit, 0), worth, len(self.members))
         promise[list(chosen)] = -1.0
-        longest = max(len(columns) for columns in self.members)
-        room = max(MOST_COLUMNS // longest - len(chosen), 5)
-        others = [u for u in np.argsort(-promise, kind="stable")[:room].tolist() if promise[u] > 0]
-        units = sorted({*chosen, *others})
-        width = max((len(self.members[u]) for u in units), default=1)
+        units = sorted({*chosen, *self._promising(promise, chosen)})
         columns = np.concatenate([self.members[u] for u in units] or [np.zeros(0, dtype=np.int64)])
-        at = np.array([i * width + c for i, u in enumerate(units) for c in range(len(self.members[u]))], dtype=np.int64)
-        A, b = np.eye(len(units) * width), np.zeros(len(units) * width)  # columns that fill up a unit explain nothing
+        A, b = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
         if len(columns):
             H = yield Hessian(self._objective, here.w, columns, None)
-            A[np.ix_(at, at)] = H + self._ridge * np.eye(len(columns))
-            b[at] = A[np.ix_(at, at)] @ here.w[columns] - (g[columns] + self._ridge * here.w[columns])
+            A = H + self._ridge * np.eye(len(columns))
+            b = A @ here.w[columns] - (g[columns] + self._ridge * here.w[columns])
         place = {u: i for i, u in enumerate(units)}
-        return _Model(A, b, width, units, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
+        sizes = [len(self.members[u]) for u in units]
+        return _Model(A, b, sizes, units, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
+
+    def _promising(self, promise: np.ndarray, chosen: tuple[int, ...]) -> list[int]:
+        """The most promising units beside the chosen ones, LEAST_OTHERS at least and as many as MOST_COLUMNS have room for; what is too large for that makes
+        way for smaller ones."""
+        others: list[int] = []
+        room = MOST_COLUMNS - sum(len(self.members[u]) for u in chosen)
+        for u in np.argsort(-promise, kind="stable").tolist():
+            if promise[u] <= 0:
+                break
+            if len(others) < LEAST_OTHERS or len(self.members[u]) <= room:
+                others.append(u)
+                room -= len(self.members[u])
+        return others
 
     def _solve(self, chosen: tuple[int, ...], start: np.ndarray | None) -> Steps[Solution]:
         """The minimum over the coefficients of some units; asked for again, it is known."""
@@ -201,12 +211,19 @@ class _Splicing:
 
 
 class _Model:
-    """u^T A u / 2 - b^T u over blocks of `width` columns, one for each of some units; chosen, kept: positions among them."""
+    """u^T A u / 2 - b^T u over the columns of some units side by side, so many (sizes) for each; chosen, kept: positions among them."""
 
     def __init__(
-        self, A: np.ndarray, b: np.ndarray, width: int, units: Sequence[int], chosen: list[int], kept: set[int]
+        self,
+        A: np.ndarray,
+        b: np.ndarray,
+        sizes: Sequence[int],
+        units: Sequence[int],
+        chosen: list[int],
+        kept: set[int],
     ) -> None:
-        self._A, self._b, self._width, self._units = A, b, width, units
+        self._A, self._b, self._sizes, self._units = A, b, np.array(sizes, dtype=np.int64), units
+        self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
         self._chosen, self._kept = chosen, kept
 
     def grown(self) -> tuple[int, ...]:
@@ -250,7 +267,8 @@ class _Model:
         return tuple(sorted(self._units[i] for i in places))
 
     def _columns(self, places: Sequence[int]) -> np.ndarray:
-        return (np.array(places, dtype=np.int64)[:, None] * self._width + np.arange(self._width)).ravel()
+        own = [np.arange(self._starts[i], self._starts[i + 1]) for i in places]
+        return np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
 
     def _explained(self, places: Sequence[int]) -> float:
         """By how much the model falls from 0 with these units, fitted."""
@@ -270,9 +288,13 @@ class _Model:
             base = 0.5 * float(self._b[S] @ across[:, 0])
             residual -= self._A[np.ix_(R, S)] @ across[:, 0]
             schur = schur - self._A[np.ix_(R, S)] @ across[:, 1:]
-        m = self._width
-        blocks = np.array([schur[i * m : i * m + m, i * m : i * m + m] for i in range(len(others))])
-        r = residual.reshape(-1, m)
-        gains = 0.5 * (r * np.linalg.solve(blocks, r[:, :, None])[:, :, 0]).sum(axis=1)
+        gains = np.empty(len(others))
+        sizes = self._sizes[list(others)]
+        ends = np.cumsum(sizes)
+        for m in np.unique(sizes).tolist():  # blocks of one size together
+            of = np.flatnonzero(sizes == m)
+            at = (ends[of] - m)[:, None] + np.arange(m)
+            r, block = residual[at], schur[at[:, :, None], at[:, None, :]]
+            gains[of] = 0.5 * (r * np.linalg.solve(block, r[:, :, None])[:, :, 0]).sum(axis=1)
         best = int(np.argmax(gains))
         return others[best], base + float(gains[best])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sparserank.curves import CURVE_FREEDOM
@@ -17,6 +19,11 @@ def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
     """
     if isinstance(penalty, Nested) or (objective.knots is None and penalty.groups is None):
         return penalty
+    if penalty.groups is not None:  # what does not vary enters no group, and is no part of its size
+        still = ~objective.varying.reshape(-1, objective.width).any(axis=1)
+        never = {*penalty.never_use, *np.flatnonzero(still).tolist()}
+        keep = tuple(j for j in penalty.always_keep if j not in never)
+        penalty = replace(penalty, never_use=tuple(sorted(never)), always_keep=keep)
     knots = objective.knots
     if knots is None:
         return nested(penalty)

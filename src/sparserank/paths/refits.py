@@ -10,7 +10,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import refitting
 from sparserank.paths.makers import PathPlan
 from sparserank.paths.result import PathResult, Point, n_used
-from sparserank.paths.sizes import points_by_size
+from sparserank.paths.sizes import SizeOf, points_by_size
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
 from sparserank.solvers import Solution
@@ -33,13 +33,15 @@ class RefitPath:
     """
 
     signs: tuple[int, ...] | None = None
+    size_of: SizeOf = n_used
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         source = plan.starts
         assert isinstance(source, PathStarts)
         assert source.losses is not None
         nnz = n_used(source.coefs, objective.width)
-        chosen = [i for k, i in points_by_size(nnz, source.losses).items() if k <= MOST_FEATURES]
+        sizes = self.size_of(source.coefs, objective.width)
+        chosen = [i for i in points_by_size(sizes, source.losses).values() if nnz[i] <= MOST_FEATURES]
         points = list(plan.done)
         for i in chosen[len(points) // len(RELAX) :]:
             began = yield Seconds()

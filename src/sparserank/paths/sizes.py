@@ -1,23 +1,30 @@
-"""Points of a path by the number of features: what stands for a size, in the final path and in every fold."""
+"""Points of a path by their size, the number of features or what they cost: what stands for a size, in the final path and in every fold."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import scipy.sparse as sp
+
+SizeOf = Callable[
+    [sp.csr_array, int], np.ndarray
+]  # coefficients (n_points, n_columns), columns of a feature -> (n_points,), 0 of empty models
 
 
-def points_by_size(nnz: np.ndarray, losses: np.ndarray) -> dict[int, int]:
-    """{k: the point of lowest training loss among those of 1 to k features} for the sizes that occur; a size whose point is that of a smaller
-    one adds nothing and is left out."""
-    out: dict[int, int] = {}
-    for k in np.unique(nnz[nnz > 0]).tolist():
-        point = point_within(nnz, losses, k)
+def points_by_size(sizes: np.ndarray, losses: np.ndarray) -> dict[float, int]:
+    """{k: the point of lowest training loss among those of sizes (n_points,) above 0 and up to k} for the sizes that occur; one whose point is that of
+    a smaller one adds nothing and is left out."""
+    out: dict[float, int] = {}
+    for k in np.unique(sizes[sizes > 0]).tolist():
+        point = point_within(sizes, losses, k)
         if point is not None and point not in out.values():
-            out[int(k)] = point
+            out[k] = point
     return out
 
 
-def point_within(nnz: np.ndarray, losses: np.ndarray, k: int) -> int | None:
-    """The point of lowest training loss among those of 1 to k features; None where the path has none: the empty model ranks by
+def point_within(sizes: np.ndarray, losses: np.ndarray, k: float) -> int | None:
+    """The point of lowest training loss among those of sizes above 0 and up to k; None where the path has none: the empty model ranks by
     nothing, and must not stand for one that does."""
-    within = np.flatnonzero((nnz > 0) & (nnz <= k))
+    within = np.flatnonzero((sizes > 0) & (sizes <= k))
     return int(within[np.argmin(losses[within])]) if len(within) else None

@@ -33,7 +33,8 @@ class Nested(Penalty):
     which is its linear part, the others its bends; Euclidean norms, p the scalar penalty `of`, whose own rules are not read.
 
     Conventions
-        A group G is a feature of its own where `groups` says nothing; m_G counts its features that may be used, beta_G is their common weight, or 0
+        A group G is a feature of its own where `groups` says nothing; m_G counts its features that may be used (`on_coefficients` leaves out those that
+        do not vary), beta_G is their common weight, or 0
         where one of them is always kept: the group is paid for then.
         A concave p leaves large coefficients free, and bends that the data hardly see would be large: `ridge` |u|^2 / 2 is added on curves (0 for l1).
         Rules (weights beta, signs, always_keep, never_use, groups) are given per feature, and hold for all its columns; `kappa` (n_features,) is the
@@ -62,7 +63,7 @@ class Nested(Penalty):
         return self.of.label
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
-        return replace(self, of=self.of.resolve(curvature[:: self.width], total_weight))
+        return replace(self, of=self.of.resolve(curvature, total_weight))
 
     # -- rules, by column and by group ----------------------------------------------------------------------------------
 

@@ -237,6 +237,7 @@ class SparseRanker(LinearRanker):
             raise DataError(
                 f"{penalty.name} selects no features; n_features_to_select needs a sparse penalty such as 'l1'."
             )
+        penalty = _within(penalty, objective, k)
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "max_features": k}
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
         for _ in range(MAX_REFINEMENTS):
@@ -267,6 +268,27 @@ class SparseRanker(LinearRanker):
         self.loss_, self.objective_ = solution.loss, solution.value
         self.kkt_violation_, self.duality_gap_ = solution.kkt_violation, solution.gap
         self.n_iter_, self.status_, self.n_pairs_ = solution.n_iter, solution.status.value, objective.n_pairs
+
+
+def _within(penalty: Penalty, objective: PairwiseObjective, k: int) -> Penalty:
+    """The penalty without groups that alone have more than k features that vary and may be used.
+
+    Raises
+        DataError   there is no other
+    """
+    if penalty.groups is None:
+        return penalty
+    n = objective.n_features // objective.width
+    varying = objective.varying.reshape(n, -1).any(axis=1) & np.isfinite(penalty.feature_weights(n))
+    group = penalty.group_of(n)
+    size = np.bincount(group, varying)
+    if not ((size > 0) & (size <= k)).any():
+        raise DataError(
+            f"every group has more than {k} features; the smallest has {int(size[size > 0].min())}. Allow as many."
+        )
+    beyond = set(np.flatnonzero(size[group] > k).tolist())
+    keep = tuple(j for j in penalty.always_keep if j not in beyond)
+    return replace(penalty, never_use=tuple(sorted({*penalty.never_use, *beyond})), always_keep=keep)
 
 
 class RankSVM(SparseRanker):

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparserank.evaluation.statistics import as_percent
-from sparserank.paths.sizes import point_within
+from sparserank.selection.choice import Candidate
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import share
 from sparserank.text import visible
@@ -52,41 +52,51 @@ def new_axes(x_label: str, y_label: str) -> tuple[Figure, Any]:
 def quality_against_size(result: SelectionResult) -> str:
     """Best quality of each number of features with the interval of its loss against the best, and the chosen point."""
     metric = repr(result.plan.metric)
-    figure, axes = new_axes("number of features", f"mean {metric}")
     best, choice = result.best, result.choice
-    sizes, means = [c.n_features for c in result.by_size], [c.mean for c in result.by_size]
+    figure, axes = new_axes("total cost" if choice.by_cost else "number of features", f"mean {metric}")
+
+    def size(c: Candidate) -> float:
+        return c.cost if choice.by_cost else c.n_features
+
+    sizes, means = [size(c) for c in result.by_size], [c.mean for c in result.by_size]
     low = [max(best.mean - choice.bound(c), 0.0) for c in result.by_size]
     axes.fill_between(
         sizes, low, means, color=BAND, linewidth=0,
         label=f"down to the bound on the loss ({as_percent(result.plan.confidence)}, all sizes at once)",
     )  # fmt: skip
-    axes.plot(sizes, means, color=SERIES[0], marker="o", markersize=4, linewidth=1.6, label="best model of each size")
+    axes.plot(
+        sizes,
+        means,
+        color=SERIES[0],
+        marker="o",
+        markersize=4,
+        linewidth=1.6,
+        label=f"best model of each {'cost' if choice.by_cost else 'size'}",
+    )
     floor = best.mean - choice.margin
     axes.axhline(
         floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"margin: {share(choice.margin, choice)} below the best"
     )
-    axes.plot(
-        [result.dense.n_features], [result.dense.mean], marker="s", color=INK, linestyle="none", label="dense RankSVM"
-    )
+    axes.plot([size(result.dense)], [result.dense.mean], marker="s", color=INK, linestyle="none", label="dense RankSVM")
     chosen = result.chosen
     axes.plot(
-        [chosen.n_features], [chosen.mean], marker="o", markersize=11, markerfacecolor="none", markeredgewidth=2.2,
+        [size(chosen)], [chosen.mean], marker="o", markersize=11, markerfacecolor="none", markeredgewidth=2.2,
         color=ACCENT, linestyle="none", label=f"chosen: {chosen.n_features} features",
     )  # fmt: skip
     lowest = min([floor, *means])
     span = max(best.mean, *means) - lowest
     axes.set_ylim(lowest - max(0.6 * span, 1e-3), max(best.mean, *means) + max(0.6 * span, 1e-3))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.get_major_locator().set_params(integer=not choice.by_cost)
     axes.legend(frameon=False, fontsize=9, loc="lower right")
-    return to_svg(figure, "Quality against number of features")
+    return to_svg(figure, f"Quality against {'cost' if choice.by_cost else 'number of features'}")
 
 
 def coefficient_path(result: SelectionResult) -> str:
     """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
     chosen = result.chosen
     path, names = result.paths[chosen.penalty], result.model.feature_names
-    at = point_within(path.nnz, path.losses, chosen.k)  # the point that the chosen model is, or is a refit of
-    assert at is not None
+    # The point that the chosen model is, or is a refit of.
+    at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
     of_features = "weight (scaled features)" if path.width == 1 else "size of the feature's curve"
     figure, axes = new_axes("alpha / alpha at the start of the path", of_features)
     fraction = path.alphas / path.alpha_max

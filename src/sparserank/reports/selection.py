@@ -42,7 +42,7 @@ def penalty_table(result: SelectionResult) -> Table:
         else:
             rows.append([found.label, str(found.n_features), figure(found.mean), _bound(result, found), *certificate])
     return Table(
-        f"Smallest model shown to lose at most {share(result.choice.margin, result.choice)} ({result.metric} {where(result)}, "
+        f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model shown to lose at most {share(result.choice.margin, result.choice)} ({result.metric} {where(result)}, "
         f"{result.n_queries} queries)",
         ["penalty", "features", result.metric, "loses at most", "path", "worst kkt", "gap", "s"],
         rows,
@@ -56,7 +56,7 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
     sizes = [
         c
         for i, c in enumerate(result.by_size)
-        if most is None or (i if choice.by_cost else c.n_features) <= most or c in (result.chosen, result.best)
+        if most is None or (i < most if choice.by_cost else c.n_features <= most) or c in (result.chosen, result.best)
     ]
     costed = result.plan.costs is not None or choice.by_cost
     rows = [

@@ -22,7 +22,7 @@ from sparserank.losses import LOSSES
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathMaker, PathPlan, PathStarts, Point
-from sparserank.paths.sizes import point_within
+from sparserank.paths.sizes import SizeOf, point_within
 from sparserank.selection.packed import in_units, pack
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, Shards, as_rows, make_shards
@@ -117,12 +117,14 @@ class FoldedPaths:
     def _in_forms(self, data: RankingDataset) -> RankingDataset:
         return transformed(prepared(data, self.settings.scaling), self.forms)
 
-    def halves(self, wanted: PathMaker, samples: np.ndarray, k: int, start: PathMaker | None) -> list[np.ndarray]:
-        """The columns of the model of at most k features that a maker gives on each sample of the queries (n_samples, n_queries) bool; `start`
-        makes the l1 paths that it is started from."""
+    def halves(
+        self, wanted: PathMaker, samples: np.ndarray, k: float, start: PathMaker | None, size_of: SizeOf, most: int
+    ) -> list[np.ndarray]:
+        """The columns of the model of at most that size that a maker gives on each sample of the queries (n_samples, n_queries) bool; `start`
+        makes the l1 paths that it is started from; paths end behind MORE times `most` features."""
         self.samples = samples
         folds = [FIRST_SAMPLE - b for b in range(len(samples))]
-        plan = replace(self.path_plan, tol=FOLD_TOL, max_features=MORE * k + MORE)
+        plan = replace(self.path_plan, tol=FOLD_TOL, max_features=MORE * most + MORE)
         supports: list[np.ndarray] = []
         with one_blas_thread():
             for own in (folds[i : i + AT_ONCE] for i in range(0, len(folds), AT_ONCE)):
@@ -133,7 +135,7 @@ class FoldedPaths:
                     starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
                 plans = [replace(plan, starts=s) for s in starts]
                 for path in run_all([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)]):
-                    at = point_within(path.nnz, path.losses, k)
+                    at = point_within(size_of(path.sparse_coefs, path.width), path.losses, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
         self._weighted = None
         return supports

@@ -10,6 +10,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.evaluation.bounds import LossBounds, loss_bounds
 from sparserank.lazy import cached_property
+from sparserank.selection.groups import within_budget
 
 AUTO = "auto"
 LEAST_MARGIN = 0.01  # relative to the best: what `auto` never goes below
@@ -22,7 +23,7 @@ class Candidate:
     """A way to make a model of at most k features, and how good the models are that it makes.
 
     penalty      label of the path maker
-    k            features at most: in every fold and in the final path the point of lowest training loss within it
+    k            features at most, or cost where there are groups: in every fold and in the final path the point of lowest training loss within it
     relax        share of the way from the point to its refit without the sparsity penalty: 0, 1/2 or 1
     index        point on the final path (of the label's own path, or of its refits when relax > 0)
     n_features   of the final model; cost: their total cost
@@ -30,7 +31,7 @@ class Candidate:
     """
 
     penalty: str
-    k: int
+    k: float
     relax: float
     index: int
     n_features: int
@@ -178,11 +179,16 @@ def relative_margin(margin: float | str, resolution: float, unit: float) -> floa
 def _allowed(among: Sequence[Candidate], k: int | None, budget: float | None) -> list[int]:
     """Which of the candidates the limits allow."""
     within = [
-        i for i, c in enumerate(among) if (k is None or c.n_features <= k) and (budget is None or c.cost <= budget)
+        i
+        for i, c in enumerate(among)
+        if (k is None or c.n_features <= k) and (budget is None or within_budget(np.array(c.cost), budget))
     ]
     if not within:
         limit = f"{k} feature{'s' if k != 1 else ''}" if budget is None else f"a cost of {budget:g}"
-        raise DataError(f"no model on the path stays within {limit}; allow more, or use more alphas (--n-alphas).")
+        least = min(c.cost if budget is not None else c.n_features for c in among)
+        raise DataError(
+            f"no model that was tried stays within {limit}; the smallest has {least:g}. Allow more, or try more strengths (--n-alphas)."
+        )
     return within
 
 

@@ -12,6 +12,8 @@ from itertools import product
 import numpy as np
 
 from sparserank.paths import PathMaker, PathStarts, Point, RefitPath
+from sparserank.paths.result import n_used
+from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Penalty
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
@@ -66,12 +68,18 @@ def refit_label(label: str) -> str:
 
 
 def families(
-    penalties: Mapping[str, Penalty], *, refits: bool = False, work: str = "", look: Look = RAW
+    penalties: Mapping[str, Penalty],
+    *,
+    refits: bool = False,
+    work: str = "",
+    look: Look = RAW,
+    size_of: SizeOf = n_used,
 ) -> list[Family]:
     """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path under the
     same rules, which is one of them or comes along, so that no path depends on what else is asked for.
 
     look   in which features enter the work
+    size_of  what sizes are, of which one point each is refitted
     """
 
     def maker(penalty: Penalty) -> PathMaker:
@@ -92,7 +100,7 @@ def families(
                 first.append(Family(starts[l1], maker(l1), scored=False, work=work))
             second.append(Family(label, maker(penalty), starts[l1], work=work))
     again = [
-        Family(refit_label(label), RefitPath(look.signs(p)), label, work=work)
+        Family(refit_label(label), RefitPath(look.signs(p), size_of), label, work=work)
         for label, p in penalties.items()
         if refits and not p.by_size  # which is not shrunken
     ]

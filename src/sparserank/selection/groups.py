@@ -7,14 +7,17 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
 from sparserank.quoting import brief
 
+DIGITS = 12  # of a sum of costs: 0.1 + 0.2 is 0.3
 HEADER = ["feature", "group", "cost"]
 EXPECTED = "feature,group or feature,group,cost per line"
 
@@ -33,12 +36,31 @@ class Groups:
 
     def cost(self, features: np.ndarray) -> float:
         """What some features cost together: each group once."""
-        return float(sum(self.costs[g] for g in self.used(features)))
+        return float(f"{sum(self.costs[g] for g in self.used(features)):.{DIGITS}g}")
+
+    def costs_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
+        """(n_points,) the cost of each model (n_points, n_columns) CSR; columns of a feature side by side, further forms of all features behind them."""
+        features = coefs.indices // width % len(self.of_feature)
+        return np.array([self.cost(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
+
+    def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
+        """The features of groups that alone have more than k features, or cost more than the budget."""
+        sizes = np.bincount(self.of_feature, minlength=len(self.names))
+        too_large = sizes > k if k is not None else np.zeros(len(sizes), dtype=bool)
+        too_dear = (
+            ~within_budget(np.array(self.costs), budget) if budget is not None else np.zeros(len(sizes), dtype=bool)
+        )
+        return tuple(np.flatnonzero((too_large | too_dear)[np.array(self.of_feature)]).tolist())
 
     @property
     def cost_of_feature(self) -> tuple[float, ...]:
         """(n_features,) the cost of its group, whole."""
         return tuple(self.costs[g] for g in self.of_feature)
+
+
+def within_budget(costs: np.ndarray, budget: float) -> np.ndarray:
+    """(n,) bool, a rounding error of a sum apart."""
+    return np.asarray(costs <= budget * (1.0 + 10.0 ** (1 - DIGITS)))
 
 
 def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> Groups:
@@ -133,4 +155,6 @@ def _numbered(of: Mapping[str, str], costs: Mapping[str, float], names: Sequence
     at: dict[tuple[str, bool], int] = {}  # a feature of its own may have the name of a group
     of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in names)
     prices = tuple(costs.get(name, 1.0) if named else 1.0 for name, named in at)
-    return Groups(tuple(name for name, _ in at), prices, of_feature)
+    taken = {name for name, named in at if named}
+    shown = (f"feature {name}" if not named and name in taken else name for name, named in at)
+    return Groups(tuple(shown), prices, of_feature)

@@ -18,6 +18,8 @@ from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.model import RankingModel
+from sparserank.paths.result import n_used
+from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Mcp, Penalty, Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
@@ -195,7 +197,8 @@ class SelectionJob:
 
         fitted = FittedPaths(self.works, self._families(), [FINAL, *self.folds], self.n_threads)
         units = fitted.all(store, None if progress is None else with_one_more)
-        pool = Pool(units, self.fold if self.plan.protocol == "cv" else None, self.groups)
+        by_cost = self.plan.groups is not None
+        pool = Pool(units, self.fold if self.plan.protocol == "cv" else None, self.groups, by_cost)
         sparse: list[Candidate] = []
         dense: list[Candidate] = []
         for label, (_, penalty) in self._makers().items():
@@ -222,7 +225,7 @@ class SelectionJob:
     def _penalties(self, look: Look) -> dict[str, Penalty]:
         """Those tried on a look, by label: on curves those that were asked for and are known there, else l1 and MCP under the
         rules of the first."""
-        labelled = self.plan.labelled
+        labelled = self._limited(self.plan.labelled)
         if look.knots is None:
             return labelled
         known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
@@ -231,11 +234,30 @@ class SelectionJob:
         l1 = next(iter(labelled.values())).like_l1()
         return {"l1": l1, "mcp": Mcp(1.0, l1.weights, l1.signs, l1.always_keep, l1.never_use, l1.groups)}
 
+    def _limited(self, labelled: dict[str, Penalty]) -> dict[str, Penalty]:
+        """These penalties, and, where some groups alone are beyond --k or --budget, each once more without them: a path that begins with a large group may hold
+        nothing small."""
+        plan = self.plan
+        beyond = self.groups.beyond(plan.k, plan.budget) if plan.groups is not None else ()
+        if not beyond or len(beyond) == len(self.names):
+            return labelled
+        limit = f"within {plan.k} features" if plan.k is not None else f"within a cost of {plan.budget:g}"
+        small = {
+            f"{label} {limit}": replace(p, never_use=tuple(sorted({*p.never_use, *beyond} - set(p.always_keep))))
+            for label, p in labelled.items()
+        }
+        return {**labelled, **small}
+
+    @property
+    def _size_of(self) -> SizeOf:
+        """What a size is: the number of features, or with groups what they cost."""
+        return n_used if self.plan.groups is None else self.groups.costs_of
+
     def _families(self) -> list[Family]:
         out: list[Family] = []
         for name, look in self.looks.items():
             labelled = {look.label(label): penalty for label, penalty in self._penalties(look).items()}
-            out += families(labelled, refits=self.plan.refits, work=name, look=look)
+            out += families(labelled, refits=self.plan.refits, work=name, look=look, size_of=self._size_of)
             if look.knots is None:
                 ridge = look.maker(self._dense(), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
                 out.append(Family(look.label(DENSE), ridge, work=name))
@@ -316,7 +338,7 @@ class SelectionJob:
             maker = family[chosen.penalty]
             start = None if maker.start is None else family[maker.start].maker
             samples = complementary_halves(usable, n_pairs, self.plan.seed)
-            supports = work.halves(maker.maker, samples, chosen.k, start)
+            supports = work.halves(maker.maker, samples, chosen.k, start, self._size_of, chosen.n_features)
             arrays = {"kept": sets_of(supports, len(self.names))}
             if store is not None:
                 store.save(name, arrays)

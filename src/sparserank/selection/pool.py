@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from sparserank.paths.refits import RELAX, refit_of
 from sparserank.paths.result import n_used
-from sparserank.paths.sizes import point_within, points_by_size
+from sparserank.paths.sizes import SizeOf, point_within, points_by_size
 from sparserank.selection.candidates import FINAL
 from sparserank.selection.choice import Candidate
 from sparserank.selection.fitting import Paths, refit_label
@@ -25,10 +25,12 @@ class Pool:
         units   finished paths as arrays, by label and fold
         fold    (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own (`valid`)
         groups  of the features, each paid for once; columns beyond are the same features in other forms
+        by_cost models are matched by what they cost, not by their number of features
     """
 
-    def __init__(self, units: Paths, fold: np.ndarray | None, groups: Groups) -> None:
+    def __init__(self, units: Paths, fold: np.ndarray | None, groups: Groups, by_cost: bool = False) -> None:
         self.units, self._groups, self._n_features = units, groups, len(groups.of_feature)
+        self._size_of: SizeOf = groups.costs_of if by_cost else n_used
         self._fold = fold
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
@@ -37,11 +39,11 @@ class Pool:
         """The candidates of a sparse maker: one for each size that its final path and the path of every fold have, and its refits where they
         were made."""
         final, out = self.units[label, FINAL], []
-        for k, index in points_by_size(_nnz(final), final["losses"]).items():
+        for k, index in points_by_size(self._sizes(final), final["losses"]).items():
             points = {FINAL: index}
             for f in self._folds:
                 arrays = self.units[label, f]
-                at = point_within(_nnz(arrays), arrays["losses"], k)
+                at = point_within(self._sizes(arrays), arrays["losses"], k)
                 if at is not None:
                     points[f] = at
             if len(points) <= len(self._folds):
@@ -56,7 +58,7 @@ class Pool:
     def of_points(self, label: str) -> list[Candidate]:
         """The candidates of a maker that selects nothing, point by point."""
         everywhere = [FINAL, *self._folds]
-        nnz = _nnz(self.units[label, FINAL])
+        nnz = n_used(coefs_of(self.units[label, FINAL]), width_of(self.units[label, FINAL]))
         return [
             self._candidate(label, int(nnz[i]), 0.0, dict.fromkeys(everywhere, (label, i)))
             for i in np.flatnonzero(nnz).tolist()
@@ -102,7 +104,10 @@ class Pool:
         at = refit_of(refits["alphas"], float(self.units[label, fold]["alphas"][index]), relax)
         return (label, index) if at is None else (refit_label(label), at)
 
-    def _candidate(self, label: str, k: int, relax: float, where: dict[int, tuple[str, int]]) -> Candidate:
+    def _sizes(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        return self._size_of(coefs_of(arrays), width_of(arrays))
+
+    def _candidate(self, label: str, k: float, relax: float, where: dict[int, tuple[str, int]]) -> Candidate:
         arrays, index = self.units[where[FINAL][0], FINAL], where[FINAL][1]
         coefs = coefs_of(arrays)
         used = np.unique(coefs.indices[coefs.indptr[index] : coefs.indptr[index + 1]] // width_of(arrays))
@@ -121,10 +126,6 @@ class Pool:
             label, index = where[f]
             values[self._fold == f] = self.units[label, f]["values"][metric, index]
         return values
-
-
-def _nnz(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    return n_used(coefs_of(arrays), width_of(arrays))
 
 
 def best_of_sizes(candidates: Sequence[Candidate], by_cost: bool = False) -> list[Candidate]:
