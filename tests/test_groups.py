@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -453,6 +454,11 @@ def _run(folder, *arguments):
         ("a\n", ":1: expected feature,group"),
         ("a,,1\n", ":1: expected feature,group"),
         ("a,g,1,2\n", ":1: expected feature,group"),
+        ('a,"g,2\n', ":1: expected feature,group"),
+        ('a,g,"2\n', ":1: expected feature,group"),
+        ("a," + "g" * 200_000 + "\n", ":1: expected feature,group"),
+        ("Feature,Group,Cost\n", ": holds no group"),
+        ("", ": holds no group"),
         ("a,g\n\nb,g\n", ":2: blank line"),
     ],
 )
@@ -468,6 +474,8 @@ def test_files_of_groups(tmp_path):
     groups = read_groups(tmp_path / "g.csv", ("a, x", "b", "c", "d"))
     assert (groups.names, groups.costs, groups.of_feature) == (("g", "feature c", "c"), (2.0, 1.0, 3.0), (0, 0, 1, 2))
     assert groups.cost(np.array([0, 1, 3])) == 5.0
+    (tmp_path / "s.csv").write_text('a, "g",2\nb, g\n')
+    assert read_groups(tmp_path / "s.csv", ("a", "b")).costs == (2.0,)
     (tmp_path / "t.csv").write_text("b\tg\t2\n")
     assert read_groups(tmp_path / "t.csv", ("a", "b")).costs == (1.0, 2.0)
 
@@ -481,6 +489,9 @@ def test_files_of_groups(tmp_path):
         ({"a": "g"}, {"h": 1.0}, "names 'h', which is no group"),
         ({"a": "g"}, {"g": 0}, "must be numbers > 0"),
         ({"a": "g"}, {"g": "2"}, "must be numbers > 0"),
+        ({"a": "g"}, {"g": 10**400}, "must be numbers > 0"),
+        ({"a": 3}, None, "must give the name of a group"),
+        ({}, None, "must give the name of a group"),
     ],
 )
 def test_bad_groups_are_refused(groups, costs, message):
@@ -492,5 +503,15 @@ def test_penalties_that_know_no_groups_are_refused(made):
     data, of = made
     with pytest.raises(ParameterError, match="know the penalties l1, mcp, scad, log and best_k; got lp"):
         sr.select(data, groups=of, penalties=["l1", "l0.5"])
+    with pytest.raises(ParameterError, match="cannot be combined with the groups of a penalty; mcp has its own"):
+        sr.select(data, groups=of, penalties=Mcp(groups=(0,) * 12))
+    with pytest.raises(ParameterError, match="must be numbers > 0, one per feature"):
+        sr.select(data, costs=[10**400] * 12)
     with pytest.raises(ParameterError, match="a mapping gives the costs of groups"):
         sr.select(data, costs={"first": 1.0})
+
+
+def test_help_shows_what_stands_in_brackets(tmp_path):
+    for command, shown in (("select", "[default: label]"), ("select", "sparserank[trees]"), ("fit", "[default: l1")):
+        done = subprocess.run([sys.executable, "-m", "sparserank", command, "--help"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})  # fmt: skip
+        assert shown in done.stdout

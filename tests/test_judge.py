@@ -107,6 +107,12 @@ def test_rules_hold_for_every_list(data):
     of = dict.fromkeys(train.feature_names[:6], "together")
     grouped = select_for_trees(train, groups=of, costs={"together": 2.0}, budget=3.0, **QUICK)
     assert grouped.chosen.cost <= 3.0
+    for c in grouped.choice.candidates:
+        assert c.cost <= c.n_features  # the six together cost 2, and come together
+    if set(grouped.features) & set(of):
+        assert set(grouped.features) >= set(of)
+    whole = select_for_trees(train, k=2, drop=list(train.feature_names[:10]), **QUICK)
+    assert whole.chosen.mean == max(c.mean for c in whole.choice.candidates)  # all of them may be kept too
 
 
 def test_files_say_what_the_result_says(result, tmp_path: Path):
@@ -141,11 +147,17 @@ def test_what_cannot_be_judged_is_refused(data):
     for name, bad in (("n_seeds", 0), ("n_seeds", 1.5), ("n_trees", 0), ("n_leaves", 1), ("learning_rate", -1.0)):
         with pytest.raises(ParameterError, match=name):
             select_for_trees(train, **{**QUICK, name: bad})
+    with pytest.raises(DataError, match="one feature varies and may be used"):
+        select_for_trees(train, drop=list(train.feature_names[1:]), **QUICK)
     with pytest.raises(ParameterError, match="hold no length from 1 to 11"):
         select_for_trees(train, **{**QUICK, "sizes": (20,)})
     with pytest.raises(ParameterError, match="penalty must be one"):
         select_for_trees(train, penalty=["l1", "mcp"], **QUICK)
-    assert select_for_trees(train, **{**QUICK, "sizes": np.array([1, 2])}).chosen.k <= 2
+    assert {c.k for c in select_for_trees(train, **{**QUICK, "sizes": np.array([1, 2])}).choice.candidates} == {
+        1,
+        2,
+        12,
+    }
 
 
 def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_path: Path):

@@ -32,7 +32,7 @@ def compare(
         list[str] | None,
         typer.Option(
             "--penalty",
-            help=f"As in select; may be repeated. [default: {', '.join(defaults.PENALTIES)}]",
+            help=f"As in select; may be repeated. \\[default: {', '.join(defaults.PENALTIES)}]",
             show_default=False,
         ),
     ] = None,
@@ -44,7 +44,7 @@ def compare(
     size: Annotated[
         list[int] | None,
         typer.Option(
-            "--size", min=1, help="Number of features; may be repeated. [default: 1 to 20]", show_default=False
+            "--size", min=1, help="Number of features; may be repeated. \\[default: 1 to 20]", show_default=False
         ),
     ] = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Folds, the same for all.")] = defaults.N_FOLDS,

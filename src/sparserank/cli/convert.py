@@ -37,14 +37,14 @@ def convert(
     dtype: Annotated[
         str | None,
         typer.Option(
-            "--dtype", help="float32 or float64. [default: float32; that of a store that is read]", show_default=False
+            "--dtype", help="float32 or float64. \\[default: float32; that of a store that is read]", show_default=False
         ),
     ] = None,
     sparse: Annotated[
         bool | None,
         typer.Option(
             "--sparse/--dense",
-            help="How features of text are kept. [default: whichever is smaller]",
+            help="How features of text are kept. \\[default: whichever is smaller]",
             show_default=False,
         ),
     ] = None,

@@ -46,13 +46,13 @@ def evaluate(
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="Metric; may be repeated. [default: ndcg@10, map]", show_default=False),
+        typer.Option("--metric", help="Metric; may be repeated. \\[default: ndcg@10, map]", show_default=False),
     ] = None,
     convention: Annotated[
         str | None,
         typer.Option(
             "--convention",
-            help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. [default: default; trec with --qrels]",
+            help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. \\[default: default; trec with --qrels]",
             show_default=False,
         ),
     ] = None,

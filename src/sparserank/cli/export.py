@@ -43,7 +43,7 @@ def export(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder, new or empty. [default: the screen, for one text]", show_default=False),
+        typer.Option("--out", help="Folder, new or empty. \\[default: the screen, for one text]", show_default=False),
     ] = None,
     name: Annotated[
         str, typer.Option("--name", help="Of the model in the engine, and of its feature store or set.")

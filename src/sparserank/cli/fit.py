@@ -35,7 +35,7 @@ def fit(
         str | None,
         typer.Option(
             "--penalty",
-            help="l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (with --k). [default: l1, with --k mcp]",
+            help="l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (with --k). \\[default: l1, with --k mcp]",
             show_default=False,
         ),
     ] = None,

@@ -30,7 +30,7 @@ def letor(
     choose_by: Annotated[
         list[str] | None,
         typer.Option(
-            "--choose-by", help="Metric of choice; may be repeated. [default: map, ndcg@10]", show_default=False
+            "--choose-by", help="Metric of choice; may be repeated. \\[default: map, ndcg@10]", show_default=False
         ),
     ] = None,
     convention: Annotated[

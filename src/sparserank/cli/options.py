@@ -48,7 +48,7 @@ LabelColumn = Annotated[
     str | None,
     typer.Option(
         "--label-column",
-        help="Column of a table with the labels. [default: label]",
+        help="Column of a table with the labels. \\[default: label]",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -57,7 +57,7 @@ QidColumn = Annotated[
     str | None,
     typer.Option(
         "--qid-column",
-        help="Column of a table with the query ids. [default: qid]",
+        help="Column of a table with the query ids. \\[default: qid]",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -67,7 +67,7 @@ FeatureColumns = Annotated[
     typer.Option(
         "--feature-columns",
         help="Columns of a table that are features: names with commas between them, or a file with one per line; may be repeated. "
-        "[default: every other column]",
+        "\\[default: every other column]",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -174,7 +174,7 @@ Keep = Annotated[
     list[str] | None,
     typer.Option(
         "--keep",
-        help="Feature that every model uses, free of price; may be repeated.",
+        help="Feature that every model uses, whatever it costs (--budget counts it); may be repeated.",
         rich_help_panel="Models",
         show_default=False,
     ),

@@ -52,7 +52,7 @@ def select(
         typer.Option(
             "--penalty",
             help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters: 'mcp(gamma=2.0)'; may be repeated. "
-            f"[default: {', '.join(defaults.PENALTIES)}]",
+            f"\\[default: {', '.join(defaults.PENALTIES)}]",
             rich_help_panel=MODEL,
             show_default=False,
         ),
@@ -122,7 +122,7 @@ def select(
         list[str] | None,
         typer.Option(
             "--also",
-            help=f"Further metrics to report. [default: {', '.join(defaults.ALSO)}]",
+            help=f"Further metrics to report. \\[default: {', '.join(defaults.ALSO)}]",
             rich_help_panel=CHOICE,
             show_default=False,
         ),
@@ -204,7 +204,7 @@ def select(
         typer.Option(
             "--judge",
             help="lightgbm: the shortest list of features on which LightGBM ranks as well as on the best that was tried, among lists of ours, of its own gain "
-            "and of SHAP values; needs sparserank[trees].",
+            "and of SHAP values; needs sparserank\\[trees].",
             rich_help_panel=JUDGE,
         ),
     ] = None,

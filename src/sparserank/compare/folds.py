@@ -35,7 +35,7 @@ class TreesOfFold:
     """A task for a worker process: fold f is left out of the data.
 
     lists     those of LISTS that are tried, each at all sizes; n_seeds: of the trees on all features, n_list_seeds: on a list
-    columns   (n,) features that trees may use; first: those that stand first in every list
+    columns   (n,) features that trees may use; first: those that stand first in every list; groups (n_features,): those that come with each other
     seed      of the folds
     """
 
@@ -50,6 +50,7 @@ class TreesOfFold:
     seed: int = 0
     columns: np.ndarray | None = None
     first: tuple[int, ...] = ()
+    groups: tuple[int, ...] | None = None
 
     def __call__(self, f: int, ours: Mapping[int, np.ndarray]) -> Arrays:
         """ours: {k: features} of the list of that name. Gains and contributions are those of the training queries."""
@@ -72,7 +73,8 @@ class TreesOfFold:
             for name in self.lists:
                 if len(lists[name]) == 0:
                     continue
-                fitted = [fold.fit(np.sort(lists[name]), seed) for seed in range(self.n_list_seeds)]
+                own = whole_groups(lists[name], usable, self.groups)
+                fitted = [fold.fit(own, seed) for seed in range(self.n_list_seeds)]
                 out[named(on_list(name), k)] = np.mean([fold.values(t) for t in fitted], axis=0)
                 if name == RECURSIVE:
                     left = fitted[0].by_gain()
@@ -99,6 +101,14 @@ class _Fold:
     def values(self, trees: Trees) -> np.ndarray:
         """(queries of the fold,)"""
         return per_query_values(trees.scores(self.test.X), self.test, [self._metric])[0]
+
+
+def whole_groups(features: np.ndarray, usable: np.ndarray, groups: tuple[int, ...] | None) -> np.ndarray:
+    """Some features and all usable ones of their groups, rising."""
+    if groups is None:
+        return np.sort(features)
+    of_feature = np.array(groups)
+    return usable[np.isin(of_feature[usable], of_feature[features])]
 
 
 def ranked(trees: Trees, train: RankingDataset, first: tuple[int, ...] = ()) -> dict[str, np.ndarray]:

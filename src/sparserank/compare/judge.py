@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.compare.folds import GAIN, OURS, SHAP, TreesOfFold, on_list, ranked
+from sparserank.compare.folds import GAIN, OURS, SHAP, TreesOfFold, on_list, ranked, whole_groups
 from sparserank.compare.job import largest_within, systems_of
 from sparserank.compare.judged import JUDGED_FILES, JudgedSelection, write_judged
 from sparserank.compare.pieces import Arrays, Pieces
@@ -20,7 +20,7 @@ from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
-from sparserank.errors import ParameterError
+from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, per_query_values
 from sparserank.execution import available_cores
 from sparserank.metrics import Metric
@@ -82,7 +82,8 @@ def select_for_trees(
 
     Lists of each size come from three makers, each without the queries of the fold: the largest total gain of trees on all features, their largest mean
     |SHAP value|, and the path of a penalty of ours. Trees on each list, and on all features, rank the queries of the fold; the rule of `select`
-    then takes the shortest list whose loss against the best of all is bounded by the margin. What is kept is that maker's list from all queries.
+    then takes the shortest list whose loss against the best of all is bounded by the margin, all features if need be. What is kept is that maker's list from all
+    queries, and costs are its. Groups come whole, so that lists may be longer than asked for.
 
     Parameters
         penalty, transform   of our path: on features in the last of the shapes that `select` would try
@@ -118,7 +119,7 @@ def select_for_trees(
     check_trees(data)
     lengths = _possible(listed, k, data, plan)
     identity = {
-        **plan.identity(data, None), "trees": repr(settings), "sizes": repr(lengths), "n_seeds": n_seeds, "transform": transform, **identity_of_trees(),
+        **plan.identity(data, None), "trees": repr(settings), "sizes": repr(listed), "k": k, "n_seeds": n_seeds, "transform": transform, **identity_of_trees(),
     }  # fmt: skip
     opened = (
         SelectionStore(out, identity, restart=restart, kind="judge", results=JUDGED_FILES)
@@ -139,6 +140,10 @@ def _possible(sizes: tuple[int, ...], k: int | None, data: RankingDataset, plan:
         raise ParameterError("k", f"is {k}, but {kept} features are to be kept.")
     wanted = sizes if k is None else tuple(sorted({k, *(s for s in sizes if s < k)}))
     possible = tuple(s for s in wanted if max(kept, 1) <= s < usable)
+    if usable < 2:
+        raise DataError(
+            f"{'one feature varies' if usable else 'no feature varies'} and may be used; there is nothing to choose."
+        )
     if not possible:
         raise ParameterError(
             "sizes", f"hold no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
@@ -174,7 +179,8 @@ def _judged(
         ours = _our_lists(data, fold, plan, sizes, n_workers)
         work.finished("ours-0", "our path", ours, time.perf_counter() - began)
     task = TreesOfFold(
-        data, fold, plan.metric, settings, sizes, LISTS, n_seeds, n_seeds, plan.seed, usable, kept
+        data, fold, plan.metric, settings, sizes, LISTS, n_seeds, n_seeds, plan.seed, usable, kept,
+        None if plan.groups is None else plan.groups.of_feature,
     )  # fmt: skip
     lists = {f: {k: ours[f"{f}|{k}"] for k in sizes if f"{f}|{k}" in ours} for f in folds}
     work.run(
@@ -191,15 +197,17 @@ def _judged(
         name = next((n for n in LISTS if on_list(n) == s.name), None)
         if name is None or s.k is None or (name == OURS and f"{FINAL}|{s.k}" not in ours):
             continue
-        own = ours[f"{FINAL}|{s.k}"] if name == OURS else orders[name][: s.k]
+        listed = ours[f"{FINAL}|{s.k}"] if name == OURS else orders[name][: s.k]
+        own = whole_groups(listed, usable, None if plan.groups is None else plan.groups.of_feature)
         finals[Candidate(s.name, s.k, 0.0, -1, len(own), price.cost(own), s.values)] = own
     (whole,) = (s for s in systems if s.name == ALL)
     rival = Candidate(ALL, len(usable), 0.0, -1, len(usable), price.cost(usable), whole.values)
+    finals[rival] = usable
     choice = choose(
-        list(finals), [rival], margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed,
+        list(finals), margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed,
         by_cost=plan.groups is not None,
     )  # fmt: skip
-    chosen = fit_trees(data, np.sort(finals[choice.chosen]), settings, plan.seed, data.feature_names)
+    chosen = fit_trees(data, finals[choice.chosen], settings, plan.seed, data.feature_names)
     compared = None if test is None else _on_test(test, chosen, full, plan)
     return JudgedSelection(
         plan, settings, n_seeds, choice, rival, chosen, tuple(data.feature_names or ()), data.n_queries, compared

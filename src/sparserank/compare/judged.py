@@ -30,7 +30,7 @@ FORMAT, FORMAT_VERSION = "sparserank-judged", 1
 
 @dataclass(frozen=True, repr=False)
 class JudgedSelection:
-    """choice: among lists and sizes; all_features: the trees on all features, compared, never chosen; trees: on the chosen list, fitted to all queries;
+    """choice: among lists and sizes; all_features: the trees on all features, a candidate too; trees: on the chosen list, fitted to all queries;
     test: they and the trees on all features on test queries, or None."""
 
     plan: SelectionPlan
@@ -152,6 +152,8 @@ def write_judged(result: JudgedSelection, folder: Path) -> list[Path]:
         pass
     else:
         texts["report.html"] = judged_page(result)
+    for name in JUDGED_FILES:  # so that files of two runs never stand side by side
+        (folder / name).unlink(missing_ok=True)
     for name, text in texts.items():
         with atomic_write(folder / name) as out:
             out.write(text)

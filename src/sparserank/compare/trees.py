@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.quoting import brief
 from sparserank.selection import defaults
 
-MISSING = "the comparison with trees needs LightGBM; install it with: pip install 'sparserank[trees]'"
+MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
 PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets, and changes blanks
 MOST_GRADE = 30  # LightGBM's table of gains ends there
 MOST_DOCUMENTS = 10_000  # of a query
@@ -94,8 +94,12 @@ class Trees:
 
 def check_trees(data: RankingDataset) -> None:
     """Raises DataError where LightGBM is missing, or the relevance is none that its objective takes."""
-    if importlib.util.find_spec("lightgbm") is None:
-        raise DataError(MISSING)
+    try:
+        importlib.import_module("lightgbm")
+    except ModuleNotFoundError as error:
+        raise DataError(MISSING) from error
+    except OSError as error:  # of its library, e.g. without OpenMP
+        raise DataError(f"LightGBM is installed, but cannot be loaded ({error}); install what it misses.") from error
     if data.n_queries < 2:
         raise DataError(
             "one query cannot be split into folds; a comparison needs two at least, and says something from ten on."

@@ -59,6 +59,11 @@ def best_k_bounds(objective: PairwiseObjective, path: PathResult) -> BestKBounds
     penalty = path.penalty
     if not isinstance(penalty, BestK) or path.sparse_coefs.shape[1] != objective.n_features:
         raise DataError("best_k_bounds needs a path of best_k and the objective that it was fitted on.")
+    at_last = objective.evaluate(path.scaled_coef(len(path.alphas) - 1)).value
+    if not np.isclose(at_last, path.losses[-1], rtol=1e-6, atol=0.0):
+        raise DataError(
+            f"best_k_bounds needs the objective that the path was fitted on; its last model has a loss of {path.losses[-1]:.6g} there, {at_last:.6g} here."
+        )
     usable = penalty.usable(objective.n_features // objective.width)
     ridge = penalty.strength(objective.curvature[objective.varying])
     columns = np.flatnonzero(objective.varying & np.repeat(usable, objective.width))

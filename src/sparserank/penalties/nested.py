@@ -59,6 +59,10 @@ class Nested(Penalty):
             raise DataError(f"groups and curves know the penalties {', '.join(NESTING)}; got {self.of.name}.")
 
     @property
+    def _shown(self) -> str:
+        return type(self.of).__name__
+
+    @property
     def label(self) -> str:
         return self.of.label
 
@@ -79,7 +83,7 @@ class Nested(Penalty):
         if unequal.any():
             j = int(np.argmax(unequal))
             raise DataError(
-                f"{type(self.of).__name__}: a group is paid for once, so its features need the same weight; feature {j + 1} has {beta[j]:g}, another of "
+                f"{self._shown}: a group is paid for once, so its features need the same weight; feature {j + 1} has {beta[j]:g}, another of "
                 f"its group {most[group[j]]:g}."
             )
         return np.repeat(beta, self.width)

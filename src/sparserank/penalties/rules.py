@@ -58,6 +58,11 @@ class FeatureRules:
     def _check(self) -> None:
         """Raise DataError for parameters of the subclass outside their range."""
 
+    @property
+    def _shown(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
     def feature_weights(self, n_features: int) -> np.ndarray:
         """(n_features,) weights with always-keep as 0 and never-use as inf."""
         return self._remembered("weights", n_features, self._make_weights)
@@ -74,14 +79,12 @@ class FeatureRules:
     def _make_weights(self, n_features: int) -> np.ndarray:
         for name, values in (("weights", self.weights), ("signs", self.signs), ("groups", self.groups)):
             if values is not None and len(values) != n_features:
-                raise DataError(f"{type(self).__name__}: {name} must hold {n_features} values; got {len(values)}.")
+                raise DataError(f"{self._shown}: {name} must hold {n_features} values; got {len(values)}.")
         beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
         for name, features, value in (("always_keep", self.always_keep, 0.0), ("never_use", self.never_use, np.inf)):
             for j in features:
                 if not 0 <= j < n_features:
-                    raise DataError(
-                        f"{type(self).__name__}: {name} names feature {j}; indices run 0..{n_features - 1}."
-                    )
+                    raise DataError(f"{self._shown}: {name} names feature {j}; indices run 0..{n_features - 1}.")
                 beta[j] = value
         return beta
 
@@ -97,7 +100,7 @@ class FeatureRules:
         if lost.any():  # inf would mean never use, 0 always keep
             j = int(np.argmax(lost))
             raise DataError(
-                f"{type(self).__name__}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature {j + 1} leaves the range "
+                f"{self._shown}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature {j + 1} leaves the range "
                 "of numbers; take weights of moderate size."
             )
         return alphas

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -84,18 +85,25 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> Groups:
         return read_groups(given, names)
     if not isinstance(given, Mapping):
         raise ParameterError("groups", f"must be a file, or a mapping of feature names to groups; got {brief(given)}.")
-    of = {_known(name, names): str(group) for name, group in given.items()}
+    known = set(names)
+    odd = next((g for g in given.values() if not isinstance(g, str) or not g), None)
+    if odd is not None or not given:
+        raise ParameterError(
+            "groups", f"must give the name of a group, a text, for some features; got {brief(odd if given else given)}."
+        )
+    of = {_known(name, known, names): group for name, group in given.items()}
     if costs is not None and not isinstance(costs, Mapping):
         raise ParameterError(
             "costs", f"must be a mapping of groups to costs where there are groups; got {brief(costs)}."
         )
     price: dict[str, float] = {}
     for group, cost in (costs or {}).items():
-        if str(group) not in of.values():
+        if group not in of.values():
             raise ParameterError("costs", f"names {brief(str(group))}, which is no group.")
-        if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 < cost < math.inf:
+        own = _cost(cost) if isinstance(cost, Real) and not isinstance(cost, bool) else None
+        if own is None:
             raise ParameterError("costs", f"must be numbers > 0; got {brief(cost)} for {brief(str(group))}.")
-        price[str(group)] = float(cost)
+        price[group] = own
     return _numbered(of, price, names)
 
 
@@ -107,16 +115,20 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> Groups:
         DataFormatError   names file and line
     """
     of: dict[str, str] = {}
+    known_names = set(names)
     costs: dict[str, tuple[float, int]] = {}
     for number, text in enumerate(read_entries(path, EXPECTED), start=1):
-        (fields,) = csv.reader([text], delimiter="\t" if "\t" in text else ",")
+        try:
+            (fields,) = csv.reader([text], delimiter="\t" if "\t" in text else ",", skipinitialspace=True, strict=True)
+        except csv.Error as error:
+            raise DataFormatError(f"{path}:{number}: expected {EXPECTED} ({error}); got {brief(text)}.") from error
         fields = [f.strip() for f in fields]
-        if number == 1 and fields == HEADER[: len(fields)]:
+        if number == 1 and [f.lower() for f in fields] == HEADER[: len(fields)] and fields[0] not in known_names:
             continue
         if len(fields) not in (2, 3) or not all(fields[:2]):
             raise DataFormatError(f"{path}:{number}: expected {EXPECTED}; got {brief(text)}.")
         try:
-            name = _known(fields[0], names)
+            name = _known(fields[0], known_names, names)
         except ParameterError as error:
             raise DataFormatError(f"{path}:{number}: {error.message}") from error
         if name in of:
@@ -131,21 +143,24 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> Groups:
                 raise DataFormatError(
                     f"{path}:{number}: group {brief(group)} costs {cost:g} here and {known:g} on line {line}; it is paid for once."
                 )
+    if not of:
+        raise DataFormatError(f"{path}: holds no group; expected {EXPECTED}.")
     return _numbered(of, {group: cost for group, (cost, _) in costs.items()}, names)
 
 
-def _known(name: Any, names: Sequence[str]) -> str:
-    if name not in names:
+def _known(name: Any, known: Set[str], names: Sequence[str]) -> str:
+    if not isinstance(name, str) or name not in known:
         raise ParameterError(
             "groups", f"names {brief(str(name))}, which is no feature; there are {names[0]} ... {names[-1]}."
         )
     return str(name)
 
 
-def _cost(text: str) -> float | None:
+def _cost(given: Any) -> float | None:
+    """A number > 0 from text or a number, or None."""
     try:
-        cost = float(text)
-    except ValueError:
+        cost = float(given)
+    except (ValueError, OverflowError):
         return None
     return cost if 0 < cost < math.inf else None
 

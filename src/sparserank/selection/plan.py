@@ -130,7 +130,10 @@ class SelectionPlan:
         """The plan for features of these costs."""
         if isinstance(costs, Mapping):
             raise ParameterError("costs", "must be numbers > 0, one per feature; a mapping gives the costs of groups.")
-        values = tuple(float(c) for c in costs)
+        try:
+            values = tuple(float(c) for c in costs)
+        except (TypeError, ValueError, OverflowError):
+            values = (math.nan,)
         if not all(math.isfinite(c) and c > 0 for c in values):
             raise ParameterError("costs", "must be numbers > 0, one per feature.")
         penalties = tuple(replace(p, weights=values) for p in self.penalties)
@@ -141,6 +144,9 @@ class SelectionPlan:
         unknown = next((p for p in self.penalties if not (nests(p) or p.by_size)), None)
         if unknown is not None:
             raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}.")
+        own = next((p for p in self.penalties if p.groups is not None), None)
+        if own is not None:
+            raise ParameterError("groups", f"cannot be combined with the groups of a penalty; {own.name} has its own.")
         costs, of_feature = groups.cost_of_feature, groups.of_feature
         penalties = tuple(replace(p, weights=costs, groups=of_feature) for p in self.penalties)
         return replace(self, groups=groups, penalties=penalties)
