@@ -23,6 +23,8 @@ ALL = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
 QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 12, "folds": 3, "n_threads": 1}
 
+DATA_OF_NOTEBOOK = sr.make_ranking(40, (5, 9), 8, n_informative=3, n_redundant=0, seed=1).data
+
 
 def frame(data: sr.RankingDataset, label: str = "label", qid: str = "qid") -> pd.DataFrame:
     out = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
@@ -109,6 +111,15 @@ def test_the_command_has_no_defaults_of_its_own() -> None:
                  "allow_overlap", "restart"):  # fmt: skip
         assert shown[name].default == api[name].default, name
     assert api["penalties"].default == defaults.PENALTIES
+
+
+def test_a_notebook_shows_the_choice() -> None:
+    shown = sr.select(DATA_OF_NOTEBOOK, penalties="l1", half_samples=0, transform="none")._repr_html_()
+    assert shown.startswith("<div>")
+    assert "<strong>Keep" in shown
+    assert "<svg" in shown
+    assert "Selected features" in shown
+    assert "<script" not in shown
 
 
 def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult, tmp_path: Path) -> None:

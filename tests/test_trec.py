@@ -156,3 +156,32 @@ def test_the_command_knows_files_by_what_they_hold(tmp_path: Path) -> None:
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sparserank", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:
+    import pandas as pd
+    import polars as pl
+
+    data = sr.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
+    rng = np.random.default_rng(0)
+    shuffled = rng.permutation(data.n_docs)
+    y, qid, X = data.relevance[shuffled], np.asarray(data.qid)[shuffled], data.X[shuffled]
+    scores = rng.standard_normal(data.n_docs)
+    grouped = sr.RankingDataset(X, y, qid)
+    expected = sr.evaluate(scores[grouped.row_index], grouped)
+    assert sr.evaluate(scores, y, qid=qid) == expected
+    assert sr.evaluate(list(scores), pd.Series(y), qid=pd.Series(qid)) == expected
+    assert sr.evaluate(scores, (X, y, qid)) == expected
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(grade=y, query=qid)
+    assert sr.evaluate(scores, frame, label="grade", qid="query") == expected
+    assert sr.evaluate(scores, pl.from_pandas(frame), label="grade", qid="query") == expected
+    assert sr.evaluate(scores, grouped) != expected  # which is in another order
+    model = sr.SparseRanker().fit(X, y, qid=qid).to_model()
+    both = sr.evaluate({"model": model, "scores": model.predict(X)}, (X, y, qid), "map")
+    np.testing.assert_array_equal(both.values["model"]["map"], both.values["scores"]["map"])
+    assert sr.RankingDataset(frame[["a", "b"]], y, qid).feature_names == ("a", "b")
+    path, same = sr.fit_path(frame, n_alphas=5, label="grade", qid="query"), sr.fit_path(grouped, n_alphas=5)
+    np.testing.assert_array_equal(path.coefs, same.coefs)
+    assert path.feature_names == ("a", "b", "c", "d")
+    with pytest.raises(DataError):
+        sr.evaluate(scores[:-1], y, qid=qid)

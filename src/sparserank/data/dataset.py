@@ -40,7 +40,7 @@ class RankingDataset:
         relevance       (n_docs,) finite numbers; integer grades or reals
         qid             (n_docs,) ints or strings, any order; None means one query
         docid           (n_docs,) strings, optional
-        feature_names   n_features unique strings, optional (default f1, f2, ...)
+        feature_names   n_features unique strings, optional (default those of a frame, else f1, f2, ...)
         doc_weight      (n_docs,) numbers >= 0, optional: weight of every pair in which the document is the preferred one, e.g. 1 over
                         the propensity of its click (Joachims et al. 2017); 0: never the preferred one
     Raises
@@ -64,7 +64,7 @@ class RankingDataset:
         n_docs, n_features = X.shape
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else as_query_ids(self.qid, n_docs)
-        names = _checked_names(self.feature_names, n_features)
+        names = _checked_names(self.feature_names or _names_of(self.X), n_features)
         order, query_ptr, query_ids = group_rows(qid)
         columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
         for name, column in columns.items():
@@ -362,6 +362,12 @@ def numbered(names: Sequence[str]) -> bool:
 
 def _numbers(n_features: int) -> tuple[str, ...]:
     return tuple(f"f{j + 1}" for j in range(n_features))
+
+
+def _names_of(X: Any) -> Sequence[str] | None:
+    """The names of a frame's columns, if they are texts."""
+    columns = list(getattr(X, "columns", []))
+    return columns if columns and all(isinstance(c, str) for c in columns) else None
 
 
 def _checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.sources import as_datasets
 from sparserank.data.trec import Qrels, Run
 from sparserank.errors import DataError
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
@@ -50,9 +51,11 @@ class Comparison:
 
 def evaluate(
     scores: Any,
-    data: RankingDataset | Qrels,
+    data: Any,
     metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
     *,
+    label: Any = None,
+    qid: Any = None,
     convention: str | Convention | None = None,
     per_query: bool = False,
     baseline: str | None = None,
@@ -62,7 +65,9 @@ def evaluate(
     Parameters
         scores      (n_docs,) in the row order of `data`, an object with `predict`, or a Run; or a mapping of names to these. Documents that a run does not
                     rank count among the relevant ones, and nowhere else
-        data        judged documents; or Qrels, with runs alone: then all queries of the judgments count, those that a run misses with 0
+        data        judged documents: a RankingDataset, a frame, (X, y, qid), or their relevance alone as an array with qid= the queries of its rows; then
+                    scores are in the order of these rows. Or Qrels, with runs alone: all queries of the judgments count, those that a run misses with 0
+        label, qid  names of a frame's columns (default 'label' and 'qid'); or qid (n_docs,) beside an array of relevance
         metrics     names or Metric objects
         convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; None: 'default', with Qrels 'trec'; a prefix in a name wins
         per_query   return arrays (n_queries,) instead of means
@@ -76,17 +81,19 @@ def evaluate(
     """
     parsed = parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default"))
     labels = [repr(m) for m in parsed]
-    if isinstance(data, Qrels):
-        data = data.documents(_runs_of(scores))
+    judged = data.documents(_runs_of(scores)) if isinstance(data, Qrels) else _judged(data, label, qid)
+    order = None if isinstance(data, RankingDataset | Qrels) else judged.row_index
     if isinstance(scores, Mapping) and not isinstance(scores, Run):
         if not scores:
             raise DataError("evaluate needs at least one system.")
-        values = {str(s): dict(zip(labels, _values_of(v, data, parsed), strict=True)) for s, v in scores.items()}
+        values = {
+            str(s): dict(zip(labels, _values_of(v, judged, parsed, order), strict=True)) for s, v in scores.items()
+        }
         chosen = baseline if baseline is not None else next(iter(values))
         if chosen not in values:
             raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
         return Comparison(values, chosen)
-    arrays = dict(zip(labels, _values_of(scores, data, parsed), strict=True))
+    arrays = dict(zip(labels, _values_of(scores, judged, parsed, order), strict=True))
     if per_query:
         return arrays
     return {name: mean_of(values) for name, values in arrays.items()}
@@ -123,11 +130,28 @@ def _runs_of(scores: Any) -> list[Run]:
     return systems
 
 
-def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
+def _judged(data: Any, label: Any, qid: Any) -> RankingDataset:
+    if isinstance(data, RankingDataset):
+        return data
+    if isinstance(data, np.ndarray | list) or (not isinstance(data, tuple) and np.ndim(data) == 1):
+        relevance = np.asarray(data)
+        return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid)
+    judged = as_datasets({"data": data}, label=label, qid=qid)["data"]
+    assert judged is not None
+    return judged
+
+
+def _values_of(
+    system: Any, data: RankingDataset, metrics: Sequence[Metric], order: np.ndarray | None
+) -> list[np.ndarray]:
+    """order: the rows of the user's data in the order of `data`, in which arrays of scores then come."""
     if isinstance(system, Run):
         scores, retrieved = system.of(data)
         return per_query_values(scores, data, metrics, retrieved)
-    return per_query_values(_scores_of(system, data), data, metrics)
+    scores = _scores_of(system, data)
+    if order is not None and isinstance(system, np.ndarray | list) and scores.shape == order.shape:
+        scores = scores[order]
+    return per_query_values(scores, data, metrics)
 
 
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS, fit_scalings
+from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError
 from sparserank.losses import PairwiseLoss
 from sparserank.objective import PairwiseObjective
@@ -51,9 +52,11 @@ def alpha_max(
 
 
 def fit_path(
-    data: RankingDataset,
+    data: Any,
     penalty: str | Penalty = "l1",
     *,
+    label: Any = None,
+    qid: Any = None,
     n_alphas: int = 100,
     alpha_min_ratio: float = ALPHA_MIN_RATIO,
     alphas: np.ndarray | None = None,
@@ -72,7 +75,8 @@ def fit_path(
     """Fit a path of models, from the sparsest to the densest, warm-started.
 
     Parameters
-        data             documents grouped by query; their doc_weight counts
+        data             documents grouped by query, whose doc_weight counts; or files, a frame, (X, y, qid), as in `select`
+        label, qid       names of a frame's columns (default 'label' and 'qid')
         scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
         penalty          name ('l1', 'mcp(gamma=2.0)') or Penalty; its alpha is ignored
         n_alphas         points, log-spaced from the penalty's own start down to alpha_min_ratio times it
@@ -94,6 +98,8 @@ def fit_path(
         that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path followed from w = 0
         alone never leaves 0 for lp).
     """
+    if not isinstance(data, RankingDataset):
+        data = as_datasets({"data": data}, label=label, qid=qid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
     scale = feature_scale(data, scaling, query_weight, sums_of)

@@ -50,17 +50,29 @@ def to_html(
         parts.append(f'<h2 id="s{i}">{_text(s.title)}</h2>')
         if s.text:
             parts.append(f"<p>{_text(s.text)}</p>")
-        parts += [_html_table(t) for t in s.tables]
-        if s.pictures:
-            parts.append('<div class="pictures">')
-            for k, p in enumerate(s.pictures):
-                # Identifiers inside an SVG are global to a page: each picture gets its own.
-                svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>p{i}-{k}-", p.svg)
-                caption = f"<figcaption>{_text(p.caption)}</figcaption>" if p.caption else ""
-                parts.append(f"<figure>{svg}{caption}</figure>")
-            parts.append("</div>")
+        parts += _content(s, f"p{i}-")
     parts += [f'<p class="soft">{_text(line)}</p>' for line in closing]
     return "\n".join([*parts, "</body></html>", ""])
+
+
+def to_fragment(sentences: Sequence[str], section: Section, key: str) -> str:
+    """A few sentences, tables and pictures for a cell of a notebook; `key` tells its identifiers from those of other cells."""
+    first, *more = sentences
+    parts = ["<div>", f"<p><strong>{_text(first)}</strong></p>", *(f"<p>{_text(s)}</p>" for s in more)]
+    return "\n".join([*parts, *_content(section, f"{key}-"), "</div>"])
+
+
+def _content(section: Section, prefix: str) -> list[str]:
+    """Its tables and pictures. Identifiers inside an SVG are global to a page: each picture gets its own."""
+    parts = [_html_table(t) for t in section.tables]
+    if section.pictures:
+        parts.append('<div class="pictures">')
+        for k, p in enumerate(section.pictures):
+            svg = re.sub(r'(id="|url\(#|href="#)', rf"\g<1>{prefix}{k}-", p.svg)
+            caption = f"<figcaption>{_text(p.caption)}</figcaption>" if p.caption else ""
+            parts.append(f"<figure>{svg}{caption}</figure>")
+        parts.append("</div>")
+    return parts
 
 
 def _text(text: str) -> str:

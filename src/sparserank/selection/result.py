@@ -100,6 +100,12 @@ class SelectionResult:
     def __repr__(self) -> str:
         return f"SelectionResult({self.sentences[0]})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the sentences, the selected features, every size, and with the extra `report` the picture."""
+        from sparserank.reports.notebook import selection_fragment
+
+        return selection_fragment(self)
+
     def table(self) -> pa.Table:
         """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size), its transform, its shape ('linear',
         'clipped', 'curve'), kept (the share of half-samples that
