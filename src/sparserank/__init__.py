@@ -71,6 +71,7 @@ _HOME = {
     "feature_importance": "sparserank.selection.measures",
     "feature_similarity": "sparserank.selection.measures",
     "select_for_trees": "sparserank.compare.judge",
+    "explain_query": "sparserank.explanation",
     "evaluate": "sparserank.evaluation",
     "parse_metric": "sparserank.metrics",
     "RankingModel": "sparserank.model",

@@ -80,6 +80,20 @@ class RankingModel:
         out[order] = self._score(columns[order], query_ptr, order)
         return out
 
+    def selected_values(self, data: RankingDataset) -> np.ndarray:
+        """(n_docs, len(support)) float64, the selected features of `data` as they are, found by name where it has names."""
+        return self._of_dataset(data)
+
+    def contributions(self, data: RankingDataset) -> np.ndarray:
+        """(n_docs, len(support)) what each selected feature adds to the score of each document of `data`, in its stored row order: rows sum to the score.
+
+        Raises
+            DataError   as `score_dataset`
+        """
+        columns = self._of_dataset(data)
+        self._score(columns, data.query_ptr, data.row_index)  # refuses what has no score
+        return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
+
     def score_dataset(self, data: RankingDataset) -> np.ndarray:
         """Scores in the stored row order of `data`, whose features are found by name where it has names; messages name the rows that its constructor was given."""
         return self._score(self._of_dataset(data), data.query_ptr, data.row_index)
@@ -140,11 +154,8 @@ class RankingModel:
                 f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
                 "replace missing and infinite values by finite numbers."
             )
-        scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
         with np.errstate(all="ignore"):
-            shaped = columns if self.transform is None else self.transform.take(S)(columns)
-            shaped = self._bent(shaped)
-            scaled = scaling.transform(shaped, query_ptr)
+            scaled = self._scaled(columns, query_ptr)
             scores = np.asarray(scaled @ self.coef[S])
             finite = np.isfinite(scores)
             if not finite.all():
@@ -158,6 +169,13 @@ class RankingModel:
                     f"row {_number_of(row, row_index)}: the score is not finite{why}; clip or correct them."
                 )
         return scores
+
+    def _scaled(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
+        """The selected columns, transformed, bent and scaled: what the weights are of."""
+        S = self.support
+        scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
+        shaped = columns if self.transform is None else self.transform.take(S)(columns)
+        return np.asarray(scaling.transform(self._bent(shaped), query_ptr))
 
     def _bent(self, columns: np.ndarray) -> np.ndarray:
         """The selected columns, each through its curve."""

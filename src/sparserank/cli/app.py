@@ -10,7 +10,20 @@ from typing import Any, NoReturn
 import typer
 
 from sparserank import __version__
-from sparserank.cli import compare, convert, demo, evaluate, experiment, export, fit, inspect, letor, predict, select
+from sparserank.cli import (
+    compare,
+    convert,
+    demo,
+    evaluate,
+    experiment,
+    explain,
+    export,
+    fit,
+    inspect,
+    letor,
+    predict,
+    select,
+)
 from sparserank.cli.screen import note, prepare_streams
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 
@@ -46,6 +59,7 @@ app.command("fit", help=fit.HELP)(fit.fit)
 app.command("predict", help=predict.HELP)(predict.predict)
 app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)
 app.command("inspect", help=inspect.HELP)(inspect.inspect)
+app.command("explain", help=explain.HELP)(explain.explain)
 app.command("export", help=export.HELP)(export.export)
 app.command("convert", help=convert.HELP)(convert.convert)
 app.command("demo", help=demo.HELP)(demo.demo)

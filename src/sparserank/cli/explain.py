@@ -1,0 +1,97 @@
+"""`sparserank explain`: why documents of a query stand where they stand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparserank.cli import options as opt
+from sparserank.cli.screen import announce_compiling, say, table
+from sparserank.reports.document import figure
+
+HELP = """Say why documents of a query stand where they stand: what each feature adds, and why one document is above another.
+
+A score is a sum over features, so this is exact: contributions are what a feature adds above its mean over the query.
+
+[bold]Examples[/bold]
+
+  sparserank explain run/model.json test.txt --query 18219
+
+  sparserank explain run/model.json test.txt --query 18219 --pair GX020-25-8391882 --pair GX037-06-11625428
+"""
+
+
+def explain(
+    model: Annotated[Path, typer.Argument(help="Model file of select or fit.", show_default=False)],
+    data: Annotated[list[Path], typer.Argument(help="Files with the query.", show_default=False)],
+    query: Annotated[str, typer.Option("--query", help="Id of the query.", show_default=False)],
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pair", help="Two documents of it, by their ids: why the first is above the second.", show_default=False
+        ),
+    ] = None,
+    most: Annotated[int, typer.Option("--most", min=1, help="Documents that are shown, best first.")] = 10,
+    format: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    missing: opt.Missing = None,
+    index_base: opt.IndexBase = 1,
+    unjudged: opt.Unjudged = "zero",
+    label_column: opt.LabelColumn = None,
+    qid_column: opt.QidColumn = None,
+    feature_columns: opt.FeatureColumns = None,
+) -> None:
+    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.read import read_files
+    from sparserank.explanation import explain_query
+    from sparserank.model_file import load_model
+
+    opt.require(format in ("table", "json"), "--format", f"must be table or json; got {format!r}.")
+    opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
+    reading = opt.reading_of(
+        missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
+        feature_columns=feature_columns, labelled=False,
+    )  # fmt: skip
+    loaded = load_model(model)
+    announce_compiling(parse_lines)
+    reading = opt.for_models(replace(reading, n_features=loaded.n_features), [loaded], data)
+    found = explain_query(loaded, read_files(data, reading), query)
+    compared = None if pair is None else found.pair(*pair)
+    if format == "json":
+        documents = [
+            {
+                "document": found.documents[i],
+                "label": float(found.relevance[i]),
+                "score": float(found.scores[i]),
+                "contributions": dict(zip(found.features, found.contributions[i].tolist(), strict=True)),
+            }
+            for i in range(min(most, len(found.documents)))
+        ]
+        print(json.dumps({"query": found.query, "documents": documents, "pair": compared}, indent=1))
+        return
+    if compared is None:
+        table(
+            f"Query {found.query}: {len(found.documents)} documents, and what moves each most from their mean",
+            ["document", "label", "score", "features"],
+            [
+                [found.documents[i], f"{found.relevance[i]:g}", figure(found.scores[i]),
+                 ", ".join(f"{name} {figure(value, signed=True)}" for name, value in found.drivers(i))]
+                for i in range(min(most, len(found.documents)))
+            ],
+        )  # fmt: skip
+        return
+    assert pair is not None
+    table(
+        f"Query {found.query}: {pair[0]} beside {pair[1]}",
+        ["feature", pair[0], pair[1], "adds"],
+        [[r["feature"], f"{r['above']:.6g}", f"{r['below']:.6g}", figure(r["difference"], signed=True)] for r in compared],
+    )  # fmt: skip
+    total = sum(r["difference"] for r in compared)
+    say(
+        f"together {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is above."
+        if total
+        else "together 0: a tie."
+    )
