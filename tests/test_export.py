@@ -14,8 +14,10 @@ import onnxruntime
 import pytest
 
 import sparserank as sr
+from sparserank.curves import Curve
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.synthetic import make_curved_ranking, make_ranking
+from sparserank.data.transforms import Transform
 from sparserank.errors import DataError
 from sparserank.export import FORMATS
 from sparserank.model import RankingModel
@@ -299,3 +301,126 @@ def test_the_command(models, tmp_path: Path):
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sparserank", "export", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def made(coef, names=None, transform=None, curves=None, scaling="none", center=0.0, scale=1.0):
+    d = len(coef)
+    own = FeatureScaling(scaling, np.full(d, center), np.full(d, scale))
+    return RankingModel(np.array(coef, dtype=float), tuple(names or (f"f{j}" for j in range(d))), own, transform=transform, curves=curves or {})  # fmt: skip
+
+
+def everywhere(model: RankingModel, X: np.ndarray, **options: object) -> dict[str, np.ndarray]:
+    """Scores in Python, SQLite, DuckDB and ONNX Runtime."""
+    space: dict = {}
+    exec(model.export("python", **options)["model.py"], space)
+    (text,) = model.export("sql", **options).values()
+    out = {"python": np.array([space["score"](r) for r in rows_of(model, X)])}
+    names = ", ".join(f'"{n}" double' for n in model.feature_names)
+    for name, base in (("sqlite", sqlite3.connect(":memory:")), ("duckdb", duckdb.connect())):
+        base.execute(f"create table docs ({names})")
+        base.executemany(f"insert into docs values ({', '.join('?' * X.shape[1])})", X.tolist())
+        out[name] = np.array([s for (s,) in base.execute(f"select {text} from docs").fetchall()])
+    session = onnxruntime.InferenceSession(
+        model.export("onnx", **options)["model.onnx"], providers=["CPUExecutionProvider"]
+    )
+    out["onnx"] = session.run(None, {"X": X})[0][:, 0]
+    return out
+
+
+@pytest.mark.parametrize("kind", ["log", "asinh"])
+def test_transforms_keep_their_digits_near_and_far_from_zero(kind):
+    X = np.array(
+        [[s * v] for v in (0.0, 1e-17, 1e-12, 9.9e-5, 1.01e-4, 0.3, 1e3, 9e7, 1.1e8, 1e160, 1e300) for s in (1, -1)]
+    )
+    model = made([1.0], transform=Transform((kind,), np.array([1.0])))
+    for name, found in everywhere(model, X).items():
+        np.testing.assert_allclose(found, model.predict(X), rtol=1e-11, atol=0, err_msg=name)
+    for to in ("lucene", "vespa"):
+        (text,) = model.export(to).values()
+        text = text if to == "lucene" else text[text.index("expression {") + 12 : text.rindex("}\n    }\n}")]
+        np.testing.assert_allclose(oracle.evaluated(text, rows_of(model, X)), model.predict(X), rtol=1e-11, atol=0)
+
+
+def test_integers_are_no_decimals():
+    """DuckDB reads 0.447 as a decimal: times an integer column it overflows, and knots were rounded to the column's type."""
+    curve = Curve(np.array([0.4, 2.6, 7.3]), np.array([0.0, 0.45, 0.5]))
+    for model in (made([0.4474134]), made([1.0], curves={0: curve})):
+        (text,) = model.export("sql").values()
+        duck = duckdb.connect()
+        for kind in ("integer", "hugeint"):
+            duck.execute(f"create or replace table docs (f0 {kind})")
+            duck.execute("insert into docs values (0), (2), (5), (90000)")
+            found = [s for (s,) in duck.execute(f"select {text} from docs").fetchall()]
+            np.testing.assert_allclose(found, model.predict(np.array([[0.0], [2.0], [5.0], [90000.0]])), rtol=1e-12)
+
+
+def test_many_features_are_no_deep_chain(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    d = 1800
+    wide = made(rng.standard_normal(d))
+    X = rng.standard_normal((3, d))
+    lite = sqlite3.connect(":memory:")
+    (text,) = wide.export("sql", features={f"f{j}": f"{float(X[0, j])!r}" for j in range(d)}).values()
+    ((found,),) = lite.execute(f"select {text}").fetchall()
+    assert found == pytest.approx(wide.predict(X)[0], rel=1e-9)
+    space: dict = {}
+    exec(made(rng.standard_normal(5000)).export("python")["model.py"], space)
+    curves = {j: Curve(np.sort(rng.standard_normal(9)), rng.standard_normal(9)) for j in range(150)}
+    bent = made(np.ones(150), curves=curves)
+    for name, found in everywhere(bent, rng.standard_normal((5, 150))).items():
+        assert found.shape == (5,), name
+
+
+def test_what_leaves_the_range_of_numbers_is_refused_by_name():
+    steep = made([1.0], curves={0: Curve(np.array([0.0, 1e-310]), np.array([0.0, 1.0]))})
+    for model in (steep, made([1e200], scaling="standard", center=1e200), made([np.inf])):
+        for to in ("sql", "python", "onnx"):
+            with pytest.raises(DataError, match="feature 'f0' cannot be exported"):
+                model.export(to)
+    small = made([1e-50, -2e-50])
+    for to in ("solr", "elasticsearch"):
+        scorer = oracle.solr_scores if to == "solr" else oracle.elasticsearch_scores
+        low, high = scorer(small.export(to)["model.json"], [{"f0": 0.0, "f1": 1.0}, {"f0": 1.0, "f1": 0.0}])
+        assert low < 0 < high
+        with pytest.raises(DataError, match="do not fit together into the single precision"):
+            made([1e-50, 1.0]).export(to)
+    with pytest.raises(DataError, match="takes logarithms in its scaling and has transforms"):
+        made([1.0], scaling="log-standard", transform=Transform(("log",), np.ones(1))).export("sql")
+    nothing = made([2.0], center=5.0, scale=2.0)  # of a scaling that reads neither
+    for found in everywhere(nothing, np.array([[5.0]])).values():
+        assert found == nothing.predict(np.array([[5.0]]))
+
+
+def test_sigmoids_and_offsets_of_any_size():
+    for name, found in everywhere(made([1.0]), np.array([[-800.0], [800.0], [0.0]]), sigmoid=True).items():
+        np.testing.assert_allclose(found, [0.0, 1.0, 0.5], atol=1e-300, err_msg=name)
+    for offset in (np.float64(2.5), np.float32(2.5), np.int64(2)):
+        for found in everywhere(made([1.0]), np.array([[1.0]]), offset=offset).values():
+            assert found == [1.0 + float(offset)]
+    with pytest.raises(DataError, match="offset must be a finite number"):
+        made([1.0]).export("sql", offset=10**400)
+
+
+def test_definitions_cannot_change_what_is_written():
+    model = made([1.0, 2.0])
+    given = {n: {"class": "c", "name": "evil", "store": "zz"} for n in ("f0", "f1")}
+    (features, _) = model.export("solr", name="shop", features=given).values()
+    assert {(f["name"], f["store"]) for f in json.loads(features)} == {("f0", "shop"), ("f1", "shop")}
+    for text in ("a) + (b", "x -- y", "a; b", "a\nb", "a /* b", "(a"):
+        with pytest.raises(DataError, match="must be one expression, its brackets closed"):
+            model.export("sql", features={"f0": text})
+    with pytest.raises(DataError, match="the class of 'f0' must be a text"):
+        model.export("solr", features={"f0": {"class": 3}, "f1": {"class": "c"}})
+    for name in ("my-shop", "default", "unranked"):
+        with pytest.raises(DataError, match="--name must be letters"):
+            model.export("vespa", name=name)
+
+
+def test_files_that_are_there_stay(tmp_path: Path):
+    made([1.0]).save(tmp_path / "m.json")
+    assert _run(tmp_path, "m.json", "--to", "solr", "--out", "o").returncode == 0
+    before = (tmp_path / "o/model.json").read_bytes()
+    refused = _run(tmp_path, "m.json", "--to", "elasticsearch", "--out", "o")
+    assert refused.returncode == 1
+    assert "is there already" in refused.stderr
+    assert (tmp_path / "o/model.json").read_bytes() == before

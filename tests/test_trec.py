@@ -15,7 +15,7 @@ from ir_measures import AP, RR, P, nDCG
 
 import sparserank as sr
 from sparserank.data.trec import Qrels, Run
-from sparserank.errors import DataError
+from sparserank.errors import DataError, DataFormatError
 
 
 def judged(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
@@ -185,3 +185,39 @@ def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:
     assert path.feature_names == ("a", "b", "c", "d")
     with pytest.raises(DataError):
         sr.evaluate(scores[:-1], y, qid=qid)
+
+
+def test_a_run_of_part_of_the_documents_has_no_metric_of_whole_lists(tmp_path: Path) -> None:
+    judgments, own = ours(*judged(0))
+    for name in ("letor4:ndcg@10", "xgboost:p@3", "trec:mean_ndcg"):
+        with pytest.raises(DataError, match="goes by the length of whole lists"):
+            sr.evaluate(own, judgments, name)
+    with pytest.raises(DataError, match="now: the run ranks none"):
+        sr.evaluate({"new": own, "now": Run({("z", "d"): 1.0})}, judgments)
+    with pytest.raises(DataError, match="judgments are the second argument"):
+        sr.evaluate(judgments, own)
+    with pytest.raises(DataError, match="got a run"):
+        sr.evaluate(own, own)
+
+
+def test_ids_that_no_file_can_hold_are_refused_before_writing(tmp_path: Path) -> None:
+    X, y = np.zeros((2, 1)), np.array([0.0, 1.0])
+    for ids, message in ((["a", "a"], "has document 'a' twice"), (["a b", "c"], "holds blanks")):
+        data = sr.RankingDataset(X, y, None, np.array(ids, dtype=object))
+        for write in (lambda d: sr.write_run(d, y, tmp_path / "x"), lambda d: sr.write_qrels(d, tmp_path / "x")):
+            with pytest.raises(DataError, match=message):
+                write(data)
+    assert not (tmp_path / "x").exists()
+
+
+def test_packed_files_are_read(tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "a.run.gz").write_bytes(gzip.compress(b"q Q0 d 1 0.5 t\n"))
+    assert sr.read_run(tmp_path / "a.run.gz") == {("q", "d"): 0.5}
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"q 0 d 1\n" * 100)[:-12])
+    with pytest.raises(DataFormatError, match="damaged gzip file"):
+        sr.read_qrels(tmp_path / "cut.gz")
+    (tmp_path / "empty").write_text("")
+    with pytest.raises(DataFormatError, match="empty: holds no judgment"):
+        sr.read_qrels(tmp_path / "empty")

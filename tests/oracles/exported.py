@@ -72,10 +72,29 @@ def evaluated(text, rows):
         "_if": lambda condition, yes, no: yes if condition else no, "attribute": lambda value: value,
     }  # fmt: skip
     code = re.sub(r"\bif \(", "_lazy(", text.replace("\n", " "))
-    code = re.sub(r"\(([^()?]+) < 0 \? ([^:]+) : ([^:]+?\))\)", r"(\2 if \1 < 0 else \3)", code)
-    code = _lazy(code)
+    code = _lazy(_ternaries(code))
     compiled = compile(code.strip(), "expression", "eval")
     return [eval(compiled, {"__builtins__": {}}, {**words, **row}) for row in rows]
+
+
+def _ternaries(code):
+    """(condition ? yes : no) as a Python conditional, the innermost first."""
+    out, stack = [], []
+    for letter in code:
+        if letter == "(":
+            stack.append(len(out))
+        out.append(letter)
+        if letter == ")":
+            start = stack.pop()
+            inner = "".join(out[start + 1 : -1])
+            depths = np.cumsum([(c == "(") - (c == ")") for c in inner]) if inner else []
+            mark = next((i for i, c in enumerate(inner) if c == "?" and depths[i] == 0), None)
+            if mark is not None:
+                colon = next(i for i in range(mark, len(inner)) if inner[i] == ":" and depths[i] == 0)
+                inner = f"{inner[mark + 1 : colon]} if {inner[:mark]} else {inner[colon + 1 :]}"
+                out[start:] = ["(", inner, ")"]
+                out = [*out[:start], "".join(out[start:])]
+    return "".join(out)
 
 
 def _lazy(code):

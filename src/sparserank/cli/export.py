@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +44,11 @@ def export(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder, new or empty. \\[default: the screen, for one text]", show_default=False),
+        typer.Option(
+            "--out",
+            help="Folder, new or empty; no file in it is replaced. \\[default: the screen, for one text]",
+            show_default=False,
+        ),
     ] = None,
     name: Annotated[
         str, typer.Option("--name", help="Of the model in the engine, and of its feature store or set.")
@@ -63,9 +68,11 @@ def export(
         float, typer.Option("--offset", help="Added to every score, where negative ones are refused or clamped to 0.")
     ] = 0.0,
     sigmoid: Annotated[
-        bool, typer.Option("--sigmoid", help="Scores through 1 / (1 + e^-x), positive whatever they are.")
+        bool,
+        typer.Option("--sigmoid", help="Scores through 1 / (1 + e^-x): positive, but equal where they are far from 0."),
     ] = False,
 ) -> None:
+    from sparserank.errors import RunDirectoryError
     from sparserank.export import FORMATS
     from sparserank.export import export as write
     from sparserank.export.definitions import read_definitions
@@ -81,9 +88,13 @@ def export(
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
         opt.require(len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")
-        print(texts[0], end="")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(texts[0].encode())  # names of features as they are, whatever the terminal's encoding
     else:
         with RunDirectory(out, "export") as run:
+            there = next((run.path / file for file in files if (run.path / file).exists()), None)
+            if there is not None:
+                raise RunDirectoryError(f"{there}: is there already; choose another --out.")
             for file, content in files.items():
                 mode = "wb" if isinstance(content, bytes) else "w"
                 with atomic_write(run.path / file, mode) as target:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -51,6 +52,8 @@ def predict(
     )  # fmt: skip
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     opt.require(run is None or out is None, "--run", "cannot be combined with --out.")
+    both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
+    opt.require(len(set(both)) == len(both), "--qrels", "names the file of the scores.")
     for target in (run or out, qrels):
         if target is not None:
             refuse_inputs(target, [model, *data])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import math
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,10 +17,11 @@ from sparserank.quoting import brief
 LONE_RETURN = re.compile(rb"\r[^\r\n]")  # after carriage returns must come a line feed or the end of the file
 LINE_ENDS = "save the file with LF or CRLF line ends"
 BLANKS = " \t"
+GZIP = b"\x1f\x8b"
 
 
 def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, str]]:
-    """(line number from 1, text without its end) for each line of a UTF-8 file, a byte-order mark left out.
+    """(line number from 1, text without its end) for each line of a UTF-8 file, plain or gzip, a byte-order mark left out.
 
     Lines end at LF or CRLF only; what else Unicode calls a line separator is part of its line.
 
@@ -26,7 +29,7 @@ def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, st
         DataFormatError   names file and line: not readable, not UTF-8, a carriage return inside a line
     """
     try:
-        content = Path(path).read_bytes()
+        content = _unpacked(Path(path).read_bytes())
     except OSError as error:
         raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected {expected}.") from error
     lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
@@ -38,6 +41,16 @@ def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, st
             yield number, line.decode()
         except UnicodeDecodeError as error:
             raise DataFormatError(f"{path}:{number}: is not UTF-8 text; save the file as UTF-8.") from error
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Raises OSError for gzip that is damaged."""
+    if not content.startswith(GZIP):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"damaged gzip file: {error}") from error
 
 
 def read_entries(path: str | os.PathLike, expected: str) -> list[str]:

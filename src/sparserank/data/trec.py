@@ -67,9 +67,25 @@ def document_ids(data: RankingDataset) -> np.ndarray:
     return np.array([d or f"d{i + 1}" for d, i in zip(given, data.row_index, strict=True)], dtype=object)
 
 
+def _checked_ids(data: RankingDataset) -> np.ndarray:
+    """Raises DataError for ids that no run or judgments can hold: with blanks, or twice in a query."""
+    ids = document_ids(data)
+    for q in range(data.n_queries):
+        own = [str(d) for d in ids[data.query_ptr[q] : data.query_ptr[q + 1]]]
+        odd = next((name for name in (str(data.query_ids[q]), *own) if not name or name.split() != [name]), None)
+        if odd is not None:
+            raise DataError(f"the id {brief(odd)} holds blanks, which TREC files cannot; rename it.")
+        if len(set(own)) < len(own):
+            twice = next(name for name in own if own.count(name) > 1)
+            raise DataError(
+                f"query {brief(str(data.query_ids[q]))} has document {brief(twice)} twice; TREC files list each once."
+            )
+    return ids
+
+
 def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
     """TREC run, `qid Q0 docno rank score tag`, ranked by descending score (row order among equals)."""
-    ids = document_ids(data)
+    ids = _checked_ids(data)
     with atomic_write(path) as out:
         for q in range(data.n_queries):
             lo, hi = data.query_ptr[q], data.query_ptr[q + 1]
@@ -79,7 +95,7 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
 
 def write_qrels(data: RankingDataset, path: str | os.PathLike) -> None:
     """TREC judgments, `qid 0 docno rel`."""
-    ids = document_ids(data)
+    ids = _checked_ids(data)
     with atomic_write(path) as out:
         for i in range(data.n_docs):
             label = data.relevance[i]
@@ -101,7 +117,10 @@ def read_qrels(path: str | os.PathLike) -> Qrels:
     Raises
         DataFormatError   names file and line; both lines where a document stands twice for a query
     """
-    return Qrels(_read_trec(path, QRELS, number_at=3))
+    found = Qrels(_read_trec(path, QRELS, number_at=3))
+    if not found:
+        raise DataFormatError(f"{path}: holds no judgment; expected lines '{QRELS}'.")
+    return found
 
 
 def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tuple[str, str], float]:

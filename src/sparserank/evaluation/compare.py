@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.sources import as_datasets
-from sparserank.data.trec import Qrels, Run
+from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
 from sparserank.metrics import Convention, Metric, parse_metrics
@@ -79,6 +79,8 @@ def evaluate(
     Raises
         DataError   unknown metric, scores of the wrong length or not finite
     """
+    if isinstance(scores, Qrels):
+        raise DataError("judgments are the second argument; the first is what is evaluated.")
     parsed = parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default"))
     labels = [repr(m) for m in parsed]
     judged = data.documents(_runs_of(scores)) if isinstance(data, Qrels) else _judged(data, label, qid)
@@ -86,9 +88,12 @@ def evaluate(
     if isinstance(scores, Mapping) and not isinstance(scores, Run):
         if not scores:
             raise DataError("evaluate needs at least one system.")
-        values = {
-            str(s): dict(zip(labels, _values_of(v, judged, parsed, order), strict=True)) for s, v in scores.items()
-        }
+        values = {}
+        for name, system in scores.items():
+            try:
+                values[str(name)] = dict(zip(labels, _values_of(system, judged, parsed, order), strict=True))
+            except DataError as error:
+                raise DataError(f"{name}: {error}") from error
         chosen = baseline if baseline is not None else next(iter(values))
         if chosen not in values:
             raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
@@ -106,15 +111,24 @@ def mean_of(values: np.ndarray) -> float:
 
 
 def per_query_values(
-    scores: np.ndarray, data: RankingDataset, metrics: Sequence[Metric], retrieved: np.ndarray | None = None
+    scores: np.ndarray,
+    data: RankingDataset,
+    metrics: Sequence[Metric],
+    retrieved: np.ndarray | None = None,
+    docid: np.ndarray | None = None,
 ) -> list[np.ndarray]:
-    """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as of `rank_lists`."""
+    """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as of `rank_lists`; docid: default those of the data."""
     ranked: dict[Convention, RankedLists] = {}
     out = []
     for metric in metrics:
         if metric.convention not in ranked:
             ranked[metric.convention] = rank_lists(
-                scores, data.relevance, data.query_ptr, metric.convention, data.docid, retrieved=retrieved
+                scores,
+                data.relevance,
+                data.query_ptr,
+                metric.convention,
+                data.docid if docid is None else docid,
+                retrieved=retrieved,
             )
         out.append(metric.compute(ranked[metric.convention]))
     return out
@@ -131,6 +145,8 @@ def _runs_of(scores: Any) -> list[Run]:
 
 
 def _judged(data: Any, label: Any, qid: Any) -> RankingDataset:
+    if isinstance(data, Run):
+        raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got a run.")
     if isinstance(data, RankingDataset):
         return data
     if isinstance(data, np.ndarray | list) or (not isinstance(data, tuple) and np.ndim(data) == 1):
@@ -146,8 +162,13 @@ def _values_of(
 ) -> list[np.ndarray]:
     """order: the rows of the user's data in the order of `data`, in which arrays of scores then come."""
     if isinstance(system, Run):
-        scores, retrieved = system.of(data)
-        return per_query_values(scores, data, metrics, retrieved)
+        retrieved_scores, retrieved = system.of(data)
+        whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)
+        if whole is not None and not retrieved.all():
+            raise DataError(
+                f"{whole!r} goes by the length of whole lists, and the run misses documents; take another metric or convention, such as trec."
+            )
+        return per_query_values(retrieved_scores, data, metrics, retrieved, document_ids(data))
     scores = _scores_of(system, data)
     if order is not None and isinstance(system, np.ndarray | list) and scores.shape == order.shape:
         scores = scores[order]

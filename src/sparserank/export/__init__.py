@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.export.engines import elasticsearch, ranklib, solr
-from sparserank.export.expression import check_offset
 from sparserank.export.onnx_graph import onnx
 from sparserank.export.options import Files, Options
 from sparserank.export.python_code import python
@@ -48,23 +51,28 @@ def export(
                      for vespa, lucene and sql an expression
         normalizers  solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding it into the weights
         offset       added to every score, where an engine refuses or clamps negative ones
-        sigmoid      scores through 1 / (1 + e^-x) instead: > 0 whatever they are, nearly equal where they are far from 0
+        sigmoid      scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0 below about -100
     Notes
         Only selected features are written. Scores are those of `predict`, but for the intercept in solr, elasticsearch, opensearch and ranklib, which have
         none, and for the precision that engines compute in (mostly float32).
     Raises
         DataError   an unknown format; a model or an option that it cannot say, with the remedy
     """
-    if to not in FORMATS:
+    if not isinstance(to, str) or to not in FORMATS:
         raise DataError(f"there is no export to {brief(str(to))}; known: {', '.join(FORMATS)}.")
     if features is not None and not isinstance(features, Mapping):
         raise DataError(f"features must map our names to the engine's; got {brief(str(features))}.")
-    check_offset(offset)
+    try:
+        added = float(offset) if isinstance(offset, Real) and not isinstance(offset, bool | np.bool_) else math.nan
+    except OverflowError:
+        added = math.nan
+    if not math.isfinite(added):
+        raise DataError(f"offset must be a finite number; got {brief(str(offset))}.")
     if offset and sigmoid:
         raise DataError("offset and sigmoid exclude each other; set one of them.")
     if not name or not isinstance(name, str):
         raise DataError("name must be a text that is not empty.")
-    return FORMATS[to](sum_of(model), Options(name, features, normalizers, offset, sigmoid))
+    return FORMATS[to](sum_of(model), Options(name, features, normalizers, added, sigmoid))
 
 
 __all__ = ["FORMATS", "export"]

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from sparserank.errors import DataError
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum, Term, linear_only
@@ -18,17 +20,17 @@ def solr(of: Sum, options: Options) -> Files:
     """model.json for schema/model-store and, with `features`, features.json for schema/feature-store: {our name: {class, params}}."""
     linear_only(of, "Solr's LinearModel")
     options.refuse("Solr's LinearModel has no constant and no link", "offset", "sigmoid")
-    names = [t.name for t in of.terms]
+    names, weights = [t.name for t in of.terms], _single(of, options.normalizers)
     model: dict[str, Any] = {
         "store": options.name,
         "name": options.name,
         "class": "org.apache.solr.ltr.model.LinearModel",
         "features": [{"name": t.name, **(_solr_norm(t) if options.normalizers else {})} for t in of.terms],
-        "params": {"weights": {t.name: t.coef if options.normalizers else t.slope for t in of.terms}},
+        "params": {"weights": weights},
     }
     files: Files = {"model.json": _json(model)}
     if options.features is not None:
-        definitions = [{"store": options.name, "name": n, **_definition(options.features, n, "class")} for n in names]
+        definitions = [{**_definition(options.features, n, "class"), "store": options.name, "name": n} for n in names]
         files = {"features.json": _json(definitions), **files}
     return files
 
@@ -42,7 +44,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
     """model.json for _ltr/_featureset/NAME/_createmodel and, with `features`, featureset.json for _ltr/_featureset/NAME: {our name: {params, template}}."""
     linear_only(of, "the plugin's model/linear")
     options.refuse("the plugin's model/linear has no constant and no link", "offset", "sigmoid")
-    weights = {t.name: t.coef if options.normalizers else t.slope for t in of.terms}
+    weights = _single(of, options.normalizers)
     model: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights)}
     if options.normalizers:
         norms = {t.name: {"standard": {"mean": t.center, "standard_deviation": t.scale}} for t in of.terms}
@@ -52,7 +54,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
         entries = []
         for t in of.terms:
             given = _definition(options.features, t.name, "template")
-            entries.append({"name": t.name, "params": [], "template_language": MUSTACHE, **given})
+            entries.append({"params": [], "template_language": MUSTACHE, **given, "name": t.name})
         files = {"featureset.json": _json({"featureset": {"features": entries}}), **files}
     return files
 
@@ -74,7 +76,32 @@ def _definition(features: Mapping[str, Any], name: str, needed: str) -> Mapping[
         raise DataError(
             f"features: the definition of {brief(name)} {what}; give an object with {needed!r} for every selected feature."
         )
+    if needed == "class" and not isinstance(given[needed], str):
+        raise DataError(f"features: the class of {brief(name)} must be a text; got {brief(str(given[needed]))}.")
     return given
+
+
+def _single(of: Sum, normalizers: bool) -> dict[str, float]:
+    """Weights that single precision holds: all of them times a power of two, which changes no order, where they do not fit as they are.
+
+    Raises
+        DataError   they do not fit together
+    """
+    weights = {t.name: t.coef if normalizers else t.slope for t in of.terms}
+    sizes = np.abs(np.array(list(weights.values())))
+    factor = 1.0 if fits(sizes) else 2.0 ** -float(np.frexp(sizes.max())[1])
+    norms = [abs(v) for t in of.terms for v in (t.center, t.scale) if v] if normalizers else []
+    if not fits(sizes * factor) or not fits(np.array(norms)):
+        raise DataError(
+            "the weights of this model do not fit together into the single precision of the engine; scale the features, or export to python, sql or onnx."
+        )
+    return {name: w * factor for name, w in weights.items()}
+
+
+def fits(sizes: np.ndarray) -> bool:
+    """Whether positive numbers are normal ones of single precision."""
+    limits = np.finfo(np.float32)
+    return bool(((sizes >= limits.tiny) & (sizes <= limits.max)).all())
 
 
 def _json(content: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,14 @@ from sparserank.export.terms import Sum, Term
 from sparserank.quoting import brief
 
 SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # needs no brackets
+TOGETHER = 8  # summands of one bracket: a long chain is too deep for parsers
+FORBIDDEN = re.compile(r"--|/\*|;|[\r\n]")  # what would end an expression, or hide the rest of it
+
+
+def number(value: float) -> str:
+    """The shortest text that is read as this number; in brackets if negative."""
+    text = repr(float(value))
+    return f"({text})" if value < 0 else text
 
 
 @dataclass(frozen=True)
@@ -23,22 +31,17 @@ class Dialect:
     variable   of our name of a feature; raises DataError where the language has no such variables
     log        sign(x) log(1 + |x|)
     asinh      of x over a constant > 0
-    clip       x between two numbers
-    exp        e^x
+    clip       t, a rising function of x, between two values: of (x, t, (the x where t takes the lower one, and the upper one), (the two values))
+    exp        e^x; number: a constant
     """
 
     engine: str
     variable: Callable[[str], str]
     log: Callable[[str], str]
     asinh: Callable[[str, str], str]
-    clip: Callable[[str, str, str], str]
+    clip: Callable[[str, str, tuple[str, str], tuple[str, str]], str]
     exp: Callable[[str], str] = lambda x: f"exp({x})"
-
-
-def number(value: float) -> str:
-    """The shortest text that is read as this number; in brackets if negative."""
-    text = repr(float(value))
-    return f"({text})" if value < 0 else text
+    number: Callable[[float], str] = number
 
 
 def expression(
@@ -50,22 +53,50 @@ def expression(
         features   {our name: expression of the engine} for some features; the others have the variables of their names
     """
     constant = of.constant + offset
-    lines = [number(constant)] if constant else []
+    lines = [dialect.number(constant)] if constant else []
     lines += [line for term in of.terms for line in _lines(term, dialect, _value(term, dialect, features or {}))]
-    inner = "\n  + ".join(lines)
+    inner = summed(lines, "\n    ")
     if sigmoid:
-        return f"1.0 / (1.0 + {dialect.exp(f'-({inner})')})\n"
+        return f"{dialect.number(1.0)} / ({dialect.number(1.0)} + {dialect.exp(f'-({inner})')})\n"
     return f"(\n    {inner}\n)\n"
 
 
+def summed(lines: Sequence[str], between: str) -> str:
+    """The sum of the lines, in brackets within brackets where they are many."""
+    if len(lines) <= TOGETHER:
+        return f"{between}+ ".join(lines)
+    step = -(-len(lines) // TOGETHER)
+    parts = [f"({summed(lines[i : i + step], between)})" for i in range(0, len(lines), step)]
+    return f"{between}+ ".join(parts)
+
+
 def _lines(term: Term, dialect: Dialect, x: str) -> list[str]:
-    t = dialect.log(x) if term.kind == LOG else dialect.asinh(x, number(term.constant)) if term.kind == ASINH else x
+    t = (
+        dialect.log(x)
+        if term.kind == LOG
+        else dialect.asinh(x, dialect.number(term.constant))
+        if term.kind == ASINH
+        else x
+    )
     if term.curve is None:
-        return [f"{number(term.slope)} * {t}"]
-    return [
-        f"{number(slope)} * ({dialect.clip(t, number(low), number(high))} - {number(low)})"
-        for low, high, slope in term.pieces()
-    ]
+        return [f"{dialect.number(term.slope)} * {t}"]
+    lines = []
+    for low, high, slope in term.pieces():
+        ends, values = (
+            tuple(map(dialect.number, pair)) for pair in ((_before(term, low), _before(term, high)), (low, high))
+        )
+        lines.append(f"{dialect.number(slope)} * ({dialect.clip(x, t, ends, values)} - {values[0]})")  # type: ignore[arg-type]
+    return lines
+
+
+def _before(term: Term, t: float) -> float:
+    """The x of which t is the transform."""
+    try:
+        if term.kind == LOG:
+            return math.copysign(math.expm1(abs(t)), t)
+        return term.constant * math.sinh(t) if term.kind == ASINH else t
+    except OverflowError as error:
+        raise DataError(f"the curve of feature {brief(term.name)} has knots beyond the range of numbers.") from error
 
 
 def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
@@ -76,10 +107,12 @@ def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
         raise DataError(
             f"features: {brief(term.name)} must be an expression of {dialect.engine} as text; got {brief(str(given))}."
         )
-    return given if SIMPLE.fullmatch(given.strip()) else f"({given})"
-
-
-def check_offset(offset: float) -> None:
-    """Raises DataError unless it is a finite number."""
-    if isinstance(offset, bool) or not isinstance(offset, int | float) or not math.isfinite(offset):
-        raise DataError(f"offset must be a finite number; got {brief(str(offset))}.")
+    text, depth, lowest = given.strip(), 0, 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        lowest = min(lowest, depth)
+    if FORBIDDEN.search(text) or depth or lowest:
+        raise DataError(
+            f"features: {brief(term.name)} must be one expression, its brackets closed, without comments; got {brief(text)}."
+        )
+    return text if SIMPLE.fullmatch(text) else f"({text})"

@@ -14,6 +14,7 @@ from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum
 
 OPSET, IR_VERSION = 17, 9
+SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
 
 
 def onnx(of: Sum, options: Options) -> Files:
@@ -66,17 +67,33 @@ def _shaped(graph: _Graph, x: str, of: Sum) -> str:
         if not where.any():
             continue
         if kind == LOG:
-            size = graph.add("Log", graph.add("Add", graph.add("Abs", x), graph.constant(np.array([1.0]))))
+            size = _log1p(graph, graph.add("Abs", x))
             bent = graph.add("Mul", graph.add("Sign", x), size)
         else:
-            # asinh has no double kernel everywhere: sign(z) log(|z| + sqrt(z^2 + 1))
-            constants = np.array([[t.constant for t in of.terms]])
-            z = graph.add("Div", x, graph.constant(constants))
-            root = graph.add("Sqrt", graph.add("Add", graph.add("Mul", z, z), graph.constant(np.array([1.0]))))
-            size = graph.add("Log", graph.add("Add", graph.add("Abs", z), root))
-            bent = graph.add("Mul", graph.add("Sign", z), size)
+            # asinh has no double kernel everywhere: of min(z, LARGE), and what log(2 z) grows beyond
+            z = graph.add("Div", x, graph.constant(np.array([[t.constant for t in of.terms]])))
+            size, large = graph.add("Abs", z), graph.constant(np.array([LARGE]))
+            near = graph.add("Min", size, large)
+            square = graph.add("Mul", near, near)
+            root = graph.add("Sqrt", graph.add("Add", square, graph.constant(np.array([1.0]))))
+            # asinh(z) = log1p(z + z^2 / (1 + sqrt(z^2 + 1)))
+            rise = graph.add("Div", square, graph.add("Add", root, graph.constant(np.array([1.0]))))
+            far = graph.add("Log", graph.add("Div", graph.add("Max", size, large), large))
+            bent = graph.add(
+                "Mul", graph.add("Sign", z), graph.add("Add", _log1p(graph, graph.add("Add", near, rise)), far)
+            )
         x = graph.add("Where", graph.constant(where[None]), bent, x)
     return x
+
+
+def _log1p(graph: _Graph, x: str) -> str:
+    """log(1 + x) of x >= 0; its series where 1 + x would lose digits."""
+    square = graph.add("Mul", x, x)
+    half = graph.add("Mul", square, graph.constant(np.array([0.5])))
+    third = graph.add("Mul", graph.add("Mul", square, x), graph.constant(np.array([1.0 / 3.0])))
+    series = graph.add("Add", graph.add("Sub", x, half), third)
+    whole = graph.add("Log", graph.add("Add", x, graph.constant(np.array([1.0]))))
+    return graph.add("Where", graph.add("Less", x, graph.constant(np.array([SMALL]))), series, whole)
 
 
 class _Graph:

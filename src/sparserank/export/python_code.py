@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sparserank import __version__
 from sparserank.data.transforms import ASINH, LOG
+from sparserank.export.expression import summed
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum, Term
 
@@ -15,6 +16,10 @@ from math import asinh, copysign, exp, log1p
 
 def _log(x):
     return copysign(log1p(abs(x)), x)
+
+
+def _sigmoid(x):
+    return 1.0 / (1.0 + exp(-x)) if x >= 0.0 else exp(x) / (1.0 + exp(x))
 
 
 def _curve(x, knots, values):
@@ -33,9 +38,9 @@ def python(of: Sum, options: Options) -> Files:
     """model.py with score(row), row a mapping of feature names to numbers."""
     options.refuse("Python code has its scaling folded in, and names of its own", "normalizers", "features")
     lines = [repr(of.intercept + options.offset), *(_line(t) for t in of.terms)]
-    inner = "\n        + ".join(lines)
+    inner = summed(lines, "\n        ")
     names = "".join(f"    {t.name!r},\n" for t in of.terms)
-    result = "1.0 / (1.0 + exp(-total))" if options.sigmoid else "total"
+    result = "_sigmoid(total)" if options.sigmoid else "total"
     text = (
         f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
         f'    """The score of a document; row: a mapping of the FEATURES to numbers."""\n    total = (\n        {inner}\n    )\n    return {result}\n'

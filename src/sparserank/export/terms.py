@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from sparserank.curves import Curve
 from sparserank.data.transforms import LOG, NONE
 from sparserank.errors import DataError
 from sparserank.model import RankingModel
+from sparserank.quoting import brief
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,9 @@ class Term:
         """(from, to, slope) of the segments of the curve that rise or fall: it is the first value plus the sum over them of slope * (clip(t) - from)."""
         assert self.curve is not None
         knots, values = self.curve.knots, self.curve.values
-        slopes = np.diff(values) / np.diff(knots)
+        with np.errstate(all="ignore"):
+            slopes = np.diff(values) / np.diff(knots)
+        _refuse_infinite(self.name, *slopes.tolist())
         return [
             (a, b, s)
             for a, b, s in zip(knots[:-1].tolist(), knots[1:].tolist(), slopes.tolist(), strict=True)
@@ -83,17 +87,33 @@ def sum_of(model: RankingModel) -> Sum:
         )
     if len(model.support) == 0:
         raise DataError("this model uses no feature; there is nothing to export.")
+    if scaling.logarithmic and (model.transform is not None or model.curves):
+        raise DataError(
+            "this model takes logarithms in its scaling and has transforms or curves besides; fit it with --transform log instead."
+        )
     terms, intercept = [], 0.0
     for j in model.support.tolist():
-        coef, center, scale = float(model.coef[j]), float(scaling.center[j]), float(scaling.scale[j])
+        coef = float(model.coef[j])
+        center, scale = (0.0, 1.0) if scaling.method == "none" else (float(scaling.center[j]), float(scaling.scale[j]))
         slope, curve = coef / scale, model.curves.get(j)
+        _refuse_infinite(model.feature_names[j], slope, slope * center)
         kind = LOG if scaling.logarithmic else model.transform_of(j)
         constant = 1.0 if model.transform is None else float(model.transform.constants[j])
         if curve is not None:
             curve = Curve(curve.knots, slope * curve.values)
         intercept -= slope * center
         terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve))
+    for term in terms:
+        if term.curve is not None:
+            term.pieces()  # refuses what is too steep for numbers
     return Sum(tuple(terms), intercept, model.n_features)
+
+
+def _refuse_infinite(name: str, *numbers: float) -> None:
+    if not all(map(math.isfinite, numbers)):
+        raise DataError(
+            f"feature {brief(name)} cannot be exported: its weight in units of the feature leaves the range of numbers; scale the feature first."
+        )
 
 
 def linear_only(terms: Sum, engine: str) -> None:
@@ -102,5 +122,5 @@ def linear_only(terms: Sum, engine: str) -> None:
     if bent is not None:
         raise DataError(
             f"{engine} takes weights of features as they are, and cannot say {bent.shown}; export to vespa, lucene, sql, onnx or python, or train with "
-            "--transform none and without curves."
+            "--transform none, without curves, and a linear --scaling (within-query-std)."
         )

@@ -38,7 +38,7 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     if match["minus"]:
         if not chosen.name.startswith("xgboost"):
             raise DataError(
-                f"{brief(name)}: the minus is XGBoost's (queries without relevant documents count 0); write xgboost:{brief(name)}."
+                f"{brief(name)}: the minus is XGBoost's (queries without relevant documents count 0); write xgboost:ndcg@10-."
             )
         chosen = CONVENTIONS["xgboost-"]
     cutoff: Any = match["cutoff"]
