@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sparserank as sr
 from sparserank.compare.job import ComparisonPlan, compare
 from sparserank.compare.result import ALL, CHOICE, simultaneous_intervals
 from sparserank.compare.trees import TreeSettings, fit_trees
@@ -158,6 +159,10 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, tmp_path: Path)
     assert content["format"] == "sparserank-comparison"
     rows = list(csv.DictReader((tmp_path / "run/comparison.csv").read_text().splitlines()))
     assert {r["system"] for r in rows} >= {"mcp", "our choice", "trees on all features"}
+    same = sr.compare_with_trees(
+        tmp_path / "train.txt", penalties="mcp", transform="none", folds=3, sizes=(2, 4), n_seeds=1, n_trees=20
+    )
+    assert [r["mean"] for r in same.rows()] == [float(r["mean"]) for r in rows]
     page = (tmp_path / "run/report.html").read_text()
     assert "<svg" in page
     again = sparserank(*call, cwd=tmp_path)

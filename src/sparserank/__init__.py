@@ -71,6 +71,7 @@ _HOME = {
     "feature_importance": "sparserank.selection.measures",
     "feature_similarity": "sparserank.selection.measures",
     "select_for_trees": "sparserank.compare.judge",
+    "compare_with_trees": "sparserank.compare.with_trees",
     "explain_query": "sparserank.explanation",
     "evaluate": "sparserank.evaluation",
     "parse_metric": "sparserank.metrics",

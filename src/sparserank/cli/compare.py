@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -72,45 +72,27 @@ def compare(
     )  # fmt: skip
     opt.require(with_ in JUDGES, "--with", f"must be one of {', '.join(JUDGES)}; got {with_!r}.")
 
-    from sparserank.compare.files import COMPARISON_FILES, write_comparison
-    from sparserank.compare.job import SIZES, ComparisonPlan
-    from sparserank.compare.job import compare as run
-    from sparserank.compare.trees import TreeSettings, check_trees
+    from sparserank.compare.files import COMPARISON_FILES
+    from sparserank.compare.job import SIZES
+    from sparserank.compare.with_trees import compare_with_trees
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.sources import as_datasets
     from sparserank.errors import ParameterError
     from sparserank.reports.comparison import comparison_table
-    from sparserank.selection.plan import make_plan
-    from sparserank.selection.store import SelectionStore
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    choices: dict[str, Any] = {
-        "transform": transform,
-        "shapes": shapes,
-        "n_knots": n_knots,
-        "n_folds": folds,
-        "seed": seed,
-    }
     try:
-        plan = ComparisonPlan(
-            make_plan(
-                penalties=penalty or defaults.PENALTIES, metric=metric, also=(), convention=convention, settings={}, **choices
-            ),
-            TreeSettings(n_trees, n_leaves), tuple(sorted(set(size or SIZES))), repeats, seeds,
-        )  # fmt: skip
         with resumable(out, restart=restart):
             announce_compiling(parse_lines, descend)
-            held = as_datasets({"data": data}, reading=reading)["data"]
-            assert held is not None
-            check_trees(held)
-            store = SelectionStore(out, plan.identity(held), restart=restart, kind="compare", results=COMPARISON_FILES)
-            with store, progress_bar("comparison") as progress:
-                result = run(held, plan, progress, store, n_threads=threads)
-                written = write_comparison(result, out)
+            with progress_bar("comparison") as progress:
+                result = compare_with_trees(
+                    data, penalties=penalty or defaults.PENALTIES, metric=metric, convention=convention, transform=transform, shapes=shapes,
+                    n_knots=n_knots, sizes=sorted(set(size or SIZES)), folds=folds, repeats=repeats, n_seeds=seeds, seed=seed, n_trees=n_trees,
+                    n_leaves=n_leaves, out=out, restart=restart, n_threads=threads, progress=progress, reading=reading,
+                )  # fmt: skip
     except ParameterError as error:
         raise typer.BadParameter(error.message, param_hint=f"--{error.parameter.replace('_', '-')}") from error
     for sentence in result.sentences():
         say(sentence)
     print()
     show(comparison_table(result))
-    say("wrote " + ", ".join(map(str, written)))
+    say("wrote " + ", ".join(str(out / name) for name in COMPARISON_FILES if (out / name).exists()))

@@ -64,7 +64,7 @@ class RankingDataset:
         n_docs, n_features = X.shape
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else as_query_ids(self.qid, n_docs)
-        names = _checked_names(self.feature_names or _names_of(self.X), n_features)
+        names = _checked_names(_names_of(self.X) if self.feature_names is None else self.feature_names, n_features)
         order, query_ptr, query_ids = group_rows(qid)
         columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
         for name, column in columns.items():
