@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from sparserank.data.text_lines import read_entries
 from sparserank.errors import DataFormatError, ParameterError
+from sparserank.lazy import cached_property
 from sparserank.quoting import brief
 
 DIGITS = 12  # of a sum of costs: 0.1 + 0.2 is 0.3
@@ -33,11 +34,15 @@ class Groups:
 
     def used(self, features: np.ndarray) -> list[int]:
         """The groups of some features (numbers)."""
-        return np.unique(np.array(self.of_feature, dtype=np.int64)[features]).tolist()
+        return np.unique(self._group[features]).tolist()
 
     def cost(self, features: np.ndarray) -> float:
         """What some features cost together: each group once."""
         return float(f"{sum(self.costs[g] for g in self.used(features)):.{DIGITS}g}")
+
+    @cached_property
+    def _group(self) -> np.ndarray:
+        return np.array(self.of_feature, dtype=np.int64)
 
     def costs_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
         """(n_points,) the cost of each model (n_points, n_columns) CSR; columns of a feature side by side, further forms of all features behind them."""
@@ -46,12 +51,12 @@ class Groups:
 
     def beyond(self, k: int | None, budget: float | None) -> tuple[int, ...]:
         """The features of groups that alone have more than k features, or cost more than the budget."""
-        sizes = np.bincount(self.of_feature, minlength=len(self.names))
+        sizes = np.bincount(self._group, minlength=len(self.names))
         too_large = sizes > k if k is not None else np.zeros(len(sizes), dtype=bool)
         too_dear = (
             ~within_budget(np.array(self.costs), budget) if budget is not None else np.zeros(len(sizes), dtype=bool)
         )
-        return tuple(np.flatnonzero((too_large | too_dear)[np.array(self.of_feature)]).tolist())
+        return tuple(np.flatnonzero((too_large | too_dear)[self._group]).tolist())
 
     @property
     def cost_of_feature(self) -> tuple[float, ...]:
