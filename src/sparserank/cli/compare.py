@@ -9,6 +9,7 @@ import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.interrupts import resumable
+from sparserank.cli.judge import JUDGES
 from sparserank.cli.screen import announce_compiling, progress_bar, say, show
 from sparserank.selection import defaults
 
@@ -20,8 +21,6 @@ HELP = """Compare our models of every size with LightGBM, on the same folds: tre
 
   sparserank compare train.txt --with lightgbm --shapes curves --repeats 5 --size 5 --size 10 --out comparison
 """
-
-JUDGES = ("lightgbm",)
 
 
 def compare(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,13 @@ from sparserank.compare.job import largest_within, systems_of
 from sparserank.compare.judged import JUDGED_FILES, JudgedSelection, write_judged
 from sparserank.compare.pieces import Arrays, Pieces
 from sparserank.compare.result import ALL
-from sparserank.compare.trees import Trees, TreeSettings, check_trees, fit_trees, identity_of_trees, lengths_of
+from sparserank.compare.trees import TreeSettings, check_trees, fit_trees, identity_of_trees, lengths_of
 from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.folds import query_folds
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import Comparison, per_query_values
+from sparserank.evaluation import evaluate
 from sparserank.execution import available_cores
 from sparserank.metrics import Metric
 from sparserank.penalties import Penalty
@@ -36,7 +35,7 @@ from sparserank.selection.inputs import check_overlap
 from sparserank.selection.looks import looks
 from sparserank.selection.plan import SelectionPlan, make_plan
 from sparserank.selection.pool import Pool
-from sparserank.selection.store import SelectionStore
+from sparserank.selection.store import SelectionStore, selection_store
 from sparserank.warmup import warming_up
 
 SIZES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45)
@@ -121,12 +120,7 @@ def select_for_trees(
     identity = {
         **plan.identity(data, None), "trees": repr(settings), "sizes": repr(listed), "k": k, "n_seeds": n_seeds, "transform": transform, **identity_of_trees(),
     }  # fmt: skip
-    opened = (
-        SelectionStore(out, identity, restart=restart, kind="judge", results=JUDGED_FILES)
-        if out is not None
-        else nullcontext()
-    )
-    with opened as store:
+    with selection_store(out, identity, restart=restart, kind="judge", results=JUDGED_FILES) as store:
         result = _judged(data, test_data, plan, settings, lengths, n_seeds, n_threads, store, progress)
         if store is not None:
             write_judged(result, store.path)
@@ -208,7 +202,10 @@ def _judged(
         by_cost=plan.groups is not None,
     )  # fmt: skip
     chosen = fit_trees(data, finals[choice.chosen], settings, plan.seed, data.feature_names)
-    compared = None if test is None else _on_test(test, chosen, full, plan)
+    compared = None
+    if test is not None:
+        on_test = {f"trees on the {len(chosen.columns)} chosen": chosen.scores(test.X), ALL: full.scores(test.X)}
+        compared = evaluate(on_test, test, plan.metrics)
     return JudgedSelection(
         plan, settings, n_seeds, choice, rival, chosen, tuple(data.feature_names or ()), data.n_queries, compared
     )
@@ -230,14 +227,3 @@ def _our_lists(
     for k, c in largest_within(candidates, sizes).items():
         out |= {f"{f}|{k}": pool.features(c, f) for f in everywhere}
     return out
-
-
-def _on_test(test: RankingDataset, chosen: Trees, full: Trees, plan: SelectionPlan) -> Comparison:
-    systems = {f"trees on the {len(chosen.columns)} chosen": chosen, ALL: full}
-    values = {
-        name: dict(
-            zip(map(repr, plan.metrics), per_query_values(trees.scores(test.X), test, plan.metrics), strict=True)
-        )
-        for name, trees in systems.items()
-    }
-    return Comparison(values, next(iter(values)))

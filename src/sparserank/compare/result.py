@@ -12,6 +12,7 @@ from scipy.special import ndtr, stdtrit
 from sparserank.compare.trees import TreeSettings
 from sparserank.evaluation.bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import mean_interval
+from sparserank.selection.statements import counted
 
 ALL = "trees on all features"
 CHOICE = "our choice"
@@ -126,11 +127,6 @@ class ComparisonResult:
                 f"Against trees on the {counted(at.k or 0)} of their own largest gain ({at.mean:.4f}) it is {mean:+.4f} [{low:+.4f}, {high:+.4f}]."
             )
         return said
-
-
-def counted(features: int | str) -> str:
-    """'1 feature', '2 features', '2 to 5 features'."""
-    return f"{features} feature{'' if str(features) == '1' else 's'}"
 
 
 def simultaneous_intervals(differences: np.ndarray, confidence: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 from sparserank.compare.files import COMPARISON_FILES, write_comparison
@@ -19,7 +17,7 @@ from sparserank.penalties import Penalty
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.plan import make_plan
-from sparserank.selection.store import SelectionStore
+from sparserank.selection.store import selection_store
 
 
 def compare_with_trees(
@@ -70,13 +68,8 @@ def compare_with_trees(
     held = as_datasets({"data": data}, label=label, qid=qid, reading=reading)["data"]
     assert held is not None
     check_trees(held)
-    opened = (
-        SelectionStore(out, plan.identity(held), restart=restart, kind="compare", results=COMPARISON_FILES)
-        if out is not None
-        else nullcontext()
-    )
-    with opened as store:
+    with selection_store(out, plan.identity(held), restart=restart, kind="compare", results=COMPARISON_FILES) as store:
         result = compare(held, plan, progress, store, n_threads=n_threads)
-        if out is not None:
-            write_comparison(result, Path(out))
+        if store is not None:
+            write_comparison(result, store.path)
     return result

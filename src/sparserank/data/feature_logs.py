@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from sparserank.data.table_roles import Roles
 from sparserank.data.tables import BATCH_ROWS, Table
+from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
 
@@ -88,7 +89,7 @@ def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, 
     """(line, (qid, label, docid, {feature: value}))"""
     try:
         with open(path, "rb") as raw:
-            zipped = raw.read(2) == b"\x1f\x8b"
+            zipped = raw.read(2) == GZIP
         with gzip.open(path) if zipped else open(path, "rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():

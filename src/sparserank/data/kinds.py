@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.data.store import is_store
+from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataError, DataFormatError
 from sparserank.quoting import brief
 
@@ -39,7 +40,7 @@ def kind_of(path: str | os.PathLike) -> str:
     try:
         with open(place, "rb") as raw:
             head = raw.read(HEAD_BYTES)
-        if head[:2] == b"\x1f\x8b":
+        if head[:2] == GZIP:
             with gzip.open(place) as raw:
                 head = raw.read(HEAD_BYTES)
     except (OSError, EOFError, zlib.error):

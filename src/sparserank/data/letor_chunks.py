@@ -16,7 +16,7 @@ import numpy as np
 
 from sparserank.data import _letor_kernels as kernels
 from sparserank.data.side_files import SideQueries, with_query_ids
-from sparserank.data.text_lines import LINE_ENDS, LONE_RETURN
+from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
 from sparserank.errors import DataFormatError, TooManyFeaturesError
 from sparserank.quoting import LONGEST, brief
 
@@ -119,7 +119,7 @@ def _line_blocks(path: Path) -> Iterator[bytes]:
         raise DataFormatError(f"{path}: is a directory; name a LETOR text file.")
     try:
         with open(path, "rb") as raw:
-            zipped = raw.peek(2)[:2] == b"\x1f\x8b"  # opened once: a pipe cannot be read twice
+            zipped = raw.peek(2)[:2] == GZIP  # opened once: a pipe cannot be read twice
             stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
             mark = codecs.BOM_UTF8
             rest: list[bytes] = []

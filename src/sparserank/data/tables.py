@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sparserank.data.side_files import SideQueries, side_file
 from sparserank.data.table_roles import Roles
+from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataError, DataFormatError, SparserankError
 from sparserank.quoting import brief
 
@@ -199,7 +200,7 @@ class _Csv(Table):
         from pyarrow import csv
 
         with open(self._path, "rb") as raw:
-            zipped = raw.read(2) == b"\x1f\x8b"
+            zipped = raw.read(2) == GZIP
         with gzip.open(self._path) if zipped else open(self._path, "rb") as stream:
             yield csv.open_csv(
                 pa.PythonFile(stream, mode="r"),

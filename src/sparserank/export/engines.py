@@ -89,16 +89,16 @@ def _single(of: Sum, normalizers: bool) -> dict[str, float]:
     """
     weights = {t.name: t.coef if normalizers else t.slope for t in of.terms}
     sizes = np.abs(np.array(list(weights.values())))
-    factor = 1.0 if fits(sizes) else 2.0 ** -float(np.frexp(sizes.max())[1])
+    factor = 1.0 if _fits(sizes) else 2.0 ** -float(np.frexp(sizes.max())[1])
     norms = [abs(v) for t in of.terms for v in (t.center, t.scale) if v] if normalizers else []
-    if not fits(sizes * factor) or not fits(np.array(norms)):
+    if not _fits(sizes * factor) or not _fits(np.array(norms)):
         raise DataError(
             "the weights of this model do not fit together into the single precision of the engine; scale the features, or export to python, sql or onnx."
         )
     return {name: w * factor for name, w in weights.items()}
 
 
-def fits(sizes: np.ndarray) -> bool:
+def _fits(sizes: np.ndarray) -> bool:
     """Whether positive numbers are normal ones of single precision."""
     limits = np.finfo(np.float32)
     return bool(((sizes >= limits.tiny) & (sizes <= limits.max)).all())

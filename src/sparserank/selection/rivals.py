@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.evaluation import Comparison, per_query_values
+from sparserank.evaluation import Comparison, evaluate
 from sparserank.model import RankingModel
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.in_use import InUse
@@ -32,11 +32,7 @@ def compare_on_test(
     systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)
     if current is not None:
         systems[current.name] = current.scores(test)
-    values = {
-        name: dict(zip(map(repr, plan.metrics), per_query_values(scores, test, plan.metrics), strict=True))
-        for name, scores in systems.items()
-    }
-    return Comparison(values, next(iter(values)))
+    return evaluate(systems, test, plan.metrics)
 
 
 def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]) -> tuple[int, float]:

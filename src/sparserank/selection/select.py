@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from sparserank.selection.inputs import check_overlap, read_query_weights
 from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.store import SelectionStore
+from sparserank.selection.store import selection_store
 from sparserank.shards.dask import usable_client
 from sparserank.warmup import warming_up
 from sparserank.weights import usable_weights
@@ -162,7 +161,7 @@ def select(
         plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads, client=client, current=rival
     )
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
-    with SelectionStore(out, identity, restart=restart) if out is not None else nullcontext() as store:
+    with selection_store(out, identity, restart=restart) as store:
         if store is not None:
             store.log({"event": "start"})
         result = job.execute(store, progress)

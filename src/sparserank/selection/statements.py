@@ -84,8 +84,9 @@ def stability_sentence(stability: Stability, names: Sequence[str]) -> str:
     return f"{text}."
 
 
-def counted(n: int) -> str:
-    return f"{n} feature" if n == 1 else f"{n} features"
+def counted(features: int | str) -> str:
+    """'1 feature', '2 features', '2 to 5 features'."""
+    return f"{features} feature{'' if str(features) == '1' else 's'}"
 
 
 def share(loss: float, choice: Choice) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,13 @@ class SelectionStore(RunDirectory):
         self.pieces.clear()
         for old in [*ours, *(self.path / name for name in (*self._results, "log.jsonl"))]:
             old.unlink(missing_ok=True)
+
+
+def selection_store(
+    out: str | os.PathLike | None, identity: dict[str, Any], **options: Any
+) -> AbstractContextManager[SelectionStore | None]:
+    """To enter: the store in `out`, with options of `SelectionStore`; None where nothing is to be kept."""
+    return SelectionStore(out, identity, **options) if out is not None else nullcontext()
 
 
 def _file(name: str) -> str:
