@@ -480,7 +480,7 @@ def test_what_is_written_with_curves_is_not_read_as_less(selection, tmp_path):
     content = result.model.to_json()
     assert content["version"] == 3
     (tmp_path / "old.json").write_text(json.dumps(content | {"version": 2}))
-    with pytest.raises(ModelFormatError, match="has a curve, which version 2 does not know"):
+    with pytest.raises(ModelFormatError, match="has 'curve', which version 2 does not know"):
         load_model(tmp_path / "old.json")
     bad = json.loads(json.dumps(content))
     bad["features"][0]["curve"]["knots"] = [2**60, 2**60 + 1]

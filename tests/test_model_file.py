@@ -84,7 +84,7 @@ def test_prediction_equals_scaling_then_weights(method: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"version": 4}, "upgrade sparserank"),
+        ({"version": 5}, "upgrade sparserank"),
         ({"version": "new"}, "upgrade sparserank"),
         ({"format": "other"}, "not a sparserank-model file"),
         ({"features": [{"index": 99, "name": "x", "coef": 1.0, "mean": 0.0, "scale": 1.0}]}, "damaged model file"),

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.curves import Curves, Knots, curves_of
-from sparserank.data.dataset import RankingDataset, as_csr, numbered
+from sparserank.data.alignment import without_qid
+from sparserank.data.dataset import RankingDataset, as_csr, column_names, filled, names_of, numbered
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.stored import StoredFeatures
@@ -27,10 +28,11 @@ class RankingModel:
     """score = sum over selected features of coef * (c(t(x)) - center) / scale; the larger, the higher the rank.
 
     coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform` (None: the
-    features as they are) or the scaling, c from `curves`, piecewise linear functions of some features.
+    features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a missing x (NaN or infinite) fill_values
+    (n_features,) take the place; NaN there, or None: a missing value is refused.
 
     Raises
-        DataError   weights, names, centers and scales are not one each per feature
+        DataError   weights, names, centers, scales and fill_values are not one each per feature
     """
 
     coef: np.ndarray
@@ -40,9 +42,11 @@ class RankingModel:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     transform: Transform | None = None
     curves: Curves = field(default_factory=dict)
+    fill_values: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        numbers = (self.coef, self.scaling.center, self.scaling.scale)
+        numbers = [self.coef, self.scaling.center, self.scaling.scale]
+        numbers += [] if self.fill_values is None else [self.fill_values]
         if any(a.shape != (len(self.feature_names),) for a in numbers):
             shapes = ", ".join(str(a.shape) for a in numbers)
             raise DataError(
@@ -62,12 +66,14 @@ class RankingModel:
         """Scores (n_docs,) in row order, all finite; only the selected columns are read.
 
         Parameters
-            X     (n_docs, n_features) numbers; an array, a data frame or a SciPy sparse matrix
+            X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order, beside others; its
+                  column qid is the query of each row) or a SciPy sparse matrix
             qid   (n_docs,) query of each row, in any order; only for scaling within queries
         Raises
-            DataError   another number of features than the model was trained on, a selected value that is not finite, or one
-                        so large that the score is not, a missing qid; rows are counted from 0
+            DataError   another number of features than the model was trained on, or a selected one that is not there, by name, a selected value
+                        that is not finite and has no fill value, or one so large that the score is not, a missing qid; rows are counted from 0
         """
+        X, qid = without_qid(X, qid)
         columns = self._selected(X)
         if not self.scaling.per_query:
             return self._score(columns)
@@ -115,7 +121,7 @@ class RankingModel:
 
     def _selected(self, X: Any) -> np.ndarray:
         """(n_docs, nnz) float64, the columns of the selected features."""
-        if hasattr(X, "columns"):
+        if names_of(X) is not None:
             return self._named(X)
         if not isinstance(X, StoredFeatures):
             X = as_csr(X) if sp.issparse(X) else _array(X)
@@ -124,20 +130,23 @@ class RankingModel:
         if X.shape[1] != self.n_features:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
         columns = X[:, self.support]
-        return _array(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64, order="C")
+        return self._filled(_array(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64, order="C"))
+
+    def _filled(self, columns: np.ndarray) -> np.ndarray:
+        """The selected columns, missing values replaced where there is what by."""
+        return columns if self.fill_values is None else filled(columns, self.fill_values[self.support])
 
     def _named(self, frame: Any) -> np.ndarray:
-        """The selected columns of a data frame, by name whatever their order; by position where no name is known to it."""
-        known = set(map(str, frame.columns))
-        if known.isdisjoint(self.feature_names):
-            return self._selected(frame.to_numpy())
+        """The selected columns of a data frame, by name whatever their order; by position where the model has no names, or the frame only numbers."""
+        known = column_names(frame)
+        if set(known).isdisjoint(self.feature_names) and (numbered(self.feature_names) or numbered(known)):
+            return self._selected(frame.to_numpy() if hasattr(frame, "to_numpy") else np.asarray(frame))
         wanted = [self.feature_names[j] for j in self.support]
         missing = next((name for name in wanted if name not in known), None)
         if missing is not None:
             raise DataError(f"the data frame has no column {brief(missing)}, which the model uses.")
-        column = {str(c): c for c in frame.columns}
-        columns = [_array(frame[column[name]].to_numpy(), dtype=np.float64) for name in wanted]
-        return np.column_stack(columns) if columns else np.zeros((len(frame), 0))
+        columns = [_array(frame[name], dtype=np.float64) for name in wanted]
+        return self._filled(np.column_stack(columns)) if columns else np.zeros((len(frame), 0))
 
     def __repr__(self) -> str:
         return f"RankingModel({len(self.support)} of {self.n_features} features, scaling {self.scaling.method})"
@@ -152,7 +161,7 @@ class RankingModel:
             row, k = (int(i) for i in np.argwhere(~known)[0])
             raise DataError(
                 f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
-                "replace missing and infinite values by finite numbers."
+                "replace missing and infinite values by finite numbers, or train with missing= (--missing median)."
             )
         with np.errstate(all="ignore"):
             scaled = self._scaled(columns, query_ptr)

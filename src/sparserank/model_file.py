@@ -19,7 +19,12 @@ from sparserank.quoting import brief
 from sparserank.strict_json import MAX_DEPTH, check_text, plain, read_json
 
 FORMAT = "sparserank-model"
-FORMAT_VERSION = 3  # with curves; with transforms alone 2, without either 1: readers of then read them still
+SINCE = {
+    "transform": 2,
+    "curve": 3,
+    "missing": 4,
+}  # what a feature may have: a file without is of the version that older readers know
+FORMAT_VERSION = max(SINCE.values())
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
@@ -50,11 +55,14 @@ def content_of(model: RankingModel) -> dict[str, Any]:
                 curve = model.curves[f["index"]]
                 f["curve"] = {"knots": curve.knots.tolist(), "values": curve.values.tolist()}
                 _check_curve(f["name"], f["curve"]["knots"], f["curve"]["values"])
+            if model.fill_values is not None and not np.isnan(model.fill_values[f["index"]]):
+                f["missing"] = float(model.fill_values[f["index"]])
+                _check_fill(f["name"], f["missing"])
     except ValueError as error:
         raise DataError(f"the model cannot be saved: {error}.") from error
     return {
         "format": FORMAT,
-        "version": 3 if any("curve" in f for f in features) else 2 if any("transform" in f for f in features) else 1,
+        "version": max((version for key, version in SINCE.items() if any(key in f for f in features)), default=1),
         "n_features_in": model.n_features,
         "scaling": model.scaling.method,
         "intercept": 0.0,
@@ -105,7 +113,7 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
     if "intercept" in content and _part(content, "intercept", NUMBER) != 0:
         raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
     coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
-    kinds = [NONE] * d
+    kinds, fill = [NONE] * d, np.full(d, np.nan)
     curves = {}
     seen = set()
     for feature in _part(content, "features", LIST):
@@ -119,6 +127,9 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         if j in seen:
             raise ValueError(f"feature {brief(name)} is listed twice")
         seen.add(j)
+        for key, since in SINCE.items():
+            if key in feature and content["version"] < since:
+                raise ValueError(f"feature {brief(name)} has {key!r}, which version {content['version']} does not know")
         coef[j], center[j], scale[j] = (float(_part(feature, key, NUMBER)) for key in ("coef", "mean", "scale"))
         _check_numbers(name, float(coef[j]), float(center[j]), float(scale[j]))
         if "transform" in feature:
@@ -127,10 +138,11 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         if "curve" in feature:
             curve = _part(feature, "curve", OBJECT)
             knots, values = _part(curve, "knots", LIST), _part(curve, "values", LIST)
-            if content["version"] < 3:
-                raise ValueError(f"feature {brief(name)} has a curve, which version {content['version']} does not know")
             _check_curve(name, knots, values)
             curves[j] = Curve(np.array(knots, dtype=np.float64), np.array(values, dtype=np.float64))
+        if "missing" in feature:
+            fill[j] = float(_part(feature, "missing", NUMBER))
+            _check_fill(name, float(fill[j]))
     transform = Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None
     scaling = FeatureScaling(method, center, scale)
     return RankingModel(
@@ -141,6 +153,7 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         _part(content, "metadata", OBJECT),
         transform,
         curves,
+        None if np.isnan(fill).all() else fill,
     )
 
 
@@ -191,6 +204,11 @@ def _check_transform(name: str, kind: Any, constant: float) -> None:
         raise ValueError(f"feature {brief(name)}: transform must be one of {', '.join(KINDS)}; got {brief(kind)}")
     if not (math.isfinite(constant) and constant > 0):
         raise ValueError(f"feature {brief(name)}: constant must be a finite number > 0; got {constant}")
+
+
+def _check_fill(name: str, value: float) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"feature {brief(name)}: what a missing value becomes must be finite; got {value}")
 
 
 def _is_finite(value: float) -> bool:

@@ -184,6 +184,7 @@ def fit(
         metadata,
         None if shape.is_identity else shape,
         ranker.to_model().curves,
+        data.fill_values,
     )
     model.save(out)
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"

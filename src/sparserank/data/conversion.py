@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.filling import Filling
 from sparserank.data.grouping import query_codes
-from sparserank.data.missing import MissingPolicy
 from sparserank.data.store import (
     FORMAT,
     MANIFEST,
@@ -43,10 +43,10 @@ class Conversion:
         folder: RunDirectory,
         plan: dict[str, Any],
         stream: Stream,
-        policy: MissingPolicy | None,
+        filling: Filling | None,
         progress: Progress | None,
     ) -> None:
-        self.folder, self.plan, self.stream, self.policy, self.progress = folder, plan, stream, policy, progress
+        self.folder, self.plan, self.stream, self.filling, self.progress = folder, plan, stream, filling, progress
         self.shards: list[dict[str, Any]] = []
         self.waiting: list[RowBlock] = []  # rows that are in no shard yet
         self.seen: set[Any] = set()  # queries whose rows have ended
@@ -70,12 +70,13 @@ class Conversion:
         if self.scattered:
             self.shards = self._gathered()
         stream = self.stream
+        filled = {} if self.filling is None else {"fill_values": _plain(self.filling.values)}
         return {
             "format": FORMAT, "version": VERSION, "n_docs": self._n_docs(),
             "n_queries": sum(s["n_queries"] for s in self.shards), "n_features": stream.n_features,
             "dtype": stream.dtype.name, "sparse": stream.sparse,
             "feature_names": None if stream.feature_names is None else list(stream.feature_names),
-            "shards": self.shards, "plan": self.plan,
+            "shards": self.shards, "plan": self.plan, **filled,
         }  # fmt: skip
 
     def finish(self, manifest: dict[str, Any]) -> None:
@@ -115,7 +116,7 @@ class Conversion:
             self.last = q
             if q in self.seen and not self.scattered:
                 self.scattered = True
-                if self.policy is not None and self.policy.by_query:
+                if self.filling is not None and self.filling.by_query.any():
                     raise DataFormatError(
                         f"{self.plan['files'][0][0]}: the rows of query {brief(q)} stand in several places, and --missing query-min needs them "
                         "together; sort the rows by query id first (for text: sort -s -k2,2 FILE), or choose --missing zero."
@@ -145,8 +146,8 @@ class Conversion:
 
     def _write(self, rows: RowBlock, number: int) -> dict[str, Any]:
         """One shard."""
-        if self.policy is not None:
-            self.policy.fill(rows.X, query_codes(rows.qid), 1)
+        if self.filling is not None:
+            self.filling.fill(rows.X, query_codes(rows.qid))
         starts = _starts(rows.qid)
         ids = rows.qid[starts]
         X = rows.X
@@ -216,6 +217,10 @@ def _bytes_until(X: Any) -> np.ndarray:
     if sp.issparse(X):
         return X.indptr.astype(np.int64) * (X.data.itemsize + X.indices.itemsize)
     return np.arange(len(X) + 1) * X.itemsize * X.shape[1]
+
+
+def _plain(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(v) else v for v in values.tolist()]
 
 
 def _bytes(X: Any) -> int:

@@ -72,7 +72,8 @@ def convert(
             open_store(folder.path)
             _drop_others(folder.path, known)
             return known
-        work = Conversion(folder, plan, open_stream(paths, reading), MissingPolicy.parse(reading.missing), progress)
+        stream = open_stream(paths, reading)
+        work = Conversion(folder, plan, stream, stream.filling(MissingPolicy.parse(reading.missing)), progress)
         manifest = work.run(unfinished)
         if _plan(paths, reading, shard_bytes) != plan:
             raise DataFormatError(

@@ -15,6 +15,9 @@ from sparserank.errors import DataError
 from sparserank.quoting import brief
 from sparserank.weights import usable_weights
 
+MISSING_REMEDY = (
+    "Say what it becomes: missing='median' (or 'zero', 'min', a number) where data are read and rankers are made."
+)
 ROUNDING = 1e-14  # differences this small beside their values are the rounding of sums and products, no feature
 Features = Any  # a float array (n_docs, n_features), a CSR matrix of that shape, or StoredFeatures
 
@@ -43,6 +46,8 @@ class RankingDataset:
         feature_names   n_features unique strings, optional (default those of a frame, else f1, f2, ...)
         doc_weight      (n_docs,) numbers >= 0, optional: weight of every pair in which the document is the preferred one, e.g. 1 over
                         the propensity of its click (Joachims et al. 2017); 0: never the preferred one
+        fill_values     (n_features,) numbers, optional: what a missing value of each feature (NaN, infinity) becomes, here and in models that
+                        are trained on these data; NaN: a missing value is refused. `read_data` and rankers learn them (missing=)
     Raises
         DataError       shapes disagree, relevance not finite, X not numeric, not finite or not a valid sparse matrix,
                         a query id missing, names repeated or not writable as UTF-8; rows are counted from 0
@@ -55,16 +60,17 @@ class RankingDataset:
     feature_names: Sequence[str] | None = None
     comment: np.ndarray | None = None
     doc_weight: np.ndarray | None = None
+    fill_values: np.ndarray | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        X = _as_features(self.X)
+        X = _as_features(self.X, self.fill_values)
         n_docs, n_features = X.shape
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else as_query_ids(self.qid, n_docs)
-        names = _checked_names(_names_of(self.X) if self.feature_names is None else self.feature_names, n_features)
+        names = _checked_names(names_of(self.X) if self.feature_names is None else self.feature_names, n_features)
         order, query_ptr, query_ids = group_rows(qid)
         columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
         for name, column in columns.items():
@@ -92,13 +98,15 @@ class RankingDataset:
         set_field(self, "query_ids", _frozen(query_ids))
         set_field(self, "row_index", _frozen(np.arange(n_docs) if order is None else order))
         set_field(self, "feature_names", names)
+        if self.fill_values is not None:
+            set_field(self, "fill_values", _frozen(np.asarray(self.fill_values, dtype=np.float64)))
         for name, column in columns.items():
             set_field(self, name, None if column is None else _frozen(column))
 
     @classmethod
     def of_groups(
         cls, X: Features, relevance: np.ndarray, query_ptr: np.ndarray, query_ids: np.ndarray, *, docid: Any,
-        feature_names: Sequence[str] | None, doc_weight: np.ndarray | None,
+        feature_names: Sequence[str] | None, doc_weight: np.ndarray | None, fill_values: np.ndarray | None = None,
     ) -> RankingDataset:  # fmt: skip
         """From what is grouped and checked already, without looking at it again."""
         self = object.__new__(cls)
@@ -106,7 +114,7 @@ class RankingDataset:
         fields = {
             "X": X, "relevance": relevance, "qid": np.repeat(ids, np.diff(query_ptr)), "docid": docid,
             "feature_names": _checked_names(feature_names, X.shape[1]), "comment": None, "doc_weight": doc_weight,
-            "query_ptr": query_ptr, "query_ids": query_ids, "row_index": np.arange(X.shape[0]),
+            "fill_values": fill_values, "query_ptr": query_ptr, "query_ids": query_ids, "row_index": np.arange(X.shape[0]),
         }  # fmt: skip
         for name, value in fields.items():
             object.__setattr__(self, name, _frozen(value) if isinstance(value, np.ndarray) else value)
@@ -153,6 +161,14 @@ class RankingDataset:
         names = self.feature_names if X.shape[1] == self.n_features else None
         return RankingDataset(X, self.relevance, self.qid, self.docid, names, self.comment, self.doc_weight)
 
+    def take_features(self, columns: Sequence[int]) -> RankingDataset:
+        """The data set of the given features, in that order; values are copied."""
+        at = np.asarray(columns, dtype=np.int64)
+        return RankingDataset(
+            self.X[:, at], self.relevance, self.qid, self.docid, [(self.feature_names or ())[j] for j in at], self.comment,
+            self.doc_weight, None if self.fill_values is None else self.fill_values[at],
+        )  # fmt: skip
+
     def take_queries(self, queries: np.ndarray) -> RankingDataset:
         """The data set of the given query positions, in that order; rows are copied."""
         queries = np.asarray(queries)
@@ -171,6 +187,7 @@ class RankingDataset:
             self.feature_names,
             None if self.comment is None else self.comment[rows],
             None if self.doc_weight is None else self.doc_weight[rows],
+            self.fill_values,
         )
 
     def constant_features(self) -> np.ndarray:
@@ -217,7 +234,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     """Several data sets of equal feature count as one.
 
     A query id in two of them becomes one query; with join_queries=False queries stay apart, under ids such as '1:17'
-    (the number of the data set, then the id) when an id occurs twice.
+    (the number of the data set, then the id) when an id occurs twice. fill_values are those of the first.
 
     Raises
         DataError   feature counts differ
@@ -248,6 +265,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         datasets[0].feature_names,
         columns["comment"],
         _joined_weights(datasets),
+        datasets[0].fill_values,
     )
 
 
@@ -266,10 +284,12 @@ def _as_weights(given: Any, n_docs: int) -> np.ndarray:
     return weights
 
 
-def _as_features(X: Features) -> Features:
-    """X as C-ordered float32/float64 array or canonical CSR; refuses what is not numeric or not finite."""
+def _as_features(X: Features, fill_values: Any = None) -> Features:
+    """X as C-ordered float32/float64 array or canonical CSR, filled; refuses what is not numeric or not finite."""
     if isinstance(X, StoredFeatures):
         return X
+    if fill_values is not None:
+        X = filled(X, fill_values)
     if sp.issparse(X):
         csr = as_csr(X)
         if csr.dtype not in (np.float32, np.float64):
@@ -278,7 +298,7 @@ def _as_features(X: Features) -> Features:
             csr = csr.copy()
             csr.sum_duplicates()
         if not np.isfinite(csr.data).all():
-            raise DataError("X must be finite; it holds NaN or infinity. Read the file with a missing policy.")
+            raise DataError(f"X must be finite; it holds NaN or infinity. {MISSING_REMEDY}")
         frozen = sp.csr_matrix(
             (_frozen(csr.data), _frozen(csr.indices), _frozen(csr.indptr)), shape=csr.shape, copy=False
         )
@@ -302,10 +322,35 @@ def _as_features(X: Features) -> Features:
     if suspicious and not np.isfinite(dense).all():
         row, column = (int(v) for v in np.argwhere(~np.isfinite(dense))[0])
         raise DataError(
-            f"X must be finite; row {row}, feature {column + 1} holds {dense[row, column]}. "
-            "Read the file with a missing policy, or impute."
+            f"X must be finite; row {row}, feature {column + 1} holds {dense[row, column]}. {MISSING_REMEDY}"
         )
     return dense
+
+
+def filled(X: Any, fill_values: Any) -> Any:
+    """X, a copy where a value is missing (NaN or infinite) and there is one to fill in.
+
+    Raises
+        DataError   fill_values are not one number per feature
+    """
+    try:
+        values = np.asarray(fill_values, dtype=np.float64)
+        X = as_csr(X) if sp.issparse(X) else np.asarray(X)
+        held = X.data if sp.issparse(X) else X
+        missing = ~np.isfinite(held)
+    except (TypeError, ValueError):  # said better where X is looked at
+        return X
+    if X.ndim != 2 or values.shape != (X.shape[1],):
+        raise DataError(f"fill_values must hold one number per feature; got {brief(fill_values)}.")
+    if not missing.any():
+        return X
+    out = X.copy()
+    if sp.issparse(X):
+        by_entry = values[X.indices]
+        out.data = np.where(missing & np.isfinite(by_entry), by_entry, held).astype(X.dtype)
+    else:
+        np.copyto(out, values.astype(X.dtype), where=missing & np.isfinite(values))
+    return out
 
 
 def _unmasked(name: str, values: Any) -> Any:
@@ -364,9 +409,14 @@ def _numbers(n_features: int) -> tuple[str, ...]:
     return tuple(f"f{j + 1}" for j in range(n_features))
 
 
-def _names_of(X: Any) -> Sequence[str] | None:
+def column_names(X: Any) -> list[Any]:
+    """The names of a frame's columns: pandas, polars, Arrow; empty for what has none."""
+    return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", []))
+
+
+def names_of(X: Any) -> Sequence[str] | None:
     """The names of a frame's columns, if they are texts."""
-    columns = list(getattr(X, "columns", []))
+    columns = column_names(X)
     return columns if columns and all(isinstance(c, str) for c in columns) else None
 
 

@@ -146,3 +146,24 @@ def qid_from_sizes(group: np.ndarray, n_docs: int) -> np.ndarray:
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_docs:
         raise DataError(f"group must be block sizes >= 1 that sum to the {n_docs} rows; got sum {np.sum(sizes)}.")
     return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def ids_of_rows(qid: Any, group: Any, n_docs: int) -> Any:
+    """The query ids of rows, given as such or as sizes of consecutive queries; None: one query.
+
+    Raises
+        DataError   both are given, or another number of them
+    """
+    if qid is not None and group is not None:
+        raise DataError("pass qid or group, not both.")
+    if group is not None:
+        return qid_from_sizes(np.asarray(group), n_docs)
+    if qid is None:
+        return None
+    try:
+        shape = np.shape(qid)
+    except ValueError:  # rows of unequal length
+        shape = ()
+    if shape != (n_docs,):
+        raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {shape}.")
+    return qid  # as it came: the data set looks for missing values, which an array may no longer show

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from sparserank.data import _letor_kernels as kernels
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.filling import CHOICES, learn_filling
 from sparserank.data.grouping import plain_ids, query_codes
 from sparserank.data.letor_chunks import Chunk, read_chunks
 from sparserank.data.missing import MissingPolicy
@@ -32,7 +33,7 @@ def read_letor(
     paths: str | os.PathLike | Sequence[str | os.PathLike],
     n_features: int | None = None,
     *,
-    missing: str | float | Mapping | None = None,
+    missing: str | float | Mapping | MissingPolicy | None = None,
     index_base: int = 1,
     unjudged: str = "error",
     feature_names: str | os.PathLike | Sequence[str] | None = None,
@@ -45,8 +46,9 @@ def read_letor(
     Parameters
         paths          one path or several (read as one set); gzip is recognised by content
         n_features     number of features; default the largest index found. Larger indices in a file are an error
-        missing        what NULL, nan, inf and 1.797e308 become: None (an error), 'zero', 'query-min', a number,
-                       a mapping such as {11: 'zero', '*': 'query-min'}, or its text form '11=zero;*=query-min'
+        missing        what NULL, nan, inf and 1.797e308 become: None or 'error' (refused), 'zero', 'min' or 'median' (of the known values of the
+                       feature in these rows), 'query-min', a number, a mapping such as {11: 'zero', 'bm25': 5, '*': 'median'}, or its text form
+                       '11=zero;bm25=5;*=median'
         index_base     number of the first feature in the file, 1 or 0
         unjudged       what a label of -1 means: 'error', 'drop' the row, or 'zero'
         feature_names  names, or a file with one name per line
@@ -54,7 +56,7 @@ def read_letor(
         dtype          float64 or float32
         n_threads      parsing threads, default the number of cores
     Returns
-        RankingDataset; `docid` and `comment` are kept, absent features are 0
+        RankingDataset; `docid` and `comment` are kept, absent features are 0; `fill_values` say what missing values became
     Raises
         DataFormatError   names file and line, what was expected and what to do
         DataError         an option that cannot be, or that does not fit the data
@@ -105,8 +107,12 @@ def read_letor(
             )
     elif unjudged == "zero":
         labels = np.where(labels == UNJUDGED, 0.0, labels)
-    if policy is not None and any(c.missing is not None for c in chunks):
-        policy.fill(X, query_codes(qid), index_base)
+    fill_values = None
+    if policy is not None:
+        filling = learn_filling(policy, [X], width, X.dtype, names, index_base=index_base)
+        fill_values = filling.values
+        if any(c.missing is not None for c in chunks):
+            filling.fill(X, query_codes(qid))
     return RankingDataset(
         X,
         labels,
@@ -114,6 +120,7 @@ def read_letor(
         docid if docid.astype(bool).any() else None,
         names,
         comment if comment.astype(bool).any() else None,
+        fill_values=fill_values,
     )
 
 
@@ -131,10 +138,7 @@ def check_values(chunk: Chunk, policy: MissingPolicy | None, unjudged: str, dtyp
     """Refuse values that the options do not allow, by file and line."""
     if chunk.missing is not None and policy is None:
         line, what = chunk.missing
-        raise DataFormatError(
-            f"{chunk.place(line)}: missing or infinite feature value ({what}); choose what it becomes "
-            "with missing='zero' or 'query-min' (--missing zero)."
-        )
+        raise DataFormatError(f"{chunk.place(line)}: missing or infinite feature value ({what}); {CHOICES}.")
     if dtype == np.float32:
         bad = np.flatnonzero(np.abs(chunk.values) > np.finfo(np.float32).max)
         if len(bad):

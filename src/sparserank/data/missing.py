@@ -1,138 +1,127 @@
-"""What a missing feature value (NULL, NaN, infinity, 1.797e308) becomes: one policy per feature."""
+"""What users ask missing feature values (NULL, NaN, infinity, 1.797e308) to become: one replacement per feature."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
-QUERY_MIN = "query-min"
-ZERO = "zero"
-EXPECTED = f"'{ZERO}', '{QUERY_MIN}' or a number"
+ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN = "error", "zero", "min", "median", "query-min"
+WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)
+LEARNED = (MINIMUM, MEDIAN)
+EXPECTED = f"{', '.join(repr(w) for w in WORDS)} or a number"
 
 
 @dataclass(frozen=True)
 class MissingPolicy:
-    """Replacement of missing values: `default` for every feature but those in `by_feature` (keys: numbers as in the file).
+    """Replacement of missing values: `default` for every feature but those in `by_feature` (keys: names, or numbers as in the file).
 
-    A replacement is 'zero', 'query-min' (smallest value of the feature within the query, 0 if the query has none) or a number.
+    A replacement is 'error' (refused), 'zero', 'min' or 'median' (of the feature's known training values), 'query-min' (smallest value of the
+    feature within the query, 0 if the query has none) or a number.
     """
 
     default: str | float
-    by_feature: Mapping[int, str | float]
+    by_feature: Mapping[int | str, str | float]
+    index_base: int | None = None  # number of the first feature in by_feature; None: that of the file
 
     @classmethod
-    def parse(cls, spec: str | float | Mapping | None) -> MissingPolicy | None:
-        """From `None`, 'zero', 'query-min', a number, a mapping {11: 'zero', '*': 'query-min'}, or the same as text:
-        '11,12,26=zero;*=query-min'.
+    def parse(cls, spec: str | float | Mapping | MissingPolicy | None) -> MissingPolicy | None:
+        """From None, 'median', a number, a mapping {11: 'zero', 'bm25': 'min', '*': 'median'}, or the same as text:
+        '11,12,bm25=zero;*=median'. None and 'error' alone: None.
 
         Raises
             DataError   an unknown policy
         """
-        if spec is None:
+        if spec is None or (isinstance(spec, str) and spec == ERROR):
             return None
+        if isinstance(spec, MissingPolicy):
+            return spec
         if isinstance(spec, Mapping):
             rules = dict(spec)
         elif isinstance(spec, str) and "=" in spec:
             rules = {}
             for part in spec.split(";"):
-                features, _, policy = part.partition("=")
+                features, _, policy = part.rpartition("=")
                 for feature in features.split(","):
                     rules[feature.strip()] = policy.strip()
         else:
             rules = {"*": spec}
         default = _replacement(rules.pop("*", ZERO))
-        by_feature = {}
-        for feature, policy in rules.items():
-            try:
-                by_feature[int(feature)] = _replacement(policy)
-            except (TypeError, ValueError) as error:
-                if isinstance(error, DataError):
-                    raise
-                raise DataError(f"missing policy: feature must be a number or '*'; got {brief(feature)}.") from error
-        return cls(default, by_feature)
+        return cls(default, {_key(feature): _replacement(policy) for feature, policy in rules.items()})
 
     @property
     def by_query(self) -> bool:
         """Whether a replacement depends on the other rows of the query."""
         return QUERY_MIN in (self.default, *self.by_feature.values())
 
-    def fill(self, X: Any, query: np.ndarray, index_base: int) -> None:
-        """Replace every NaN of X, in place.
+    @property
+    def learns(self) -> bool:
+        """Whether a replacement depends on all training rows."""
+        return any(rule in LEARNED for rule in (self.default, *self.by_feature.values()))
 
-        Parameters
-            X            (n_docs, n_features) float array, or CSR matrix that stores no entry twice; what it does not store is 0
-            query        (n_docs,) number of each row's query, from 0
-            index_base   number of the first feature
+    @property
+    def refuses(self) -> bool:
+        """Whether some features may not be missing."""
+        return ERROR in (self.default, *self.by_feature.values())
+
+    def rules(self, n_features: int, names: Sequence[str] | None = None, index_base: int = 1) -> list[str | float]:
+        """The replacement of each feature; index_base is the number of the first.
+
         Raises
-            DataError   the policy names a feature that X does not have
+            DataError   the policy names a feature that there is not
         """
-        for feature in self.by_feature:
-            if not index_base <= feature < X.shape[1] + index_base:
+        base = index_base if self.index_base is None else self.index_base
+        at = {name: j for j, name in enumerate(names or ())}
+        rules: list[str | float] = [self.default] * n_features
+        for feature, rule in self.by_feature.items():
+            j = at.get(str(feature), feature - base if isinstance(feature, int) else -1)
+            if not 0 <= j < n_features:
                 raise DataError(
-                    f"missing policy names feature {brief(feature)}, but the data have {X.shape[1]} features."
+                    f"missing policy names feature {brief(feature)}, but the data have {n_features} features."
                 )
-        sparse = sp.issparse(X)
-        columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
-        policies = [self.by_feature.get(int(j) + index_base, self.default) for j in columns]
-        (_fill_csr if sparse else _fill_dense)(X, columns, policies, query)
+            rules[j] = rule
+        return rules
+
+    def with_values(self, fill_values: np.ndarray | None, names: Sequence[str], index_base: int) -> MissingPolicy:
+        """The policy for rows that are not trained on: what is learned comes from the training rows, whose fill_values (n_features,) these are.
+
+        Raises
+            DataError   the training rows were read without learning what is needed
+        """
+        if not self.learns:
+            return self
+        rules = self.rules(len(names), names, index_base)
+        learned = np.full(len(names), np.nan) if fill_values is None else fill_values
+        lacking = next((j for j, rule in enumerate(rules) if rule in LEARNED and np.isnan(learned[j])), None)
+        if lacking is not None:
+            raise DataError(
+                f"missing={rules[lacking]!r} is learned from the training rows, which were not read with it; read them with the same policy, or give "
+                "numbers."
+            )
+        values = [float(learned[j]) if rule in LEARNED else rule for j, rule in enumerate(rules)]
+        return MissingPolicy(ERROR, dict(enumerate(values)), index_base=0)
 
 
-def _fill_dense(X: np.ndarray, columns: np.ndarray, policies: list[str | float], query: np.ndarray) -> None:
-    """Replace the NaN of the given columns by their policies."""
-    n_queries = int(query.max()) + 1
-    for j, policy in zip(columns, policies, strict=True):
-        column = X[:, j]
-        missing = np.isnan(column)
-        if policy == QUERY_MIN:
-            smallest = _minimum(column, query, n_queries)
-            smallest[np.isinf(smallest)] = 0.0
-            column[missing] = smallest[query[missing]]
-        else:
-            column[missing] = _number(policy)
-
-
-def _fill_csr(X: sp.csr_matrix, columns: np.ndarray, policies: list[str | float], query: np.ndarray) -> None:
-    """As `_fill_dense`; a feature that a row of the query does not store counts as 0 for the query's minimum."""
-    of_query = np.array([policy == QUERY_MIN for policy in policies], dtype=bool)
-    entries = np.flatnonzero(np.isin(X.indices, columns[of_query]))
-    entry_query = query[np.searchsorted(X.indptr, entries, side="right") - 1].astype(np.int64)
-    cells, cell = np.unique(entry_query * X.shape[1] + X.indices[entries], return_inverse=True)
-    values = X.data[entries]
-    smallest = _minimum(values, cell, len(cells))
-    with_zeros = np.bincount(cell, minlength=len(cells)) < np.bincount(query)[cells // X.shape[1]]
-    smallest[with_zeros] = np.minimum(smallest[with_zeros], 0.0)
-    smallest[np.isinf(smallest)] = 0.0
-    X.data[entries] = np.where(np.isnan(values), smallest[cell], values)
-    missing = np.flatnonzero(np.isnan(X.data))
-    numbers = np.array([_number(policy) for policy in policies])
-    X.data[missing] = numbers[np.searchsorted(columns, X.indices[missing])]
-
-
-def _minimum(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """(n_groups,) smallest known value of each group, infinity where none is known."""
-    smallest = np.full(n_groups, np.inf, dtype=values.dtype)
-    np.minimum.at(smallest, group, np.where(np.isnan(values), np.inf, values))
-    return smallest
-
-
-def _number(policy: str | float) -> float:
-    return 0.0 if policy in (ZERO, QUERY_MIN) else float(policy)
+def _key(feature: Any) -> int | str:
+    if isinstance(feature, int | np.integer) and not isinstance(feature, bool):
+        return int(feature)
+    if not isinstance(feature, str) or not feature:
+        raise DataError(f"missing policy: a feature must be a name, a number or '*'; got {brief(feature)}.")
+    return int(feature) if feature.isascii() and feature.isdigit() else feature
 
 
 def _replacement(policy: str | float) -> str | float:
-    if policy in (ZERO, QUERY_MIN):
+    if isinstance(policy, str) and policy in WORDS:
         return policy
     try:
         value = float(policy)
     except (TypeError, ValueError):
         value = np.nan
-    if not np.isfinite(value):
+    if isinstance(policy, bool) or not np.isfinite(value):
         raise DataError(f"missing policy must be {EXPECTED}; got {brief(policy)}.")
     return value

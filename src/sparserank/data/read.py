@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset, concatenate, numbered
+from sparserank.data.alignment import aligned
+from sparserank.data.dataset import RankingDataset, concatenate
 from sparserank.data.feature_logs import log_names, log_tables
 from sparserank.data.kinds import kind_of, refuse_mixed
 from sparserank.data.letor import read_letor
@@ -45,7 +46,7 @@ def read_files(
     if kind == "store":
         stores = open_stores(listed)
         data = stores[0] if len(stores) == 1 else concatenate(stores)
-        return data if like is None else _like(data, like, str(listed[0]))
+        return data if like is None else aligned(data, like, str(listed[0]))
     if kind == "log":
         names = log_names(listed, reading.feature_columns)
         if like is not None:
@@ -73,18 +74,6 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
     if not isinstance(listed, Sequence) or not all(isinstance(p, str | os.PathLike) for p in listed):
         raise DataError(f"read_data takes a path or paths, or a frame; got {brief(type(source).__name__)}.")
     return read_files(listed, reading)
-
-
-def _like(data: RankingDataset, like: RankingDataset, place: str) -> RankingDataset:
-    """`data`, if its features are those of `like`."""
-    if data.n_features != like.n_features:
-        raise DataError(f"{place} has {data.n_features} features; the training data have {like.n_features}.")
-    named = not numbered(data.feature_names or ()) and not numbered(like.feature_names or ())
-    if named and data.feature_names != like.feature_names:
-        raise DataError(
-            f"{place} has other features, or in another order, than the training data; convert them with the same --feature-columns."
-        )
-    return data
 
 
 def _read_text(paths: list, reading: Reading, like: RankingDataset | None) -> RankingDataset:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sparserank.data.missing import MissingPolicy
 from sparserank.data.table_roles import ColumnNames
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError
@@ -30,7 +31,7 @@ class Reading:
     """
 
     n_features: int | None = None
-    missing: str | float | Mapping | None = None
+    missing: str | float | Mapping | MissingPolicy | None = None
     index_base: int = 1
     unjudged: str = "error"
     feature_names: str | os.PathLike | Sequence[str] | None = None

@@ -73,11 +73,13 @@ class _Rows(NamedTuple):
 
 
 def _filled(stream: Stream, policy: MissingPolicy | None) -> _Rows:
+    filling = stream.filling(policy)
+
     def blocks() -> Iterator[RowBlock]:
         n = 0
         for block in stream.blocks():
-            if policy is not None:
-                policy.fill(block.X, query_codes(block.qid), 1)
+            if filling is not None:
+                filling.fill(block.X, query_codes(block.qid))
             n += len(block.label)
             yield block
         if n == 0:

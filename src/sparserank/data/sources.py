@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.alignment import aligned, without_qid
 from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dask_sources import ArrayRows, Partitions
-from sparserank.data.dataset import RankingDataset
+from sparserank.data.dataset import RankingDataset, names_of
+from sparserank.data.filling import fill_matrix
+from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.kinds import kind_of
 from sparserank.data.letor import UNJUDGED
 from sparserank.data.missing import MissingPolicy
@@ -37,7 +40,9 @@ def as_datasets(
     reading: Reading | Mapping[str, Any] | None = None,
     to_store: Sequence[str] = (),
 ) -> dict[str, RankingDataset | None]:
-    """Data sets by name; None stays None. The first one decides how many features there are, and their order.
+    """Data sets by name; None stays None. The first one decides which features there are, their order, and what missing values become.
+
+    Features of the others are found by name where both have names, and features beside them left out; without names there must be as many.
 
     Parameters
         sources   {name: a path or paths (ranking text, Parquet, CSV, Arrow), a RankingDataset, a frame (pandas, polars, Arrow, or
@@ -46,7 +51,7 @@ def as_datasets(
         label, qid   names of a table's columns (default 'label' and 'qid')
         doc_weight   name of a table's column, where a table has it; else the weights of the first source's rows, as an array or as
                   a file with one per line
-        reading   a Reading or some of its fields, for files and frames
+        reading   a Reading or some of its fields, for files and frames; its missing for arrays too
         to_store  names of sources that a cluster is to read: files and collections of Dask go to a temporary store, block by block
     Raises
         DataError   a source of another kind, an unknown column, features that differ between the sources
@@ -60,22 +65,21 @@ def as_datasets(
         if source is None:
             out[name] = None
             continue
+        own = options if first is None else _learned_from(options, first)
         in_memory = first is None and doc_weight is not None and "doc_weight" not in _columns(named)
-        rows = _as_stream(name, source, options, names, first) if name in to_store and not in_memory else None
+        rows = _as_stream(name, source, own, names, first) if name in to_store and not in_memory else None
         if rows is not None:
-            present = in_temporary_store(rows, MissingPolicy.parse(options.missing))
+            present = in_temporary_store(rows, MissingPolicy.parse(own.missing))
         elif _is_path(source):
-            present = read_files(source, _of_files(options, named), like=first)
+            present = read_files(source, _of_files(own, named), like=first)
         elif isinstance(source, RankingDataset):
             present = source
         elif is_frame(source):
-            present = _from_frame(name, source, options, names, first)
+            present = _from_frame(name, source, own, names, first)
         elif isinstance(source, tuple) and len(source) == 3:
-            present = RankingDataset(*source)
-            if first is not None and present.n_features == first.n_features:
-                present = replace(present, feature_names=first.feature_names)
+            present = _from_arrays(*source, own)
         elif first is None and label is not None:
-            present = RankingDataset(source, label, qid)
+            present = _from_arrays(source, label, qid, own)
         else:
             raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
         unjudged = int((present.relevance == UNJUDGED).sum())
@@ -87,10 +91,33 @@ def as_datasets(
             if doc_weight is not None and present.doc_weight is None:
                 present = _with_weights(present, doc_weight)
             first = present
-        elif present.n_features != first.n_features:
-            raise DataError(f"{name} has {present.n_features} features; {next(iter(sources))} has {first.n_features}.")
+        else:
+            present = aligned(present, first, name)
         out[name] = present
     return out
+
+
+def _learned_from(options: Reading, first: RankingDataset) -> Reading:
+    """The options for data beside the first, which teach nothing."""
+    policy = MissingPolicy.parse(options.missing)
+    if policy is None:
+        return options
+    return replace(
+        options, missing=policy.with_values(first.fill_values, first.feature_names or (), options.index_base)
+    )
+
+
+def _from_arrays(X: Any, y: Any, qid: Any, options: Reading) -> RankingDataset:
+    """X may be a frame, whose column qid is no feature."""
+    X, qid = without_qid(X, qid)
+    policy = MissingPolicy.parse(options.missing)
+    if policy is None:
+        return RankingDataset(X, y, qid)
+    names = names_of(X)
+    n_docs = int(np.shape(X)[0]) if np.ndim(X) else 0
+    ids = np.zeros(n_docs, dtype=np.int64) if qid is None else as_query_ids(qid, n_docs)
+    filled, filling = fill_matrix(policy, X, query_codes(ids), names)
+    return RankingDataset(filled, y, qid, feature_names=names, fill_values=filling.values)
 
 
 def _is_path(source: Any) -> bool:

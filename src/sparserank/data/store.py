@@ -67,7 +67,7 @@ def open_store(
     return RankingDataset.of_groups(
         StoredFeatures(parts, manifest["identity"], [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))]), np.concatenate(labels), np.concatenate(ptrs), query_ids,
         docid=StoredTexts(docids) if _any_has(manifest, "docid") else None, feature_names=manifest["feature_names"],
-        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None,
+        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None, fill_values=_fill_values(manifest),
     )  # fmt: skip
 
 
@@ -86,6 +86,12 @@ def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
                 "made of together."
             )
     return stores
+
+
+def _fill_values(manifest: Mapping[str, Any]) -> np.ndarray | None:
+    """What missing values of each feature became; NaN where they became no one value."""
+    found = manifest.get("fill_values")
+    return None if found is None else np.array([np.nan if v is None else v for v in found], dtype=np.float64)
 
 
 def _any_has(manifest: Mapping[str, Any], array: str) -> bool:
@@ -118,6 +124,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             raise ValueError("sums")
         if any(not {"label", "qid", "query_ptr"} <= set(s["files"]) for s in manifest["shards"]):
             raise ValueError("arrays")
+        filled = _fill_values(manifest)
+        if filled is not None and (filled.shape != (manifest["n_features"],) or np.isinf(filled).any()):
+            raise ValueError("fill_values")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, DataFormatError):
             raise
@@ -128,6 +137,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def identity_of_shards(manifest: Mapping[str, Any]) -> str:
     """A hash of all that the content of a store is made of: checksums, shape, names."""
     content = [manifest["shards"], manifest["n_features"], manifest["dtype"], manifest["feature_names"]]
+    if "fill_values" in manifest:
+        content.append(manifest["fill_values"])
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

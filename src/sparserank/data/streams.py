@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.feature_logs import log_names, log_tables
+from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.kinds import kind_of, refuse_mixed
 from sparserank.data.letor import DENSE_FROM, MOST_EMPTY_FEATURES, UNJUDGED, check_values, features_of, float_type
 from sparserank.data.letor_chunks import stream_chunks
@@ -88,6 +89,16 @@ class Stream:
     dtype: np.dtype
     sparse: bool
     feature_names: tuple[str, ...] | None
+    index_base = 1  # number of the first feature, where users number them
+
+    def filling(self, policy: MissingPolicy | None) -> Filling | None:
+        """What missing values become; one more reading of everything where that is learned."""
+        if policy is None:
+            return None
+        return learn_filling(
+            policy, (block.X for block in self.blocks()), self.n_features, self.dtype, self.feature_names,
+            index_base=self.index_base, sample_values=SAMPLE_VALUES,
+        )  # fmt: skip
 
     def blocks(self, start: Position = Position(0, 0, 0)) -> Iterator[RowBlock]:
         """All rows from a position on.
@@ -135,6 +146,7 @@ class _Text(Stream):
         self._threads = reading.n_threads or min(available_cores(), 8)
         self._queries = side_files(self._paths)
         self._policy = MissingPolicy.parse(reading.missing)
+        self.index_base = reading.index_base
         self.dtype = float_type(reading.dtype or np.float32)
         self.feature_names = names = reading.names
         width = len(names) if names is not None else reading.n_features
@@ -210,7 +222,7 @@ class TableRows(Stream):
         self._roles: list[Roles] = []
         wanted = None if like is None else list(like.feature_names or ())
         for table in tables:
-            roles = roles_of(table, reading.columns, wanted=wanted, labelled=reading.labelled)
+            roles = roles_of(table, reading.columns, wanted=wanted, others=like is not None, labelled=reading.labelled)
             self._roles.append(roles)
             wanted = list(roles.features) if wanted is None and roles.packed is None else wanted
         first = self._roles[0]

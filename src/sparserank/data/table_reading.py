@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.filling import CHOICES, learn_filling
 from sparserank.data.grouping import plain_ids, query_codes
 from sparserank.data.letor import UNJUDGED, float_type
 from sparserank.data.missing import MissingPolicy
@@ -19,12 +20,14 @@ from sparserank.quoting import brief
 
 
 def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> RankingDataset:
-    """Tables as one data set, below each other; the features of the first, by name, decide those of the others."""
+    """Tables as one data set, below each other; the features of `like`, else of the first, by name, decide those of the others."""
     wanted = None if like is None else list(like.feature_names or ())
     roles: list[Roles] = []
     for table in tables:
         unnamed = wanted if not roles or roles[0].packed is None else None
-        roles.append(roles_of(table, reading.columns, wanted=unnamed, labelled=reading.labelled))
+        roles.append(
+            roles_of(table, reading.columns, wanted=unnamed, others=like is not None, labelled=reading.labelled)
+        )
         if (roles[-1].packed is None) != (roles[0].packed is None):
             raise DataError(
                 f"{table.place} holds features as {'columns' if roles[0].packed else 'a list'}; {tables[0].place} does not."
@@ -50,14 +53,18 @@ def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDatas
             )
         X, label, qid = X[~without], label[~without], qid[~without]
         docid, weight = (None if v is None else v[~without] for v in (docid, weight))
-    if policy is not None and np.isnan(X.sum(dtype=np.float64)):
-        policy.fill(X, query_codes(qid), 1)
-    if docid is not None and not docid.astype(bool).any():
-        docid = None
     names = reading.names
     if names is None and roles[0].packed is None:
         names = roles[0].features
-    return RankingDataset(X, label, qid, docid, names, doc_weight=weight)
+    fill_values = None
+    if policy is not None:
+        filling = learn_filling(policy, [X], X.shape[1], X.dtype, names)
+        fill_values = filling.values
+        if np.isnan(X.sum(dtype=np.float64)):
+            filling.fill(X, query_codes(qid))
+    if docid is not None and not docid.astype(bool).any():
+        docid = None
+    return RankingDataset(X, label, qid, docid, names, doc_weight=weight, fill_values=fill_values)
 
 
 def natural_float(tables: Sequence[Table], roles: Sequence[Roles], wanted: Any) -> np.dtype:
@@ -144,6 +151,5 @@ def refuse_missing(
         column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
         what = "null or NaN" if np.isnan(X[row, j]) else str(X[row, j])
         raise table.error(
-            f"{table.place}: row {at + row}, column {brief(column)}: missing or infinite feature value ({what}); choose what it becomes "
-            "with missing='zero' or 'query-min' (--missing zero)."
+            f"{table.place}: row {at + row}, column {brief(column)}: missing or infinite feature value ({what}); {CHOICES}."
         )

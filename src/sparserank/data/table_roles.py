@@ -47,12 +47,19 @@ class Roles(NamedTuple):
         return list(dict.fromkeys(name for name in every if name is not None))
 
 
-def roles_of(table: Table, names: ColumnNames, *, wanted: Sequence[str] | None = None, labelled: bool = True) -> Roles:
+def roles_of(
+    table: Table,
+    names: ColumnNames,
+    *,
+    wanted: Sequence[str] | None = None,
+    others: bool = False,
+    labelled: bool = True,
+) -> Roles:
     """Which column of a table is what.
 
     Parameters
-        wanted     names of the features, when another table has decided them; columns beside them are refused unless
-                   names.features says which to take
+        wanted     names of the features, when another table has decided them
+        others     columns beside the wanted ones are left out; False: refused, unless names.features says which to take
         labelled   False: a table without labels is taken too
     Raises
         DataError   a column that is named and not there, one that can be no feature, no feature at all
@@ -77,20 +84,24 @@ def roles_of(table: Table, names: ColumnNames, *, wanted: Sequence[str] | None =
         chosen = tuple(c for c in schema.names if c not in {*taken, docid})
         if len(chosen) == 1 and _is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0])
+    if others and wanted is not None:
+        chosen = tuple(c for c in chosen if c in set(wanted))
     for name in chosen:
         if not _numeric(schema, name):
             raise DataError(
                 f"{place}: column {brief(name)} is not numeric ({schema.field(name).type}); drop it, turn it into numbers, "
                 "or name the features with --feature-columns (feature_columns=)."
             )
-    if not chosen:
+    if not chosen and wanted is None:
         raise DataError(f"{place} has no feature column beside {brief(label)} and {brief(qid)}.")
     if wanted is not None:
         missing = [w for w in wanted if w not in chosen]
         extra = sorted(set(chosen) - set(wanted))
         if missing or extra:
             odd = f"lacks {brief(missing[0])}" if missing else f"has {brief(extra[0])} beside them"
-            raise DataError(f"{place} must have the same feature columns as the training data; it {odd}.")
+            raise DataError(
+                f"{place} must have the same feature columns as the {'training data' if others else 'table before'}; it {odd}."
+            )
         chosen = tuple(wanted)
     return Roles(label, qid, docid, weight, tuple(chosen), None)
 

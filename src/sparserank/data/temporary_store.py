@@ -59,7 +59,7 @@ def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> R
     try:
         plan = {"version": VERSION, "files": [["the data"]], "shard_bytes": SHARD_BYTES}
         with RunDirectory(folder, "store") as held:
-            work = Conversion(held, plan, stream, policy, None)
+            work = Conversion(held, plan, stream, stream.filling(policy), None)
             work.finish(work.run(None))
         data = open_store(folder)
     except BaseException:

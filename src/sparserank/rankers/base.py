@@ -13,9 +13,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparserank.curves import Curve, Curves, Knots
+from sparserank.data.alignment import without_qid
 from sparserank.data.dask_kinds import is_dask
-from sparserank.data.dataset import RankingDataset, as_csr, numbered
-from sparserank.data.grouping import qid_from_sizes
+from sparserank.data.dataset import RankingDataset, as_csr, filled, numbered
+from sparserank.data.filling import fill_matrix
+from sparserank.data.grouping import ids_of_rows
+from sparserank.data.missing import ERROR
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.transforms import Transform
 from sparserank.errors import DataError, DataWarning
@@ -23,7 +26,15 @@ from sparserank.evaluation import evaluate
 from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
 from sparserank.objective import PairwiseObjective
-from sparserank.rankers.checks import checked_metric, checked_query_weight, require_count, require_variation
+from sparserank.rankers.checks import (
+    checked_metric,
+    checked_missing,
+    checked_query_weight,
+    require_count,
+    require_variation,
+)
+from sparserank.rankers.evaluation_sets import evaluation_sets
+from sparserank.rankers.keywords import refuse_foreign
 from sparserank.shards.dask import placed
 
 MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
@@ -57,20 +68,24 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         query_weight: Any = None,
         doc_weight: Any = None,
         client: Any = None,
+        **others: Any,
     ) -> Self:
         """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals.
 
-        query_weight holds one weight >= 0 per query, in order of first appearance; doc_weight (n_docs,) one per row, the weight
+        A data frame's column qid is the query of each row, and no feature. query_weight holds one weight >= 0 per query, in order of first appearance; doc_weight (n_docs,) one per row, the weight
         of every pair in which that document is the preferred one (not all rankers take it). Evaluation sets are accepted for callers
-        that always pass them; only SparseRankerCV uses them. coef_ takes the dtype of X; where float32 would lose a weight
+        that always pass them, and must have the features of X; only SparseRankerCV uses them. Keywords of other rankers are refused with ours. coef_ takes the dtype of X; where float32 would lose a weight
         (to infinity or to 0) it stays float64. client is a dask.distributed Client whose workers do the reading, of a store that they all
         see; anything else is written to one in the folder for temporary files (TMPDIR) first (not all rankers take it). Collections of Dask are computed into memory.
 
         Raises
             DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the queries
         """
+        refuse_foreign(type(self).__name__, others)
         self._check_all_parameters()
-        return self._fit(self._fit_dataset(X, y, qid, group, doc_weight), query_weight, client)
+        data = self._fit_dataset(X, y, qid, group, doc_weight)
+        self._evaluation_sets(eval_set, eval_qid, eval_group, data)
+        return self._fit(data, query_weight, client)
 
     def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
         """Fit on a data set, which may be stored: its features are read where they are, and copied only for a feature_transform.
@@ -98,8 +113,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
             data = placed(client, data)
         self._client = client
-        for old in ("transform_", "shaped_coef_", "curves_"):
+        for old in ("transform_", "shaped_coef_", "curves_", "fill_values_"):
             self.__dict__.pop(old, None)
+        if data.fill_values is not None:
+            self.fill_values_ = data.fill_values
         try:
             self._learn(data, checked_query_weight(data, query_weight))
         except np.linalg.LinAlgError as error:
@@ -154,7 +171,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             checked_metric(type(self).__name__, "metric", parameters["metric"])
         if "n_threads" in parameters:
             require_count(type(self).__name__, "n_threads", parameters["n_threads"], optional=True)
+        checked_missing(type(self).__name__, self._missing)
         self._check_parameters()
+
+    @property
+    def _missing(self) -> Any:
+        """What missing values become: the rankers of the papers know none."""
+        return getattr(self, "missing", ERROR)
 
     def _check_parameters(self) -> None:
         """Raise DataError for parameters out of range that this ranker alone has."""
@@ -168,20 +191,38 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
         X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
+        X, qid = without_qid(X, qid)
+        policy = checked_missing(type(self).__name__, self._missing)
         with np.errstate(invalid="ignore"):  # sums of huge values, by which scikit-learn looks for infinities
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True,
+                ensure_all_finite=policy is None,
+            )  # fmt: skip
         names = getattr(self, "feature_names_in_", None)  # for messages
         if names is not None and len(set(names)) < len(names):
             names = None
-        data = RankingDataset(X, y, _query_ids(qid, group, X.shape[0]), None, names, doc_weight=doc_weight)
+        ids, fill_values = ids_of_rows(qid, group, X.shape[0]), None
+        if policy is not None:
+            X, filling = fill_matrix(policy, X, np.zeros(X.shape[0], dtype=np.int64), names)
+            fill_values = filling.values
+        data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values)
         if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
             warnings.warn(
-                f"{type(self).__name__}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=.",
+                f"{type(self).__name__}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data frame with a column qid.",
                 DataWarning,
                 stacklevel=4,
             )
         self.n_queries_in_ = data.n_queries
         return data
+
+    def _evaluation_sets(
+        self, eval_set: Any, eval_qid: Any, eval_group: Any, data: RankingDataset
+    ) -> list[RankingDataset]:
+        """The evaluation sets beside the training data."""
+        return evaluation_sets(
+            type(self).__name__, eval_set, eval_qid, eval_group, n_features=self.n_features_in_,
+            names=getattr(self, "feature_names_in_", None), fill_values=data.fill_values,
+        )  # fmt: skip
 
     def _objective(
         self,
@@ -221,10 +262,20 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self.coef_ = cast if exact else coef
 
     def predict(self, X: Any) -> np.ndarray:
-        """Scores (n_docs,), row by row; never needs qid."""
+        """Scores (n_docs,), row by row; never needs qid, and leaves a data frame's column qid out."""
         check_is_fitted(self)
-        X = as_csr(X) if sp.issparse(X) else X
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X, _ = without_qid(as_csr(X) if sp.issparse(X) else X)
+        fill_values = self.__dict__.get("fill_values_")
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=False,
+            ensure_all_finite=fill_values is None,
+        )
+        if fill_values is not None:
+            X = filled(X, fill_values)
         if self._curves is not None:
             return self.to_model().predict(X)
         if self._shapes is not None:
@@ -232,16 +283,22 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return np.asarray(X @ self.coef_).ravel()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
-        """Mean of `metric` (default NDCG@10) over queries; `sample_weight` is accepted for pipelines and not used."""
+        """Mean of `metric` (default NDCG@10) over queries; `sample_weight` is accepted for pipelines and not used.
+
+        Raises
+            DataError   the ranker was fitted on several queries, and neither qid nor a column qid of X says what the rows' queries are: they
+                        would be scored as one
+        """
         check_is_fitted(self)
         scores = self.predict(X)
+        _, qid = without_qid(X, qid)
         if qid is None and self.n_queries_in_ > 1:
-            warnings.warn(
-                f"{type(self).__name__}.score: no qid given, so all rows are scored as one query; pass qid=.",
-                DataWarning,
-                stacklevel=2,
+            raise DataError(
+                f"{type(self).__name__}.score: pass qid=; the ranker was fitted on {self.n_queries_in_} queries, and all rows would be scored as one. "
+                "A search or cross-validation passes it with sklearn.set_config(enable_metadata_routing=True) and params={'qid': qid}, or X is a data "
+                "frame with a column qid."
             )
-        data = RankingDataset(scores.reshape(-1, 1), y, _query_ids(qid, None, len(scores)))
+        data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
         metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
         (value,) = evaluate(np.asarray(data.X[:, 0]), data, [metric]).values()
         return float(value)
@@ -275,7 +332,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         }
         return RankingModel(
             self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__},
-            self._shapes, self._unit_curves(),
+            self._shapes, self._unit_curves(), self.__dict__.get("fill_values_"),
         )  # fmt: skip
 
     def _unit_curves(self) -> dict[int, Curve]:
@@ -293,25 +350,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._missing != ERROR
         return tags
 
 
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
     """The queries of positive weight: what feature measures are taken from, which know no other weights."""
     return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
-
-
-def _query_ids(qid: Any, group: Any, n_docs: int) -> Any:
-    if qid is not None and group is not None:
-        raise DataError("pass qid or group, not both.")
-    if group is not None:
-        return qid_from_sizes(np.asarray(group), n_docs)
-    if qid is None:
-        return None
-    try:
-        shape = np.shape(qid)
-    except ValueError:  # rows of unequal length
-        shape = ()
-    if shape != (n_docs,):
-        raise DataError(f"qid must have one value per row of X ({n_docs}); got shape {shape}.")
-    return qid  # as it came: the data set looks for missing values, which an array may no longer show

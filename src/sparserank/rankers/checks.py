@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.missing import MissingPolicy
 from sparserank.errors import DataError
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.number_range import LARGEST, SMALLEST
@@ -127,6 +128,19 @@ def random_generator(owner: str, name: str, value: Any) -> np.random.Generator:
     if value is not None:
         require_count(owner, name, value, least=0, most=2**128 - 1, optional=True)
     return np.random.default_rng(value)
+
+
+def checked_missing(owner: str, value: Any) -> MissingPolicy | None:
+    """The policy that `value` names; one that needs no query to fill in a value."""
+    try:
+        policy = MissingPolicy.parse(value)
+    except DataError as error:
+        raise DataError(f"{owner}: {error}") from error
+    if policy is not None and policy.by_query:
+        raise DataError(
+            f"{owner}: missing='query-min' needs the query of every row in predict too; fill values in before, or take 'min'."
+        )
+    return policy
 
 
 def checked_query_weight(data: RankingDataset, query_weight: Any) -> np.ndarray | None:

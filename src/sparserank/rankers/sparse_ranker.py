@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +71,8 @@ class SparseRanker(LinearRanker):
                               under l1, mcp, scad, log (whose concave ones add a ridge of a thousandth of a linear feature's curvature to objective_)
                               or best_k. scaling is then not read: knots are where the values are
         n_knots               of each curve, at quantiles of the (transformed) training values, 3 to 256
+        missing               what NaN and infinite values become: 'error' (refused), 'zero', 'min' or 'median' (of the known training values of the
+                              feature), a number, or one of these per feature: {'bm25': 'min', '*': 'median'}; fill_values_ holds what was learned
         pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
         tol                   kkt_violation to reach, relative to the alpha_max of l1
         max_iter              iterations of the solver at one strength
@@ -108,6 +111,7 @@ class SparseRanker(LinearRanker):
         feature_transform: str = "none",
         shapes: str = LINEAR,
         n_knots: int = DEFAULT_KNOTS,
+        missing: str | float | Mapping = "error",
         pair_weights: str = "pair",
         tol: float = 1e-6,
         max_iter: int = 500,
@@ -124,6 +128,7 @@ class SparseRanker(LinearRanker):
         self.feature_transform = feature_transform
         self.shapes = shapes
         self.n_knots = n_knots
+        self.missing = missing
         self.pair_weights = pair_weights
         self.tol = tol
         self.max_iter = max_iter
@@ -323,6 +328,7 @@ class RankSVM(SparseRanker):
     alpha_ratio = 1.0
     n_features_to_select = None
     scaling = feature_transform = "none"
+    missing = "error"
     shapes = LINEAR
     n_knots = DEFAULT_KNOTS
     n_alphas = 100

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.paths import DEFAULT_SCALING, warn_of_missed
 from sparserank.penalties import Penalty
-from sparserank.rankers.base import LinearRanker, _query_ids
+from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
     checked_metric,
@@ -27,6 +27,7 @@ from sparserank.rankers.checks import (
     require_variation,
     usable_penalty,
 )
+from sparserank.rankers.keywords import refuse_foreign
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, choose
 from sparserank.selection.fitting import FittedPaths, families
@@ -53,6 +54,7 @@ class SparseRankerCV(LinearRanker):
         n_features_to_select  the best model of at most this many features instead
         cv, seed              query folds, used when fit gets no eval_set
         scaling               as in SparseRanker; in every fold learned on its training queries
+        missing               as in SparseRanker; learned on all rows of fit, without labels
         n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads   of the paths
     Attributes
         coef_, scaled_coef_, scale_, support_, alpha_ (as in SparseRanker), n_iter_, best_index_ (highest mean), chosen_index_;
@@ -82,6 +84,7 @@ class SparseRankerCV(LinearRanker):
         n_alphas: int = 50,
         alpha_min_ratio: float = 3e-3,
         scaling: str = DEFAULT_SCALING,
+        missing: str | float | Mapping = "error",
         pair_weights: str = "pair",
         tol: float = 1e-6,
         max_iter: int = 300,
@@ -98,6 +101,7 @@ class SparseRankerCV(LinearRanker):
         self.n_alphas = n_alphas
         self.alpha_min_ratio = alpha_min_ratio
         self.scaling = scaling
+        self.missing = missing
         self.pair_weights = pair_weights
         self.tol = tol
         self.max_iter = max_iter
@@ -116,8 +120,10 @@ class SparseRankerCV(LinearRanker):
         query_weight: Any = None,
         doc_weight: Any = None,
         client: Any = None,
+        **others: Any,
     ) -> Self:
         """Fit; `eval_set` is (X, y) or [(X, y)] with `eval_qid` or `eval_group` (one array or a list of one)."""
+        refuse_foreign(type(self).__name__, others)
         self._check_all_parameters()
         metric = checked_metric(type(self).__name__, "metric", self.metric)
         data = self._fit_dataset(X, y, qid, group, doc_weight)
@@ -125,7 +131,10 @@ class SparseRankerCV(LinearRanker):
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
             raise DataError(f"{type(self).__name__}: every query has weight 0; nothing is left to learn from.")
-        unseen = None if eval_set is None else self._evaluation_data(eval_set, eval_qid, eval_group)
+        evaluation = self._evaluation_sets(eval_set, eval_qid, eval_group, data)
+        if len(evaluation) > 1:
+            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(evaluation)}.")
+        unseen = evaluation[0] if evaluation else None
         if unseen is None and len(counted) == 1:
             if qid is not None or group is not None:
                 warnings.warn(
@@ -185,21 +194,6 @@ class SparseRankerCV(LinearRanker):
             raise DataError(
                 f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
             )
-
-    def _evaluation_data(self, eval_set: Any, eval_qid: Any, eval_group: Any) -> RankingDataset:
-        if isinstance(eval_set, list):
-            if len(eval_set) != 1:
-                raise DataError(f"SparseRankerCV takes one evaluation set; got {len(eval_set)}.")
-            eval_set = eval_set[0]
-            eval_qid = eval_qid[0] if isinstance(eval_qid, list) and len(eval_qid) == 1 else eval_qid
-            eval_group = eval_group[0] if isinstance(eval_group, list) and len(eval_group) == 1 else eval_group
-        if not isinstance(eval_set, tuple) or len(eval_set) != 2 or not np.ndim(eval_set[1]):
-            raise DataError("SparseRankerCV: eval_set must be a pair (X, y) of features and relevance.")
-        X, y = eval_set
-        data = RankingDataset(X, y, _query_ids(eval_qid, eval_group, len(y)))
-        if data.n_features != self.n_features_in_:
-            raise DataError(f"eval_set has {data.n_features} features; training data have {self.n_features_in_}.")
-        return data
 
     def _choose(self, pool: Pool, penalty: Penalty) -> None:
         smooth = penalty.smooth_at_zero

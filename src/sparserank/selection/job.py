@@ -311,7 +311,15 @@ class SelectionJob:
         }
         coef = pool.model(chosen).toarray()[0]
         blocks = pool.blocks(chosen)
-        return look.model(coef, self.names, scaling, blocks, parameters=parameters, metadata=metadata)
+        return look.model(
+            coef,
+            self.names,
+            scaling,
+            blocks,
+            parameters=parameters,
+            metadata=metadata,
+            fill_values=self.train.fill_values,
+        )
 
     def _stability(
         self,

@@ -1,0 +1,70 @@
+"""Features of one data set as another has them: by name where both have names, else by position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset, column_names, numbered
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+QID = "qid"
+
+
+def aligned(data: RankingDataset, like: RankingDataset, place: str, other: str = "the training data") -> RankingDataset:
+    """`data` with the features of `like`, in their order; features beside them are left out.
+
+    Raises
+        DataError   a feature is missing, by name; without names, another number of features; stored features in another order
+    """
+    held, wanted = tuple(data.feature_names or ()), tuple(like.feature_names or ())
+    if held == wanted:
+        return data
+    columns = columns_by_name(held, wanted, place, other)
+    if columns is None:
+        return replace(data, feature_names=wanted)
+    if data.is_stored:
+        raise DataError(
+            f"{place} has the features of {other} in another order, or more; convert it with the same --feature-columns."
+        )
+    return data.take_features(columns)
+
+
+def columns_by_name(held: Sequence[str], wanted: Sequence[str], place: str, other: str) -> list[int] | None:
+    """Where each wanted feature is; None: by position, since one side has no names but numbers, and as many features.
+
+    Raises
+        DataError   as `aligned`
+    """
+    at = {name: j for j, name in enumerate(held)}
+    nameless = (numbered(held), numbered(wanted))
+    if not all(nameless) and at.keys() >= set(wanted):
+        return [at[name] for name in wanted]
+    if all(nameless) or (any(nameless) and at.keys().isdisjoint(wanted)):
+        if len(held) != len(wanted):
+            raise DataError(f"{place} has {len(held)} features; {other} have {len(wanted)}.")
+        return None
+    missing = next(name for name in wanted if name not in at)
+    raise DataError(f"{place} has no feature {brief(missing)}, which {other} have.")
+
+
+def without_qid(X: Any, qid: Any = None) -> tuple[Any, Any]:
+    """(X, query ids): a frame's column qid is taken out of it, and is the ids where none are given.
+
+    Raises
+        DataError   both are given and differ
+    """
+    if QID not in column_names(X):
+        return X, qid
+    column = np.asarray(X[QID])
+    if qid is not None and not (np.shape(qid) == column.shape and (np.asarray(qid) == column).all()):
+        raise DataError("the frame's column 'qid' and qid= differ; drop or rename the column, or leave qid= out.")
+    if hasattr(X, "drop_columns"):  # Arrow
+        rest = X.drop_columns([QID])
+    else:
+        rest = X.drop(columns=QID) if hasattr(X, "loc") else X.drop(QID)
+    return rest, column

@@ -1,0 +1,190 @@
+"""Missing values filled in, with what was learned from the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.dataset import as_csr
+from sparserank.data.missing import ERROR, LEARNED, MEDIAN, QUERY_MIN, ZERO, MissingPolicy
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+SAMPLE_VALUES = 4_000_000  # that medians of what does not fit into memory are learned from, about
+CHOICES = "choose what it becomes with missing='zero', 'min', 'median', 'query-min' or a number (--missing zero)"
+
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """What a missing value of each feature becomes.
+
+    values     (n_features,) float64, NaN where there is no one value: by query, or refused
+    by_query   (n_features,) bool: the smallest value of the feature within the query, 0 where the query has none
+    names      of the features, for messages; None: their numbers
+    """
+
+    values: np.ndarray
+    by_query: np.ndarray
+    names: Sequence[str] | None = None
+
+    def fill(self, X: Any, query: np.ndarray) -> None:
+        """Replace every NaN of X, in place.
+
+        Parameters
+            X       (n_docs, n_features) float array, or CSR matrix that stores no entry twice; what it does not store is 0
+            query   (n_docs,) number of each row's query, from 0
+        Raises
+            DataError   a value is missing where none may be
+        """
+        sparse = sp.issparse(X)
+        columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
+        refused = columns[np.isnan(self.values[columns]) & ~self.by_query[columns]]
+        if len(refused):
+            j = int(refused[0])
+            name = str(j + 1) if self.names is None else self.names[j]
+            raise DataError(f"feature {brief(name)} has a missing or infinite value; {CHOICES}.")
+        if sparse:
+            self._fill_csr(X, columns, query)
+            return
+        n_queries = int(query.max()) + 1 if len(query) else 0
+        for j in columns.tolist():
+            column = X[:, j]
+            missing = np.isnan(column)
+            if self.by_query[j]:
+                smallest = _minimum(column, query, n_queries)
+                smallest[np.isinf(smallest)] = 0.0
+                column[missing] = smallest[query[missing]]
+            else:
+                column[missing] = self.values[j]
+
+    def _fill_csr(self, X: sp.csr_matrix, columns: np.ndarray, query: np.ndarray) -> None:
+        """A feature that a row of the query does not store counts as 0 for the query's minimum."""
+        entries = np.flatnonzero(np.isin(X.indices, columns[self.by_query[columns]]))
+        entry_query = query[np.searchsorted(X.indptr, entries, side="right") - 1].astype(np.int64)
+        cells, cell = np.unique(entry_query * X.shape[1] + X.indices[entries], return_inverse=True)
+        values = X.data[entries]
+        smallest = _minimum(values, cell, len(cells))
+        with_zeros = np.bincount(cell, minlength=len(cells)) < np.bincount(query)[cells // X.shape[1]]
+        smallest[with_zeros] = np.minimum(smallest[with_zeros], 0.0)
+        smallest[np.isinf(smallest)] = 0.0
+        X.data[entries] = np.where(np.isnan(values), smallest[cell], values)
+        missing = np.flatnonzero(np.isnan(X.data))
+        X.data[missing] = self.values[X.indices[missing]]
+
+
+def learn_filling(
+    policy: MissingPolicy,
+    blocks: Iterable[Any],
+    n_features: int,
+    dtype: np.dtype,
+    names: Sequence[str] | None = None,
+    *,
+    index_base: int = 1,
+    sample_values: float = np.inf,
+) -> Filling:
+    """The filling that training rows teach, which come in blocks (dense or CSR, NaN where a value is missing) and are left as they are.
+
+    A median is that of the known values, those that a sparse matrix does not store included; beyond sample_values that of evenly spread rows. A
+    feature without a known value gets 0.
+    """
+    rules = policy.rules(n_features, names, index_base)
+    learned = np.zeros(n_features)
+    if policy.learns:
+        median = np.array([j for j, rule in enumerate(rules) if rule == MEDIAN], dtype=np.int64)
+        low, sample = _looked_at(blocks, n_features, median, sample_values)
+        learned = np.where(np.isfinite(low), low, 0.0)
+        for at, j in enumerate(median.tolist()):
+            learned[j] = _median(sample, at)
+    values = np.array([_value(rule, learned[j]) for j, rule in enumerate(rules)], dtype=np.float64)
+    rounded = values.astype(dtype).astype(np.float64)  # a model fills in what it was trained on
+    return Filling(rounded, np.array([r == QUERY_MIN for r in rules], dtype=bool), names)
+
+
+def _value(rule: str | float, learned: float) -> float:
+    if rule in (ERROR, QUERY_MIN):
+        return np.nan
+    if rule == ZERO:
+        return 0.0
+    return float(learned if rule in LEARNED else rule)
+
+
+def _looked_at(
+    blocks: Iterable[Any], n_features: int, columns: np.ndarray, sample_values: float
+) -> tuple[np.ndarray, Any]:
+    """((n_features,) smallest known values, infinite where none is known; the columns in evenly spread rows)."""
+    low = np.full(n_features, np.inf)
+    kept: list[Any] = []
+    at, step = 0, 1
+    for X in blocks:
+        n = X.shape[0]
+        if n == 0:
+            continue
+        np.minimum(low, _smallest(X), out=low)
+        kept.append(X[-at % step :: step][:, columns])
+        at += n
+        while sum(b.shape[0] for b in kept) * max(len(columns), 1) > sample_values:
+            below = _below(kept)
+            kept, step = [below[::2]], 2 * step
+    return low, _below(kept).tocsc() if kept and sp.issparse(kept[0]) else _below(kept)
+
+
+def _below(blocks: list[Any]) -> Any:
+    if not blocks:
+        return np.empty((0, 0))
+    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+
+
+def _smallest(X: Any) -> np.ndarray:
+    """(n_features,) smallest known value, infinite where none is; entries that are not stored are 0."""
+    if not sp.issparse(X):
+        return np.asarray(np.fmin.reduce(X, axis=0, initial=np.inf), dtype=np.float64)
+    low = np.full(X.shape[1], np.inf)
+    np.fmin.at(low, X.indices, X.data)
+    some = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
+    return np.where(some, np.fmin(low, 0.0), low)
+
+
+def _median(sample: Any, j: int) -> float:
+    """Of the known values of a column, 0 where there is none."""
+    if sp.issparse(sample):
+        stored = sample.data[sample.indptr[j] : sample.indptr[j + 1]]
+        column = np.concatenate([stored, np.zeros(sample.shape[0] - len(stored), dtype=sample.dtype)])
+    else:
+        column = sample[:, j]
+    known = column[np.isfinite(column)].astype(np.float64)
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _minimum(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """(n_groups,) smallest known value of each group, infinity where none is known."""
+    smallest = np.full(n_groups, np.inf, dtype=values.dtype)
+    np.minimum.at(smallest, group, np.where(np.isnan(values), np.inf, values))
+    return smallest
+
+
+def fill_matrix(policy: MissingPolicy, X: Any, query: np.ndarray, names: Sequence[str] | None) -> tuple[Any, Filling]:
+    """(a filled copy of the training rows X (n_docs, n_features), the filling that they teach); NaN and infinite values are missing.
+
+    Raises
+        DataError   X is no matrix of numbers
+    """
+    try:
+        if sp.issparse(X):
+            out: Any = as_csr(X).astype(np.float32 if X.dtype == np.float32 else np.float64, copy=True)
+            out.sum_duplicates()
+            values = out.data
+        else:
+            kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+            values = out = np.array(X, dtype=kind, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError("X must be a matrix of numbers (n_docs, n_features).") from error
+    if out.ndim != 2 or len(query) != out.shape[0]:
+        raise DataError(f"X must be a matrix with one row per query id ({len(query)}); got shape {out.shape}.")
+    values[~np.isfinite(values)] = np.nan
+    filling = learn_filling(policy, [out], out.shape[1], out.dtype, names)
+    filling.fill(out, query)
+    return out, filling

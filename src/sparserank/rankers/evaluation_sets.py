@@ -1,0 +1,70 @@
+"""Evaluation sets as other rankers take them: (X, y), or lists of pairs with lists of ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.alignment import without_qid
+from sparserank.data.dataset import RankingDataset, names_of
+from sparserank.data.grouping import ids_of_rows
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+
+def evaluation_sets(
+    owner: str,
+    eval_set: Any,
+    eval_qid: Any,
+    eval_group: Any,
+    *,
+    n_features: int,
+    names: Sequence[str] | None,
+    fill_values: np.ndarray | None,
+) -> list[RankingDataset]:
+    """The sets, their features those of the training data in the same order; missing values become what they became there.
+
+    Parameters
+        eval_set               (X, y), or a list of such pairs; None: no set
+        eval_qid, eval_group   the query of each row, or sizes of consecutive queries; of a list of sets a list
+        names                  of the training data's features, where they have some
+    Raises
+        DataError   a set of another form, shape or order of features
+    """
+    if eval_set is None:
+        return []
+    several = isinstance(eval_set, list)
+    pairs = eval_set if several else [eval_set]
+    ids, sizes = (_one_each(owner, v, len(pairs), several) for v in (eval_qid, eval_group))
+    found = []
+    for pair, qid, group in zip(pairs, ids, sizes, strict=True):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not np.ndim(pair[1]):
+            raise DataError(f"{owner}: eval_set must be a pair (X, y) of features and relevance, or a list of them.")
+        X, qid = without_qid(pair[0], qid)
+        held = names_of(X)
+        if held is not None and names is not None and list(held) != list(names):
+            absent = next((n for n in names if n not in held), None)
+            how = "in another order, or more of them" if absent is None else f"without {brief(absent)}"
+            raise DataError(
+                f"{owner}: eval_set has other columns than the training data ({how}); give the same, in the same order."
+            )
+        if np.ndim(X) != 2 or np.shape(X)[1] != n_features:
+            raise DataError(
+                f"{owner}: eval_set must have the {n_features} features of the training data; got X of shape {np.shape(X)}."
+            )
+        ids_of = ids_of_rows(qid, group, len(pair[1]))
+        found.append(RankingDataset(X, pair[1], ids_of, feature_names=names, fill_values=fill_values))
+    return found
+
+
+def _one_each(owner: str, given: Any, n: int, several: bool) -> list[Any]:
+    """The ids of each of n sets; of one set they may come without a list around them."""
+    if given is None:
+        return [None] * n
+    if several and isinstance(given, list) and len(given) == n and all(v is None or np.ndim(v) == 1 for v in given):
+        return given
+    if n == 1:
+        return [given]
+    raise DataError(f"{owner}: eval_set is a list of {n}; eval_qid or eval_group must be a list of as many arrays.")
