@@ -30,7 +30,14 @@ EXPRESSIONS = ("vespa", "lucene", "sql", "python", "onnx")
 def renamed(model: RankingModel) -> RankingModel:
     names = tuple(f"f{j}" for j in range(model.n_features))
     return RankingModel(
-        model.coef, names, model.scaling, model.parameters, model.metadata, model.transform, model.curves
+        model.coef,
+        names,
+        model.scaling,
+        model.parameters,
+        model.metadata,
+        model.transform,
+        model.curves,
+        model.fill_values,
     )
 
 

@@ -71,6 +71,12 @@ def export(
         bool,
         typer.Option("--sigmoid", help="Scores through 1 / (1 + e^-x): positive, but equal where they are far from 0."),
     ] = False,
+    filled: Annotated[
+        bool,
+        typer.Option(
+            "--filled", help="The engine's features give the model's values where a document has none, instead of 0."
+        ),
+    ] = False,
 ) -> None:
     from sparserank.errors import RunDirectoryError
     from sparserank.export import FORMATS
@@ -83,8 +89,8 @@ def export(
     opt.require(to in FORMATS, "--to", f"must be one of {', '.join(FORMATS)}; got {to!r}.")
     known = None if features is None else read_definitions(features)
     files = write(
-        load_model(model), to, name=name, features=known, normalizers=normalizers, offset=offset, sigmoid=sigmoid
-    )
+        load_model(model), to, name=name, features=known, normalizers=normalizers, offset=offset, sigmoid=sigmoid, filled=filled,
+    )  # fmt: skip
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
         opt.require(len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")

@@ -76,7 +76,7 @@ class MissingPolicy:
             DataError   the policy names a feature that there is not
         """
         base = index_base if self.index_base is None else self.index_base
-        at = {name: j for j, name in enumerate(names or ())}
+        at = {name: j for j, name in enumerate(() if names is None else names)}
         rules: list[str | float] = [self.default] * n_features
         for feature, rule in self.by_feature.items():
             j = at.get(str(feature), feature - base if isinstance(feature, int) else -1)

@@ -41,6 +41,7 @@ def export(
     normalizers: bool = False,
     offset: float = 0.0,
     sigmoid: bool = False,
+    filled: bool = False,
 ) -> Files:
     """The files of a model for an engine: {name: text, or bytes}.
 
@@ -52,6 +53,8 @@ def export(
         normalizers  solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding it into the weights
         offset       added to every score, where an engine refuses or clamps negative ones
         sigmoid      scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0 below about -100
+        filled       the engine's own features give the values that the model takes for missing ones (vespa, sql, onnx and python say them; solr, elasticsearch,
+                     opensearch, ranklib and lucene, which take 0, are refused without this where another value was learned)
     Notes
         Only selected features are written. Scores are those of `predict`, but for the intercept in solr, elasticsearch, opensearch and ranklib, which have
         none, and for the precision that engines compute in (mostly float32).
@@ -72,7 +75,7 @@ def export(
         raise DataError("offset and sigmoid exclude each other; set one of them.")
     if not name or not isinstance(name, str):
         raise DataError("name must be a text that is not empty.")
-    return FORMATS[to](sum_of(model), Options(name, features, normalizers, added, sigmoid))
+    return FORMATS[to](sum_of(model), Options(name, features, normalizers, added, sigmoid, filled))
 
 
 __all__ = ["FORMATS", "export"]

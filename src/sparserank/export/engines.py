@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import Sum, Term, linear_only
+from sparserank.export.terms import Sum, Term, linear_only, zero_only
 from sparserank.quoting import brief
 
 MUSTACHE = "mustache"
@@ -19,6 +19,7 @@ MUSTACHE = "mustache"
 def solr(of: Sum, options: Options) -> Files:
     """model.json for schema/model-store and, with `features`, features.json for schema/feature-store: {our name: {class, params}}."""
     linear_only(of, "Solr's LinearModel")
+    zero_only(of, "Solr", filled=options.filled)
     options.refuse("Solr's LinearModel has no constant and no link", "offset", "sigmoid")
     names, weights = [t.name for t in of.terms], _single(of, options.normalizers)
     model: dict[str, Any] = {
@@ -43,6 +44,7 @@ def _solr_norm(term: Term) -> dict[str, Any]:
 def elasticsearch(of: Sum, options: Options) -> Files:
     """model.json for _ltr/_featureset/NAME/_createmodel and, with `features`, featureset.json for _ltr/_featureset/NAME: {our name: {params, template}}."""
     linear_only(of, "the plugin's model/linear")
+    zero_only(of, "the plugin", filled=options.filled)
     options.refuse("the plugin's model/linear has no constant and no link", "offset", "sigmoid")
     weights = _single(of, options.normalizers)
     model: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights)}
@@ -62,6 +64,7 @@ def elasticsearch(of: Sum, options: Options) -> Files:
 def ranklib(of: Sum, options: Options) -> Files:
     """model.txt, features numbered from 1 as in the training data."""
     linear_only(of, "RankLib's text")
+    zero_only(of, "RankLib", filled=options.filled)
     options.refuse("RankLib's text has no link and no normalisers", "sigmoid", "normalizers", "features")
     weights = " ".join(f"{t.index + 1}:{t.slope!r}" for t in of.terms)
     if options.offset:

@@ -33,6 +33,7 @@ class Dialect:
     asinh      of x over a constant > 0
     clip       t, a rising function of x, between two values: of (x, t, (the x where t takes the lower one, and the upper one), (the two values))
     exp        e^x; number: a constant
+    known      x, or a number where it is missing; None: the engine takes 0 there
     """
 
     engine: str
@@ -42,6 +43,7 @@ class Dialect:
     clip: Callable[[str, str, tuple[str, str], tuple[str, str]], str]
     exp: Callable[[str], str] = lambda x: f"exp({x})"
     number: Callable[[float], str] = number
+    known: Callable[[str, str], str] | None = None
 
 
 def expression(
@@ -54,7 +56,7 @@ def expression(
     """
     constant = of.constant + offset
     lines = [dialect.number(constant)] if constant else []
-    lines += [line for term in of.terms for line in _lines(term, dialect, _value(term, dialect, features or {}))]
+    lines += [line for term in of.terms for line in _lines(term, dialect, _known(term, dialect, features or {}))]
     inner = summed(lines, "\n    ")
     if sigmoid:
         return f"{dialect.number(1.0)} / ({dialect.number(1.0)} + {dialect.exp(f'-({inner})')})\n"
@@ -97,6 +99,12 @@ def _before(term: Term, t: float) -> float:
         return term.constant * math.sinh(t) if term.kind == ASINH else t
     except OverflowError as error:
         raise DataError(f"the curve of feature {brief(term.name)} has knots beyond the range of numbers.") from error
+
+
+def _known(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
+    """The feature, or what it is where it is missing."""
+    x = _value(term, dialect, features)
+    return x if term.fill is None or dialect.known is None else dialect.known(x, dialect.number(term.fill))
 
 
 def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ def onnx(of: Sum, options: Options) -> Files:
     columns = np.array([t.index for t in of.terms])
     x = graph.add("Gather", "X", graph.constant(columns), axis=1)
     x = graph.add("Cast", x, to=TensorProto.DOUBLE)
-    x = _shaped(graph, x, of)
+    x = _shaped(graph, _filled(graph, x, of), of)
     weights = np.array([[0.0 if t.curve is not None else t.slope] for t in of.terms])
     score = graph.add("MatMul", x, graph.constant(weights))
     for k, term in enumerate(of.terms):
@@ -58,6 +58,15 @@ def onnx(of: Sum, options: Options) -> Files:
     helper.set_model_props(model, told)
     checker.check_model(model, full_check=True)
     return {"model.onnx": model.SerializeToString()}
+
+
+def _filled(graph: _Graph, x: str, of: Sum) -> str:
+    """x with the fill values of its columns where it is NaN or infinite."""
+    fill = np.array([[np.nan if t.fill is None else t.fill for t in of.terms]])
+    if np.isnan(fill).all():
+        return x
+    missing = graph.add("Or", graph.add("IsNaN", x), graph.add("IsInf", x))
+    return graph.add("Where", graph.add("And", missing, graph.constant(~np.isnan(fill))), graph.constant(fill), x)
 
 
 def _shaped(graph: _Graph, x: str, of: Sum) -> str:

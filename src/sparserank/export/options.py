@@ -14,13 +14,15 @@ Files = dict[str, str | bytes]  # name: content
 @dataclass(frozen=True)
 class Options:
     """name: of the model in the engine (its feature store has the same); features: {our name: the engine's definition}; normalizers: write the scaling as the
-    engine's own instead of folding it in; offset: added to every score; sigmoid: scores go through 1 / (1 + e^-x). Both keep the order."""
+    engine's own instead of folding it in; offset: added to every score; sigmoid: scores go through 1 / (1 + e^-x). Both keep the order.
+    filled: the engine's features give the model's values where a document has none."""
 
     name: str = "sparserank"
     features: Mapping[str, Any] | None = None
     normalizers: bool = False
     offset: float = 0.0
     sigmoid: bool = False
+    filled: bool = False
 
     def refuse(self, why: str, *names: str) -> None:
         """Raises DataError where one of these options is asked for."""

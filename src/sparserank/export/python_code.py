@@ -11,7 +11,7 @@ from sparserank.export.terms import Sum, Term
 HEAD = f'''"""A ranking model, written by sparserank {__version__}. score(row) needs nothing but Python."""
 
 from bisect import bisect_right
-from math import asinh, copysign, exp, log1p
+from math import asinh, copysign, exp, isfinite, log1p
 
 
 def _log(x):
@@ -20,6 +20,10 @@ def _log(x):
 
 def _sigmoid(x):
     return 1.0 / (1.0 + exp(-x)) if x >= 0.0 else exp(x) / (1.0 + exp(x))
+
+
+def _known(x, fill):
+    return fill if x is None or not isfinite(x) else x
 
 
 def _curve(x, knots, values):
@@ -35,7 +39,7 @@ def _curve(x, knots, values):
 
 
 def python(of: Sum, options: Options) -> Files:
-    """model.py with score(row), row a mapping of feature names to numbers."""
+    """model.py with score(row), row a mapping of feature names to numbers; what is not there is missing."""
     options.refuse("Python code has its scaling folded in, and names of its own", "normalizers", "features")
     lines = [repr(of.intercept + options.offset), *(_line(t) for t in of.terms)]
     inner = summed(lines, "\n        ")
@@ -49,7 +53,7 @@ def python(of: Sum, options: Options) -> Files:
 
 
 def _line(term: Term) -> str:
-    x = f"row[{term.name!r}]"
+    x = f"row[{term.name!r}]" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
     t = f"_log({x})" if term.kind == LOG else f"asinh({x} / {term.constant!r})" if term.kind == ASINH else x
     if term.curve is None:
         return f"{term.slope!r} * {t}"

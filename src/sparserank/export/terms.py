@@ -23,6 +23,7 @@ class Term:
     slope     the weight divided by the scale, of t(x) as it is
     coef, center, scale   the same unfolded: coef * (t(x) - center) / scale
     curve     on the scale of t, slope included; None: linear
+    fill      x where it is missing; None: the model refuses missing values
     """
 
     name: str
@@ -34,6 +35,7 @@ class Term:
     center: float
     scale: float
     curve: Curve | None
+    fill: float | None = None
 
     @property
     def is_linear(self) -> bool:
@@ -102,7 +104,9 @@ def sum_of(model: RankingModel) -> Sum:
         if curve is not None:
             curve = Curve(curve.knots, slope * curve.values)
         intercept -= slope * center
-        terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve))
+        known = model.fill_values is not None and not np.isnan(model.fill_values[j])
+        fill = float(model.fill_values[j]) if known else None  # type: ignore[index]
+        terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve, fill))
     for term in terms:
         if term.curve is not None:
             term.pieces()  # refuses what is too steep for numbers
@@ -123,4 +127,14 @@ def linear_only(terms: Sum, engine: str) -> None:
         raise DataError(
             f"{engine} takes weights of features as they are, and cannot say {bent.shown}; export to vespa, lucene, sql, onnx or python, or train with "
             "--transform none, without curves, and a linear --scaling (within-query-std)."
+        )
+
+
+def zero_only(terms: Sum, engine: str, *, filled: bool) -> None:
+    """Raises DataError for a term whose missing values are not the 0 that the engine takes, unless the engine's own features fill them in."""
+    odd = next((t for t in terms.terms if t.fill), None)
+    if odd is not None and not filled:
+        raise DataError(
+            f"the model takes {odd.fill!r} for a missing {brief(odd.name)}, and {engine} takes 0; let the engine's feature give {odd.fill!r} there and say so "
+            "with --filled (filled=True), or train with --missing zero."
         )

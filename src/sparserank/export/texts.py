@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sparserank.errors import DataError
 from sparserank.export.expression import Dialect, expression
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import Sum
+from sparserank.export.terms import Sum, zero_only
 from sparserank.quoting import brief
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
@@ -93,6 +93,7 @@ VESPA = Dialect(
     log=_log(_if, "log", "1"),
     asinh=_asinh(_if, "log", "1"),
     clip=_between,
+    known=lambda x, fill: f"if (isNan({x}) == 1, {fill}, {x})",
 )
 SQL = Dialect(
     "SQL",
@@ -103,12 +104,14 @@ SQL = Dialect(
         f"CASE WHEN {x} < {ends[0]} THEN {values[0]} WHEN {x} > {ends[1]} THEN {values[1]} ELSE {t} END"
     ),
     number=_approximate,
+    known=lambda x, fill: f"COALESCE({x}, {fill})",
 )
 
 
 def lucene(of: Sum, options: Options) -> Files:
     """model.expression for Lucene's expressions module, and scripts in the language `expression`."""
     options.refuse("an expression has its scaling folded in", "normalizers")
+    zero_only(of, "Lucene", filled=options.filled)
     return {"model.expression": expression(of, LUCENE, options.features, options.offset, options.sigmoid)}
 
 

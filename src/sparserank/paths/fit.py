@@ -108,7 +108,7 @@ def fit_path(
         client=client,
     )  # fmt: skip
     path = fit_path_on(
-        objective, parse_penalty(penalty), n_alphas=n_alphas, alpha_min_ratio=alpha_min_ratio, alphas=alphas, tol=tol,
+        objective, parse_penalty(penalty).for_features(data.feature_names or ()), n_alphas=n_alphas, alpha_min_ratio=alpha_min_ratio, alphas=alphas, tol=tol,
         max_iter=max_iter, max_features=max_features, early_stop=early_stop, progress=progress,
         feature_names=tuple(data.feature_names or ()),
     )  # fmt: skip

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.penalties._checks import feature_numbers, plain_numbers, real_number
+from sparserank.penalties.by_name import checked_features, checked_pairs, is_named, numbered_rules
 
 FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
+RULES = ("weights", "signs", "always_keep", "never_use", "groups")
 
 
 @dataclass(frozen=True)
@@ -22,14 +25,16 @@ class FeatureRules:
         `always_keep` and `never_use` name features (0-based) and set those. `signs` holds 1 (w_j >= 0), -1 (w_j <= 0)
         or 0 (free) per feature. `groups` numbers the group of each feature: its features enter together, and it is paid for
         once (`nested.py`); their weights, the cost of the group, are the same.
+        All of them take names too: weights={"bm25": 2.0}, signs={"bm25": "+"}, groups={"bm25_title": "title"}, always_keep=("bm25",).
+        What is fitted on data puts numbers in their place (`for_features`).
     """
 
     alpha: float = 1.0
-    weights: tuple[float, ...] | None = None
-    signs: tuple[int, ...] | None = None
-    always_keep: tuple[int, ...] = ()
-    never_use: tuple[int, ...] = ()
-    groups: tuple[int, ...] | None = None
+    weights: Any = None
+    signs: Any = None
+    always_keep: Any = ()
+    never_use: Any = ()
+    groups: Any = None
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -41,22 +46,45 @@ class FeatureRules:
                     raise DataError(f"{name}: {f.name} must be finite; got {getattr(self, f.name)}.")
         if not self.alpha >= 0:
             raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
+        for given in ("weights", "signs", "groups"):
+            if is_named(getattr(self, given)):
+                put(self, given, checked_pairs(name, given, getattr(self, given)))
+        for given in ("always_keep", "never_use"):
+            if is_named(getattr(self, given)):
+                put(self, given, checked_features(name, given, getattr(self, given)))
         for given in ("weights", "signs"):
-            if getattr(self, given) is not None:
+            if getattr(self, given) is not None and not is_named(getattr(self, given)):
                 put(self, given, plain_numbers(name, given, getattr(self, given)))
-        if self.weights is not None and not all(b >= 0 for b in self.weights):
+        if self.weights is not None and not all(b >= 0 for b in _values(self.weights)):
             raise DataError(f"{name}: weights must be >= 0 (0 always keep, inf never use).")
         if self.signs is not None:
-            if not set(self.signs) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
+            if not set(_values(self.signs)) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
                 raise DataError(f"{name}: signs must be -1, 0 or 1.")
-            put(self, "signs", tuple(map(int, self.signs)))
+            if not is_named(self.signs):
+                put(self, "signs", tuple(map(int, self.signs)))
         for given in ("always_keep", "never_use", "groups"):
-            if getattr(self, given) is not None:
+            if getattr(self, given) is not None and not is_named(getattr(self, given)):
                 put(self, given, feature_numbers(name, given, getattr(self, given)))
         self._check()
 
     def _check(self) -> None:
         """Raise DataError for parameters of the subclass outside their range."""
+
+    @property
+    def named(self) -> bool:
+        """Whether some rule names features, which only data with names can number."""
+        return any(is_named(getattr(self, rule)) for rule in RULES)
+
+    def for_features(self, names: Sequence[str]) -> Self:
+        """The same with numbers in the place of names.
+
+        Raises
+            DataError   a name that no feature has
+        """
+        if not self.named:
+            return self
+        rules = {rule: getattr(self, rule) for rule in RULES}
+        return replace(self, **numbered_rules(type(self).__name__, rules, names))
 
     @property
     def _shown(self) -> str:
@@ -77,6 +105,7 @@ class FeatureRules:
         return cache[what, n_features]
 
     def _make_weights(self, n_features: int) -> np.ndarray:
+        self._refuse_names()
         for name, values in (("weights", self.weights), ("signs", self.signs), ("groups", self.groups)):
             if values is not None and len(values) != n_features:
                 raise DataError(f"{self._shown}: {name} must hold {n_features} values; got {len(values)}.")
@@ -109,7 +138,12 @@ class FeatureRules:
         """(n_features,) int64: 1, -1 or 0."""
         return self._remembered("signs", n_features, self._make_signs)
 
+    def _refuse_names(self) -> None:
+        if self.named:
+            raise DataError(f"{self._shown}: its rules name features; number them first, with for_features(names).")
+
     def _make_signs(self, n_features: int) -> np.ndarray:
+        self._refuse_names()
         return np.zeros(n_features, dtype=np.int64) if self.signs is None else np.array(self.signs, dtype=np.int64)
 
     def group_of(self, n_features: int) -> np.ndarray:
@@ -117,6 +151,7 @@ class FeatureRules:
         return self._remembered("groups", n_features, self._make_groups)
 
     def _make_groups(self, n_features: int) -> np.ndarray:
+        self._refuse_names()
         return (
             np.arange(n_features) if self.groups is None else np.unique(np.array(self.groups), return_inverse=True)[1]
         )
@@ -137,3 +172,8 @@ class FeatureRules:
             np.maximum(-gradient, 0.0),
             np.where(signs == NONPOSITIVE, np.maximum(gradient, 0.0), np.abs(gradient)),
         )
+
+
+def _values(rule: Any) -> list[float]:
+    """The numbers of a rule, whether they are in the order of the features or beside names."""
+    return [v for _, v in rule] if is_named(rule) else list(rule)

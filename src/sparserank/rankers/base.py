@@ -323,12 +323,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         names = tuple(str(n) for n in getattr(self, "feature_names_in_", [f"f{j + 1}" for j in range(d)]))
         scale = getattr(self, "scale_", None)
         scaling = FeatureScaling(
-            "none" if scale is None else self.get_params()["scaling"],
+            "none" if scale is None else self.get_params(deep=False)["scaling"],
             np.zeros(d),
             np.ones(d) if scale is None else scale,
         )
         parameters = {
-            k: v if isinstance(v, int | float | str | bool | None) else repr(v) for k, v in self.get_params().items()
+            k: v if isinstance(v, int | float | str | bool | None) else repr(v)
+            for k, v in self.get_params(deep=False).items()
         }
         return RankingModel(
             self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,13 +85,24 @@ def checked_penalty(owner: str, value: Any) -> Penalty:
         raise DataError(f"{owner}: {error}") from error
 
 
-def usable_penalty(owner: str, value: Any, objective: PairwiseObjective) -> Penalty:
+def numbered_penalty(owner: str, value: Any, names: Sequence[str]) -> Penalty:
+    """The penalty that `value` names, with numbers in the place of names of features."""
+    penalty = checked_penalty(owner, value)
+    try:
+        return penalty.for_features(names)
+    except DataError as error:
+        raise DataError(f"{owner}: {error}") from error
+
+
+def usable_penalty(owner: str, value: Any, objective: PairwiseObjective, names: Sequence[str]) -> Penalty:
     """The penalty with every parameter on the mean-loss scale.
 
     Raises
         DataError   every feature that varies is never to be used
     """
-    penalty = checked_penalty(owner, value).resolve(objective.curvature[:: objective.width], objective.total_weight)
+    penalty = numbered_penalty(owner, value, names).resolve(
+        objective.curvature[:: objective.width], objective.total_weight
+    )
     if not (objective.varying & on_coefficients(penalty, objective).usable(objective.n_features)).any():
         raise DataError(
             f"{owner}: penalty forbids every feature that varies (never_use, or weights of inf), so none can be used."

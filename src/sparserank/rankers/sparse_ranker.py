@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,11 +35,13 @@ from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
     checked_penalty,
+    numbered_penalty,
     require_choice,
     require_count,
     require_number,
     usable_penalty,
 )
+from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.shards.dask import placed, sums_on
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 from sparserank.weighting import PAIR_WEIGHTS
@@ -48,7 +50,7 @@ MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
 
 
-class SparseRanker(LinearRanker):
+class SparseRanker(PenaltyParameters, LinearRanker):
     """Linear ranker with a sparsity penalty on the mean pairwise loss.
 
     Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), w the weights of scaled features.
@@ -181,7 +183,7 @@ class SparseRanker(LinearRanker):
         objective = self._objective(
             data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
         )
-        penalty = self._penalty_on(objective)
+        penalty = self._penalty_on(objective, data.feature_names or ())
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if not penalty.by_size and isinstance(nested := on_coefficients(penalty, objective), Nested):
             self.alpha_max_ = nested.like_l1().alpha_max(objective.gradient_at_zero)
@@ -200,21 +202,22 @@ class SparseRanker(LinearRanker):
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
 
-    def _penalty_on(self, objective: PairwiseObjective) -> Penalty:
+    def _penalty_on(self, objective: PairwiseObjective, names: Sequence[str]) -> Penalty:
         """The penalty, resolved."""
         name = type(self).__name__
-        penalty = checked_penalty(name, self._penalty)
+        penalty = numbered_penalty(name, self._penalty, names)
         if isinstance(penalty, BestK):
             assert self.n_features_to_select is not None
             own = replace(penalty, k_max=self.n_features_to_select)
             return own if objective.knots is None else replace(own, signs=rising(objective.knots))
-        return usable_penalty(name, penalty, objective)
+        return usable_penalty(name, penalty, objective, names)
 
     def _fit_knots(self, data: RankingDataset, query_weight: np.ndarray | None) -> Knots:
         """Raises DataError for features that are not in memory, and for a penalty that signs other features."""
         if data.is_stored or getattr(self, "_client", None) is not None:
             raise DataError(f"{type(self).__name__}: {NOT_IN_MEMORY}")
-        signs = checked_penalty(type(self).__name__, self._penalty).feature_signs(data.n_features)
+        penalty = numbered_penalty(type(self).__name__, self._penalty, data.feature_names or ())
+        signs = penalty.feature_signs(data.n_features)
         if len(signs) != data.n_features:
             raise DataError(f"{type(self).__name__}: signs must hold {data.n_features} values; got {len(signs)}.")
         return fit_knots(used_queries(data, query_weight), self.n_knots, signs)

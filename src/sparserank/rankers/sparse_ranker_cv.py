@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from sparserank.data.folds import query_folds
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import mean_interval
@@ -28,6 +27,8 @@ from sparserank.rankers.checks import (
     usable_penalty,
 )
 from sparserank.rankers.keywords import refuse_foreign
+from sparserank.rankers.penalty_parameters import PenaltyParameters
+from sparserank.rankers.query_splits import check_splits, split_queries
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, choose
 from sparserank.selection.fitting import FittedPaths, families
@@ -42,7 +43,7 @@ PATH = "path"
 NO_FOLD = -2  # of queries that do not count
 
 
-class SparseRankerCV(LinearRanker):
+class SparseRankerCV(PenaltyParameters, LinearRanker):
     """Linear ranker whose strength is chosen by query-wise cross-validation, or on a given validation set.
 
     Parameters
@@ -52,7 +53,8 @@ class SparseRankerCV(LinearRanker):
                               the best, all bounds holding at once) or 'best'
         margin, confidence    of that rule; margin 'auto': 1%, or 1.25 times the smallest loss that the queries can rule out
         n_features_to_select  the best model of at most this many features instead
-        cv, seed              query folds, used when fit gets no eval_set
+        cv, seed              query folds, used when fit gets no eval_set: their number, a splitter of scikit-learn (which splits the queries), or a list
+                              of pairs (train rows, test rows), whole queries each
         scaling               as in SparseRanker; in every fold learned on its training queries
         missing               as in SparseRanker; learned on all rows of fit, without labels
         n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads   of the paths
@@ -79,7 +81,7 @@ class SparseRankerCV(LinearRanker):
         margin: float | str = AUTO,
         confidence: float = 0.95,
         n_features_to_select: int | None = None,
-        cv: int = 5,
+        cv: Any = 5,
         seed: int = 0,
         n_alphas: int = 50,
         alpha_min_ratio: float = 3e-3,
@@ -143,7 +145,7 @@ class SparseRankerCV(LinearRanker):
             unseen = data
         of_query = np.full(data.n_queries, NO_FOLD)
         if unseen is None:
-            of_query[counted] = query_folds(len(counted), min(self.cv, len(counted)), self.seed)
+            of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.seed)
         folds = [] if unseen is not None else list(range(int(of_query.max()) + 1))
         settings = PathSettings(
             self.scaling, self.n_alphas, self.alpha_min_ratio, float(self.tol), self.pair_weights
@@ -155,7 +157,7 @@ class SparseRankerCV(LinearRanker):
         paths = [FINAL, *folds]
         objectives, _ = work.objectives(paths)
         require_variation(type(self).__name__, objectives[0])
-        penalty = usable_penalty(type(self).__name__, self.penalty, objectives[0])
+        penalty = usable_penalty(type(self).__name__, self.penalty, objectives[0], data.feature_names or ())
         fitted = FittedPaths(work, families({PATH: penalty}), paths, 1).all(None, None)
         path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()), penalty)
         self.path_ = replace(path, scale=None if self.scaling == "none" else scaling.scale)
@@ -182,7 +184,7 @@ class SparseRankerCV(LinearRanker):
             require_number(name, "margin", self.margin, least=0, below=1)
         require_number(name, "confidence", self.confidence, above=0.5, below=MOST_CONFIDENCE)
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
-        require_count(name, "cv", self.cv, least=2)
+        check_splits(name, self.cv)
         require_count(name, "seed", self.seed, least=0)
         require_count(name, "n_alphas", self.n_alphas, least=2, most=MOST_ALPHAS)
         require_number(name, "alpha_min_ratio", self.alpha_min_ratio, above=0, below=1)

@@ -174,7 +174,7 @@ class SelectionPlan:
         Raises
             ParameterError, DataFormatError   name what cannot be used
         """
-        plan = self
+        plan = replace(self, penalties=tuple(p.for_features(names) for p in self.penalties))
         if self.budget is not None and costs is None and groups is None:
             raise ParameterError("budget", "needs costs or groups.")
         if groups is not None:

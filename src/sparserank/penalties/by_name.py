@@ -1,0 +1,92 @@
+"""Rules of a penalty that name features, until the data say which numbers these have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.penalties._checks import real_number
+from sparserank.quoting import brief
+
+Pairs = tuple[tuple[str, Any], ...]
+DIRECTIONS = {"+": 1, "-": -1}
+
+
+def is_named(given: Any) -> bool:
+    """Whether a rule names features: a mapping, its pairs, or a list with names in it."""
+    if isinstance(given, Mapping):
+        return True
+    return isinstance(given, tuple | list) and any(
+        isinstance(v, str) or (isinstance(v, tuple) and len(v) == 2 and isinstance(v[0], str)) for v in given
+    )
+
+
+def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
+    """((name, value), ...) of weights, signs ('+' and '-' are 1 and -1) or groups, each value checked.
+
+    Raises
+        DataError   a name that is no text or stands twice, a value of another kind
+    """
+    pairs = tuple(given.items()) if isinstance(given, Mapping) else tuple(given)
+    out: dict[str, Any] = {}
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in out:
+            raise DataError(f"{owner}: {rule} must map each feature name once to its value; got {brief(pair)}.")
+        name, value = pair
+        if rule == "groups":
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                raise DataError(f"{owner}: the group of {brief(name)} must be a name or a number; got {brief(value)}.")
+            out[name] = value
+        else:
+            number = DIRECTIONS.get(value, value) if isinstance(value, str) else value
+            out[name] = real_number(owner, f"the entry of {rule} for {brief(name)}", number)
+    return tuple(out.items())
+
+
+def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int | str, ...]:
+    """Features by name or number from 0.
+
+    Raises
+        DataError   what is neither
+    """
+    for j in given:
+        if isinstance(j, bool) or not isinstance(j, int | np.integer | str) or (not isinstance(j, str) and j < 0):
+            raise DataError(f"{owner}: {rule} holds names of features, or whole numbers from 0; got {brief(j)}.")
+    return tuple(j if isinstance(j, str) else int(j) for j in given)
+
+
+def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The rules that name features, by number: one value per feature (weight 1, sign 0, a group of its own where none is given), or the features.
+
+    Raises
+        DataError   a name that no feature has
+    """
+    at = {name: j for j, name in enumerate(names)}
+
+    def number(rule: str, name: str) -> int:
+        if name not in at:
+            shown = f"{names[0]} ... {names[-1]}" if len(names) else "none"
+            raise DataError(f"{owner}: {rule} names {brief(name)}, which is no feature; there are {shown}.")
+        return at[name]
+
+    out: dict[str, Any] = {}
+    for rule, given in rules.items():
+        if not is_named(given):
+            continue
+        if rule in ("always_keep", "never_use"):
+            out[rule] = tuple(number(rule, j) if isinstance(j, str) else j for j in given)
+        elif rule == "groups":
+            group: list[Any] = [("own", j) for j in range(len(names))]
+            for name, value in given:
+                group[number(rule, name)] = ("given", value)
+            known = {g: k for k, g in enumerate(dict.fromkeys(group))}
+            out[rule] = tuple(known[g] for g in group)
+        else:
+            values = [1.0 if rule == "weights" else 0.0] * len(names)
+            for name, value in given:
+                values[number(rule, name)] = value
+            out[rule] = tuple(values)
+    return out

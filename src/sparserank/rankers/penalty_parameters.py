@@ -1,0 +1,58 @@
+"""The parameters of a ranker's penalty, as scikit-learn names nested ones: penalty__gamma. Penalties stay immutable."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+
+from sparserank.errors import DataError
+from sparserank.penalties import parse_penalty
+
+PREFIX = "penalty__"
+
+
+class PenaltyParameters(BaseEstimator):
+    """What get_params and set_params of a ranker know of its parameter `penalty`; all but alpha, which is the ranker's."""
+
+    penalty: Any
+
+    @property
+    def _penalty(self) -> Any:
+        """The penalty in use."""
+        return self.penalty
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with deep those of the penalty too, as penalty__NAME."""
+        params: dict[str, Any] = super().get_params(deep)
+        return {**params, **self._of_penalty()} if deep and "penalty" in params else params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; for penalty__NAME the penalty is replaced by another.
+
+        Raises
+            ValueError   the ranker, or its penalty, has no such parameter
+            DataError    a value that the penalty cannot have
+        """
+        nested = {name: value for name, value in params.items() if name.startswith(PREFIX)}
+        super().set_params(**{name: value for name, value in params.items() if name not in nested})
+        if nested:
+            known = self._of_penalty()
+            unknown = next((name for name in nested if name not in known), None)
+            if unknown is not None:
+                has = f"its penalty has {', '.join(sorted(known))}" if known else "it has no penalty to set"
+                raise ValueError(f"Invalid parameter {unknown!r} for {type(self).__name__}: {has}.")
+            values = {name.removeprefix(PREFIX): value for name, value in nested.items()}
+            self.penalty = replace(parse_penalty(self._penalty), **values)
+        return self
+
+    def _of_penalty(self) -> dict[str, Any]:
+        """{penalty__NAME: value}; empty without a penalty, or for what names none."""
+        if "penalty" not in super().get_params(deep=False):
+            return {}
+        try:
+            parsed = parse_penalty(self._penalty)
+        except DataError:
+            return {}
+        return {f"{PREFIX}{f.name}": getattr(parsed, f.name) for f in fields(parsed) if f.name != "alpha"}

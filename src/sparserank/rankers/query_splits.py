@@ -1,0 +1,87 @@
+"""How queries are split for validation: a number of folds, a splitter of scikit-learn, or pairs of row numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+from sparserank.rankers.checks import require_count
+
+EXPECTED = "a number of folds >= 2, a splitter of scikit-learn, or a list of pairs (train rows, test rows)"
+
+
+def check_splits(owner: str, cv: Any) -> None:
+    """Raise DataError unless `cv` is one of EXPECTED; what it splits is looked at later."""
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return
+    if isinstance(cv, bool | str) or (not isinstance(cv, int | np.integer) and not isinstance(cv, Iterable)):
+        raise DataError(f"{owner}: cv must be {EXPECTED}; got {brief(cv)}.")
+    if isinstance(cv, int | np.integer):
+        require_count(owner, "cv", cv, least=2)
+
+
+def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray, seed: int) -> np.ndarray:
+    """(n_counted,) the fold in which each of the counted queries is held out.
+
+    A splitter splits the queries: each is one sample and one group of its own. Row numbers are those of the rows of fit, whole queries each.
+
+    Raises
+        DataError   a query is held out never or twice, in parts, or learned from while held out
+    """
+    n = len(counted)
+    if isinstance(cv, int | np.integer):
+        return query_folds(n, min(int(cv), n), seed)
+    if hasattr(cv, "split"):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of splitters that have no use for groups
+                parts = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(np.zeros((n, 1)), None, np.arange(n))]
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{owner}: cv cannot split {n} queries: {brief(str(error))}.") from error
+    else:
+        code = data.to_input_order(np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr)))
+        parts = [tuple(_whole(owner, rows, code, counted) for rows in pair) for pair in _pairs(owner, cv)]  # type: ignore[misc]
+    fold = np.full(n, -1)
+    for number, (train, test) in enumerate(parts):
+        if len(test) == 0 or len(train) == 0 or len(np.intersect1d(train, test)):
+            raise DataError(f"{owner}: each part of cv must learn from some queries and hold out others.")
+        if len(train) + len(test) != n or (fold[test] >= 0).any():
+            raise DataError(
+                f"{owner}: cv must hold out every query once, and learn from all others then; take GroupKFold or KFold."
+            )
+        fold[test] = number
+    if (fold < 0).any():
+        raise DataError(f"{owner}: cv must hold out every query once; {int((fold < 0).sum())} of {n} never are.")
+    return fold
+
+
+def _pairs(owner: str, cv: Any) -> list[tuple[Any, Any]]:
+    pairs = list(cv)
+    if not pairs or any(not isinstance(p, tuple | list) or len(p) != 2 for p in pairs):
+        raise DataError(f"{owner}: cv must be {EXPECTED}; got {brief(cv)}.")
+    return [(a, b) for a, b in pairs]
+
+
+def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """The positions among the counted queries of those that the rows are of."""
+    rows = np.asarray(rows)
+    if rows.dtype == bool and rows.shape == code.shape:
+        rows = np.flatnonzero(rows)
+    if (
+        rows.dtype.kind not in "iu"
+        or rows.ndim != 1
+        or (len(rows) and not -len(code) <= rows.min() <= rows.max() < len(code))
+    ):
+        raise DataError(f"{owner}: cv must hold numbers of the {len(code)} rows; got {brief(rows)}.")
+    held = np.bincount(code[np.unique(rows % len(code))], minlength=int(code.max()) + 1)
+    size = np.bincount(code)
+    if ((held > 0) & (held < size)).any():
+        raise DataError(f"{owner}: cv cuts a query; give rows of whole queries (GroupKFold with groups=qid).")
+    return np.flatnonzero(held[counted] > 0)

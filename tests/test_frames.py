@@ -1,0 +1,263 @@
+"""Frames as users hold them: names decide what is what, a column qid is the query, and nothing is taken for a feature in silence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, StratifiedKFold, cross_validate
+
+import sparserank as sr
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataError
+from sparserank.penalties import PENALTIES
+
+NAMES = [f"c{j}" for j in range(6)]
+QUICK = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "refits": False, "transform": "none", "folds": 3}
+
+
+@pytest.fixture(scope="module")
+def data() -> sr.RankingDataset:
+    return make_ranking(40, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, seed=3).data
+
+
+@pytest.fixture(scope="module")
+def frame(data: sr.RankingDataset) -> pd.DataFrame:
+    """Features alone, in rows that are not grouped."""
+    return pd.DataFrame(np.array(data.X), columns=NAMES)
+
+
+def with_qid(frame: pd.DataFrame, data: sr.RankingDataset, at: int = 2) -> pd.DataFrame:
+    out = frame.copy()
+    out.insert(at, "qid", np.asarray(data.qid))
+    return out
+
+
+@pytest.mark.parametrize(
+    "container", [lambda f: f, pl.from_pandas, lambda f: pa.Table.from_pandas(f, preserve_index=False)]
+)
+@pytest.mark.parametrize("ranker", [sr.SparseRanker(), sr.SparseRankerCV(n_alphas=8, cv=3), sr.RankSVM()])
+def test_a_column_qid_is_the_query_and_no_feature(ranker, container, frame, data) -> None:
+    y = data.relevance
+    expected = clone(ranker).fit(frame, y, qid=data.qid)
+    found = clone(ranker).fit(container(with_qid(frame, data)), y)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert found.n_features_in_ == 6
+    assert found.n_queries_in_ == 40
+    assert len(found.get_support()) == 6
+    assert found.to_model().n_features == 6
+    for X in (frame, with_qid(frame, data), with_qid(frame, data, 0)):
+        np.testing.assert_allclose(found.predict(container(X)), expected.predict(frame), rtol=1e-12)
+    assert found.score(container(with_qid(frame, data)), y) == expected.score(frame, y, qid=data.qid)
+    together = clone(ranker).fit(container(with_qid(frame, data)), y, qid=data.qid)
+    np.testing.assert_array_equal(together.coef_, expected.coef_)
+    with pytest.raises(DataError, match="column 'qid' and qid= differ"):
+        clone(ranker).fit(container(with_qid(frame, data)), y, qid=np.asarray(data.qid)[::-1])
+    as_a_feature = clone(ranker).fit(
+        np.asarray(with_qid(frame, data)), y, qid=data.qid
+    )  # what a ranker would do that did not look
+    assert as_a_feature.n_features_in_ == 7
+
+
+def test_without_queries_a_score_of_several_is_refused(frame, data) -> None:
+    ranker = sr.SparseRanker().fit(frame, data.relevance, qid=data.qid)
+    with pytest.raises(DataError, match=r"SparseRanker.score: pass qid=; the ranker was fitted on 40 queries"):
+        ranker.score(frame, data.relevance)
+    one = sr.SparseRanker().fit(frame[:9], data.relevance[:9])
+    assert 0.0 <= one.score(frame[:9], data.relevance[:9]) <= 1.0
+    with pytest.raises(NotFittedError):
+        sr.SparseRanker().score(frame, data.relevance)
+    search = GridSearchCV(sr.SparseRanker(), {"alpha_ratio": [0.05, 0.3]}, cv=GroupKFold(3), error_score="raise")
+    with pytest.raises(DataError, match="pass qid="):
+        search.fit(frame, data.relevance, groups=data.qid, qid=data.qid)
+    search.fit(with_qid(frame, data), data.relevance, groups=data.qid)
+    values = cross_validate(sr.SparseRanker(), with_qid(frame, data), data.relevance, groups=data.qid, cv=GroupKFold(3))
+    assert (values["test_score"] > 0.5).all()
+
+
+def test_reordered_columns_are_refused_by_estimators_and_aligned_by_models(frame, data) -> None:
+    ranker = sr.SparseRanker().fit(frame, data.relevance, qid=data.qid)
+    turned = frame[NAMES[::-1]].assign(more=1.0)
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(frame[NAMES[::-1]])
+    model = ranker.to_model()
+    expected = ranker.predict(frame)
+    for form in (turned, pl.from_pandas(turned), pa.Table.from_pandas(turned)):
+        np.testing.assert_allclose(model.predict(form), expected, rtol=1e-12)
+    assert (
+        np.abs(turned[NAMES[::-1]].to_numpy() @ ranker.coef_ - expected).max() > 0.1
+    )  # what the order alone would give
+    used = NAMES[int(ranker.support_[0])]
+    with pytest.raises(DataError, match=f"no column '{used}', which the model uses"):
+        model.predict(frame.drop(columns=used))
+    with pytest.raises(DataError, match="no column 'c"):
+        model.predict(frame.rename(columns=str.upper))
+    with pytest.raises(DataError, match="trained on 6 features; the data have 5"):
+        model.predict(frame.to_numpy()[:, :5])
+    np.testing.assert_allclose(model.predict(frame.to_numpy()), expected, rtol=1e-12)
+    unnamed = sr.SparseRanker().fit(frame.to_numpy(), data.relevance, qid=data.qid).to_model()
+    np.testing.assert_allclose(unnamed.predict(frame), expected, rtol=1e-12)
+    with pytest.raises(DataError, match="trained on 6 features; the data have 7"):
+        unnamed.predict(turned)
+
+
+def test_select_aligns_validation_and_test_by_name(frame, data) -> None:
+    y, q = data.relevance, np.asarray(data.qid)
+    train = frame.assign(label=y, qid=q)
+    other = frame.iloc[::-1].reset_index(drop=True).assign(label=y[::-1], qid=q[::-1] + 1000)
+    turned = (
+        other[["more", "label", *NAMES[::-1], "qid"]]
+        if "more" in other
+        else other.assign(more=np.pi)[["more", "label", *NAMES[::-1], "qid"]]
+    )
+    expected = sr.select(train, valid=None, test=other, **QUICK)
+    arrays = (turned[NAMES[::-1]], turned.label.to_numpy(), turned.qid.to_numpy())
+    for test in (turned, pl.from_pandas(turned), arrays, sr.RankingDataset(*arrays)):
+        found = sr.select(train, test=test, **QUICK)
+        assert found.test.rows() == expected.test.rows()
+    for test in (turned.drop(columns="c3"), (turned[NAMES[:3]], *arrays[1:])):
+        with pytest.raises(DataError, match="'c3'"):
+            sr.select(train, test=test, **QUICK)
+    with pytest.raises(DataError, match="test has 5 features; the training data have 6"):
+        sr.select(train, test=(turned[NAMES].to_numpy()[:, :5], *arrays[1:]), **QUICK)
+
+
+def test_evaluation_sets_of_another_shape_or_order_are_refused(frame, data) -> None:
+    y, q = data.relevance, data.qid
+    for ranker in (sr.SparseRanker(), sr.SparseRankerCV(n_alphas=8), sr.RankRLS()):
+        name = type(ranker).__name__
+        fit = clone(ranker).fit
+        fit(frame, y, qid=q, eval_set=[(frame, y)], eval_qid=[q])
+        fit(frame, y, qid=q, eval_set=(frame, y), eval_qid=q)
+        fit(frame, y, qid=q, eval_set=[(with_qid(frame, data), y)])
+        fit(frame, y, qid=q, eval_set=[(frame.to_numpy(), y)], eval_group=[np.diff(data.query_ptr)])
+        with pytest.raises(DataError, match=rf"{name}: eval_set has other columns .*in another order"):
+            fit(frame, y, qid=q, eval_set=[(frame[NAMES[::-1]], y)], eval_qid=[q])
+        with pytest.raises(DataError, match=rf"{name}: eval_set has other columns .*without 'c0'"):
+            fit(frame, y, qid=q, eval_set=[(frame.drop(columns="c0"), y)], eval_qid=[q])
+        with pytest.raises(DataError, match=rf"{name}: eval_set must have the 6 features"):
+            fit(frame, y, qid=q, eval_set=[(frame.to_numpy()[:, :5], y)], eval_qid=[q])
+        with pytest.raises(DataError, match="eval_qid or eval_group must be a list of as many"):
+            fit(frame, y, qid=q, eval_set=[(frame, y), (frame, y)], eval_qid=[q])
+        with pytest.raises(DataError, match=rf"{name}: eval_set must be a pair"):
+            fit(frame, y, qid=q, eval_set=[frame])
+        with pytest.raises(DataError, match="relevance must have one value per row"):
+            fit(frame, y, qid=q, eval_set=[(frame, y[:-1])], eval_qid=[q[:-1]])
+
+
+def test_keywords_of_other_rankers_name_ours(frame, data) -> None:
+    fit = sr.SparseRankerCV(n_alphas=8).fit
+    for keyword, ours in (
+        ("sample_weight", "query_weight="), ("eval_at", "metric='ndcg@10'"), ("eval_metric", "metric='ndcg@10'"),
+        ("callbacks", "sr.fit_path"), ("group_id", "qid="), ("early_stopping_rounds", "SparseRankerCV"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=rf"SparseRankerCV.fit takes no {keyword}: .*{ours}"):
+            fit(frame, data.relevance, qid=data.qid, **{keyword: [1, 2]})
+    fit(frame, data.relevance, qid=data.qid, verbose=True, sample_weight=None)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wieght'"):
+        fit(frame, data.relevance, qid=data.qid, wieght=1)
+
+
+def test_splitters_split_queries(frame, data) -> None:
+    y, q = data.relevance, data.qid
+    codes = np.unique(q, return_inverse=True)[1]
+
+    def values(cv: object) -> np.ndarray:
+        return sr.SparseRankerCV(n_alphas=8, cv=cv).fit(frame, y, qid=q).values_
+
+    splitter = KFold(4, shuffle=True, random_state=1)
+    over_queries = [
+        (np.flatnonzero(np.isin(codes, a)), np.flatnonzero(np.isin(codes, b)))
+        for a, b in splitter.split(np.zeros((40, 1)))
+    ]
+    np.testing.assert_array_equal(values(splitter), values(over_queries))
+    assert np.isfinite(values(GroupKFold(4))).all()
+    assert np.abs(values(splitter) - values(4)).max() > 1e-3
+    rows = list(KFold(4, shuffle=True, random_state=0).split(frame))
+    for cv, message in (
+        (rows, "cv cuts a query"), (ShuffleSplit(3, random_state=0), "hold out every query once"),
+        (StratifiedKFold(3), "cv cannot split 40 queries"), ([], "cv must be a number of folds"), ("five", "cv must be a number of folds"),
+        (1, "cv must be an integer >= 2"), (True, "cv must be a number of folds"), ([([0.5], [1])], "must hold numbers of the"),
+        ([over_queries[0]], r"30 of 40 never are"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=message):
+            values(cv)
+
+
+def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
+    ranker = sr.SparseRanker(penalty="mcp(gamma=2.0)")
+    penalty = ranker.get_params()["penalty__gamma"], ranker.set_params(penalty__gamma=5.0).penalty
+    assert penalty == (2.0, sr.Mcp(gamma=5.0))
+    assert sr.SparseRanker().set_params(penalty__never_use=(1,)).penalty == sr.L1(never_use=(1,))
+    assert clone(ranker).penalty == sr.Mcp(gamma=5.0)
+    frozen = sr.Mcp(gamma=3.0)
+    clone(sr.SparseRanker(penalty=frozen)).set_params(penalty__gamma=9.0)
+    assert frozen.gamma == 3.0
+    with pytest.raises(
+        ValueError, match=r"Invalid parameter 'penalty__gamma' for SparseRanker: its penalty has .*weights"
+    ):
+        sr.SparseRanker().set_params(penalty__gamma=2.0)
+    with pytest.raises(ValueError, match="it has no penalty to set"):
+        sr.RankSVM().set_params(penalty__gamma=2.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'penalty__alpha'"):
+        sr.SparseRanker().set_params(penalty__alpha=2.0)
+    search = GridSearchCV(ranker, {"penalty__gamma": [1.5, 6.0]}, cv=GroupKFold(3))
+    search.fit(with_qid(frame, data), data.relevance, groups=data.qid)
+    assert {p["penalty__gamma"] for p in search.cv_results_["params"]} == {1.5, 6.0}
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_rules_of_penalties_by_name(frame, data) -> None:
+    by_name = sr.L1(weights={"c1": 2.0, "c4": 0.5}, signs={"c0": "+", "c2": -1}, always_keep=("c5",), never_use=("c3",))
+    by_number = sr.L1(weights=(1, 2, 1, 1, 0.5, 1), signs=(1, 0, -1, 0, 0, 0), always_keep=(5,), never_use=(3,))
+    assert by_name.for_features(NAMES) == by_number
+    assert sr.parse_penalty(repr(by_name)) == by_name
+    for ranker in (sr.SparseRanker(alpha_ratio=0.2), sr.SparseRankerCV(n_alphas=8)):
+        named, numbered = (
+            clone(ranker).set_params(penalty=p).fit(frame, data.relevance, qid=data.qid) for p in (by_name, by_number)
+        )
+        np.testing.assert_array_equal(named.coef_, numbered.coef_)
+        free = clone(ranker).set_params(penalty="l1").fit(frame, data.relevance, qid=data.qid)
+        assert np.abs(named.coef_ - free.coef_).max() > 1e-3
+        with pytest.raises(
+            DataError,
+            match=f"{type(ranker).__name__}: L1: never_use names 'c9', which is no feature; there are c0 ... c5",
+        ):
+            clone(ranker).set_params(penalty=sr.L1(never_use=("c9",))).fit(frame, data.relevance, qid=data.qid)
+    grouped = sr.Mcp(groups={"c0": "a", "c1": "a", "c4": "b"}).for_features(NAMES)
+    assert np.array_equal(grouped.group_of(6), [0, 0, 1, 2, 3, 4])
+    whole = frame.assign(label=data.relevance, qid=data.qid)
+    paths = [sr.fit_path(whole, penalty=p, n_alphas=6).coefs for p in (by_name, by_number)]
+    np.testing.assert_array_equal(*paths)
+    chosen = [sr.select(whole, **{**QUICK, "penalties": [p]}).model.coef for p in (by_name, by_number)]
+    np.testing.assert_array_equal(*chosen)
+    for rules, message in (
+        ({"weights": {"c1": -1.0}}, "weights must be >= 0"), ({"signs": {"c1": "up"}}, "must be a number"), ({"signs": {"c1": 2}}, "signs must be -1, 0 or 1"),
+        ({"weights": {1: 2.0}}, "must map each feature name"), ({"always_keep": ("c1", 1.5)}, "names of features, or whole numbers"),
+        ({"groups": {"c1": 0.5}}, "must be a name or a number"), ({"never_use": "c1"}, "must be a tuple"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=message):
+            sr.L1(**rules)
+    with pytest.raises(DataError, match="its rules name features"):
+        by_name.value(np.ones(6))
+
+
+@pytest.mark.parametrize("penalty", sorted(set(PENALTIES) - {"ridge", "best_k"}))
+def test_select_from_model_with_every_penalty(penalty: str, data) -> None:
+    """On features of wildly different units, where a threshold on coef_ keeps others."""
+    units = 10.0 ** np.arange(-3.0, 3.0)
+    X = np.array(data.X) * units
+    fitted = sr.SparseRanker(penalty=penalty, alpha_ratio=0.3).fit(X, data.relevance, qid=data.qid)
+    import sklearn
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        selector = SelectFromModel(
+            sr.SparseRanker(penalty=penalty, alpha_ratio=0.3), importance_getter="feature_importances_", threshold=1e-12
+        ).fit(X, data.relevance, qid=data.qid)
+    assert 0 < fitted.get_support().sum() < 6
+    np.testing.assert_array_equal(selector.get_support(), fitted.get_support())

@@ -1,0 +1,275 @@
+"""Missing values: learned on the training rows alone, remembered by the model, alike from every container and in every export."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import onnxruntime
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.data.convert import convert
+from sparserank.data.reading import Reading
+from sparserank.data.rewrite import rewrite
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataError, DataFormatError, ModelFormatError
+from sparserank.model import RankingModel
+from tests.oracles import exported
+from tests.oracles import filling as oracle
+
+RULES = ("zero", "min", "median", "2.5")
+NAMES = tuple(f"c{j}" for j in range(6))
+
+
+def holed(seed: int = 0, n_queries: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(X with holes, relevance, qid)."""
+    data = make_ranking(n_queries, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, seed=seed).data
+    rng = np.random.default_rng(seed)
+    X = np.array(data.X) + 3.0
+    X[rng.random(X.shape) < 0.15] = np.nan
+    X[0, 0], X[1, 1] = np.inf, -np.inf
+    return X, np.array(data.relevance), np.array(data.qid)
+
+
+def frame_of(X: np.ndarray, y: np.ndarray, qid: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=list(NAMES)).assign(label=y, qid=qid)
+
+
+def text_of(path: Path, X: np.ndarray, y: np.ndarray, qid: np.ndarray) -> Path:
+    rows = (
+        f"{label:g} qid:{q} "
+        + " ".join(f"{j + 1}:{'NULL' if np.isnan(v) else repr(float(v))}" for j, v in enumerate(x))
+        for x, label, q in zip(X, y, qid, strict=True)
+    )
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_values_are_learned_on_the_training_rows_alone_whatever_holds_them(rule: str, tmp_path: Path) -> None:
+    X, y, qid = holed()
+    expected = oracle.learned(X.tolist(), rule)
+    whole = oracle.filled(X.tolist(), expected)
+    frame = frame_of(X, y, qid)
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text_of(tmp_path / "t.txt", X, y, qid)
+    sources = (
+        tmp_path / "t.parquet", tmp_path / "t.csv", tmp_path / "t.txt", frame, pl.from_pandas(frame),
+    )  # fmt: skip
+    for source in sources:
+        data = sr.read_data(source, missing=rule)
+        np.testing.assert_array_equal(data.fill_values, expected)
+        np.testing.assert_array_equal(data.X, whole)
+    for form in (X, sp.csr_matrix(X), frame[list(NAMES)]):
+        ranker = sr.SparseRanker(missing=rule).fit(form, y, qid=qid)
+        np.testing.assert_array_equal(ranker.fill_values_, expected)
+        plain = sr.SparseRanker().fit(np.array(whole), y, qid=qid)
+        np.testing.assert_allclose(ranker.scaled_coef_, plain.scaled_coef_, rtol=1e-9)
+        other, _, _ = holed(seed=5)
+        filled = np.array(oracle.filled(other.tolist(), expected))
+        again = pd.DataFrame(other, columns=list(NAMES)) if hasattr(form, "columns") else other
+        np.testing.assert_allclose(ranker.predict(again), plain.predict(filled), rtol=1e-9)
+        np.testing.assert_allclose(ranker.to_model().predict(again), plain.predict(filled), rtol=1e-9)
+    own = np.array(oracle.learned(other.tolist(), rule))
+    if rule in ("min", "median"):  # the variant that learns from what it scores would be seen
+        assert np.abs(own - expected).max() > 1e-3
+
+
+def test_a_store_learns_what_the_rows_in_memory_teach(tmp_path: Path) -> None:
+    X, y, qid = holed(n_queries=60)
+    frame_of(X, y, qid).to_parquet(tmp_path / "t.parquet")
+    for rule in ("min", "median"):
+        reading = Reading(missing=rule, dtype="float64")
+        convert([tmp_path / "t.parquet"], tmp_path / rule, reading, shard_bytes=2000)
+        stored = sr.open_store(tmp_path / rule)
+        np.testing.assert_array_equal(stored.fill_values, oracle.learned(X.tolist(), rule))
+        np.testing.assert_array_equal(stored.X[:], oracle.filled(X.tolist(), stored.fill_values.tolist()))
+        model = sr.SparseRanker().fit_dataset(stored).to_model()
+        np.testing.assert_array_equal(model.fill_values, stored.fill_values)
+        rewrite([tmp_path / "t.parquet"], tmp_path / f"{rule}.parquet", reading)
+        np.testing.assert_array_equal(sr.read_data(tmp_path / f"{rule}.parquet").X, stored.X[:])
+    manifest = json.loads((tmp_path / "min/manifest.json").read_text())
+    manifest["fill_values"][0] = 7.0
+    (tmp_path / "min/manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataFormatError, match="damaged"):
+        sr.open_store(tmp_path / "min")
+
+
+def test_medians_of_more_rows_than_are_kept_come_from_evenly_spread_ones() -> None:
+    from sparserank.data.filling import learn_filling
+    from sparserank.data.missing import MissingPolicy
+
+    rows = np.arange(10_000, dtype=np.float64)[:, None] * [1.0, -2.0]
+    policy = MissingPolicy.parse("median")
+    assert policy is not None
+    blocks = np.array_split(rows, 37)
+    exact = learn_filling(policy, iter(blocks), 2, np.dtype(np.float64)).values
+    assert exact.tolist() == [4999.5, -9999.0]
+    near = learn_filling(policy, iter(blocks), 2, np.dtype(np.float64), sample_values=400).values
+    assert np.abs(near / exact - 1.0).max() < 0.01
+    sparse = learn_filling(policy, iter([sp.csr_matrix(b) for b in blocks]), 2, np.dtype(np.float64)).values
+    assert sparse.tolist() == exact.tolist()
+
+
+def test_select_fills_validation_and_test_with_what_train_teaches(tmp_path: Path) -> None:
+    train, test = holed(), holed(seed=5)
+    options = {"missing": {"c1": "min", "*": "median"}}
+    medians, smallest = (oracle.learned(train[0].tolist(), rule) for rule in ("median", "min"))
+    expected = np.array([smallest[j] if name == "c1" else medians[j] for j, name in enumerate(NAMES)])
+    quick = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "refits": False, "transform": "none", "folds": 3}
+    result = sr.select(
+        frame_of(*train), test=frame_of(*test).assign(qid=lambda f: f.qid + 1000), reading=options, **quick
+    )
+    model = result.model
+    support = model.support
+    np.testing.assert_array_equal(model.fill_values[support], expected[support])
+    frame_of(*train).to_parquet(tmp_path / "train.parquet")
+    frame_of(*test).to_parquet(tmp_path / "test.parquet")
+    command = [
+        sys.executable,
+        "-m",
+        "sparserank",
+        "select",
+        "train.parquet",
+        "--missing",
+        "c1=min;*=median",
+        "--out",
+        "run",
+    ]
+    command += [
+        "--penalty",
+        "l1",
+        "--n-alphas",
+        "8",
+        "--half-samples",
+        "0",
+        "--no-refits",
+        "--transform",
+        "none",
+        "--folds",
+        "3",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    loaded = sr.load_model(tmp_path / "run/model.json")
+    assert json.loads((tmp_path / "run/model.json").read_text())["version"] == 4
+    np.testing.assert_array_equal(loaded.coef, model.coef)
+    command = [sys.executable, "-m", "sparserank", "predict", "run/model.json", "test.parquet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    scores = np.array([float(line) for line in done.stdout.split()])
+    np.testing.assert_allclose(scores, model.predict(frame_of(*test)), rtol=1e-12)
+    whole = np.array(oracle.filled(test[0].tolist(), expected.tolist()))
+    np.testing.assert_allclose(scores, model.predict(whole), rtol=1e-12)
+
+
+def test_what_refuses_missing_values_goes_on_refusing() -> None:
+    X, y, qid = holed()
+    with pytest.raises(DataError, match=r"row 0, feature 1 holds inf.*missing='median'"):
+        sr.RankingDataset(X, y, qid)
+    with pytest.raises(ValueError, match="NaN"):
+        sr.SparseRanker().fit(X, y, qid=qid)
+    with pytest.raises(DataError, match=r"feature 'c0' has a missing or infinite value"):
+        sr.SparseRanker(missing={"c0": "error", "*": "zero"}).fit(frame_of(X, y, qid)[list(NAMES)], y, qid=qid)
+    with pytest.raises(DataError, match="query-min' needs the query of every row"):
+        sr.SparseRanker(missing="query-min").fit(X, y, qid=qid)
+    with pytest.raises(
+        DataError, match="missing policy must be 'error', 'zero', 'min', 'median', 'query-min' or a number"
+    ):
+        sr.SparseRanker(missing="mean").fit(X, y, qid=qid)
+    with pytest.raises(DataError, match="missing policy names feature 'c9'"):
+        sr.read_data(frame_of(X, y, qid), missing={"c9": "zero"})
+    clean = np.nan_to_num(X, nan=0.0, posinf=0.0, neginf=0.0)
+    model = sr.SparseRanker().fit(clean, y, qid=qid).to_model()
+    with pytest.raises(DataError, match=r"train with missing= \(--missing median\)"):
+        model.predict(X)
+    with pytest.raises(DataError, match="'median' is learned from the training rows"):
+        sr.select(sr.RankingDataset(clean, y, qid), test=(X, y, qid + 1000), reading={"missing": "median"})
+
+
+@pytest.fixture(scope="module")
+def filling_model() -> RankingModel:
+    X, y, qid = holed()
+    ranker = sr.SparseRanker(missing={"c0": "zero", "*": "median"}, feature_transform="log", n_features_to_select=4)
+    return ranker.fit(frame_of(X, y, qid).drop(columns="label"), y).to_model()
+
+
+def test_the_file_holds_them(filling_model: RankingModel, tmp_path: Path) -> None:
+    filling_model.save(tmp_path / "m.json")
+    support = filling_model.support
+    np.testing.assert_array_equal(
+        sr.load_model(tmp_path / "m.json").fill_values[support], filling_model.fill_values[support]
+    )
+    content = json.loads((tmp_path / "m.json").read_text())
+    for change in ({"missing": None}, {"missing": "median"}, {"missing": True}):
+        broken = content | {"features": [content["features"][0] | change, *content["features"][1:]]}
+        (tmp_path / "b.json").write_text(json.dumps(broken))
+        with pytest.raises(ModelFormatError, match="missing must be a number"):
+            sr.load_model(tmp_path / "b.json")
+    (tmp_path / "b.json").write_text(json.dumps(content | {"version": 3}))
+    with pytest.raises(ModelFormatError, match="has 'missing', which version 3 does not know"):
+        sr.load_model(tmp_path / "b.json")
+
+
+def test_exports_say_them(filling_model: RankingModel) -> None:
+    X, _, _ = holed(seed=5)
+    expected = filling_model.predict(X)
+    space: dict = {}
+    exec(filling_model.export("python")["model.py"], space)
+    rows = [dict(zip(NAMES, row, strict=True)) for row in X.tolist()]
+    np.testing.assert_allclose([space["score"](r) for r in rows], expected, rtol=1e-12)
+    absent = [{n: v for n, v in r.items() if np.isfinite(v)} for r in rows]
+    np.testing.assert_allclose([space["score"](r) for r in absent], expected, rtol=1e-12)
+    session = onnxruntime.InferenceSession(
+        filling_model.export("onnx")["model.onnx"], providers=["CPUExecutionProvider"]
+    )
+    np.testing.assert_allclose(session.run(None, {"X": X})[0][:, 0], expected, rtol=1e-9)
+    nulls = [[v if np.isfinite(v) else None for v in row] for row in X.tolist()]
+    for base in (sqlite3.connect(":memory:"), duckdb.connect()):
+        base.execute(f"create table docs ({', '.join(f'{n} double' for n in NAMES)})")
+        base.executemany("insert into docs values (?, ?, ?, ?, ?, ?)", nulls)
+        found = [s for (s,) in base.execute(f"select {filling_model.export('sql')['score.sql']} from docs").fetchall()]
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert "isNan(attribute(c" in filling_model.export("vespa")["sparserank.profile"]
+    with pytest.raises(DataError, match=r"and Lucene takes 0; let the engine's feature give .* --filled"):
+        filling_model.export("lucene")
+    whole = oracle.filled(X.tolist(), np.nan_to_num(filling_model.fill_values).tolist())
+    text = filling_model.export("lucene", filled=True)["model.expression"]
+    found = exported.evaluated(text, [dict(zip(NAMES, row, strict=True)) for row in whole])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("to", ["solr", "elasticsearch", "opensearch", "ranklib"])
+def test_engines_that_take_0_are_refused_another_value(to: str) -> None:
+    X, y, qid = holed()
+    zero, median = (sr.SparseRanker(missing=rule).fit(X, y, qid=qid).to_model() for rule in ("zero", "median"))
+    assert zero.export(to)
+    with pytest.raises(DataError, match=r"takes 0; let the engine's feature give"):
+        median.export(to)
+    assert median.export(to, filled=True)
+
+
+def test_models_that_disagree_are_not_scored_together(tmp_path: Path) -> None:
+    X, y, qid = holed()
+    frame_of(X, y, qid).to_parquet(tmp_path / "t.parquet")
+    for rule in ("min", "median"):
+        sr.SparseRanker(missing=rule).fit(frame_of(X, y, qid)[list(NAMES)], y, qid=qid).save(tmp_path / f"{rule}.json")
+    command = [sys.executable, "-m", "sparserank", "evaluate", "t.parquet", "--system", "min.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [*command, "--system", "median.json"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 1
+    assert "different values for a missing" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
