@@ -54,6 +54,19 @@ class RankingModel:
                 f"got arrays of shapes {shapes}."
             )
 
+    @classmethod
+    def from_pipeline(cls, pipeline: Any) -> RankingModel:
+        """The model of a fitted scikit-learn pipeline, imputer, scalers and selectors folded in: it takes what the pipeline takes.
+
+        Parameters
+            pipeline   sklearn.pipeline.Pipeline whose last step is a ranker of this package
+        Raises
+            DataError   a step that is no fixed factor and shift per feature, with the remedy
+        """
+        from sparserank.pipelines import model_of_pipeline
+
+        return model_of_pipeline(pipeline)
+
     @property
     def n_features(self) -> int:
         return len(self.coef)
