@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from typing import Any, NoReturn
 
@@ -24,14 +25,15 @@ from sparserank.cli import (
     predict,
     select,
 )
-from sparserank.cli.screen import note, prepare_streams
+from sparserank.cli.output import answer, answering
+from sparserank.cli.screen import error_line, prepare_streams, warn
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
 
 app = typer.Typer(
     name="sparserank",
     help="Sparse learning-to-rank: the smallest ranking model that ranks as well as the full one.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,23 +55,23 @@ def _root(
     """Sparse learning-to-rank."""
 
 
-app.command("select", help=select.HELP)(select.select)
-app.command("compare", help=compare.HELP)(compare.compare)
-app.command("fit", help=fit.HELP)(fit.fit)
-app.command("predict", help=predict.HELP)(predict.predict)
-app.command("evaluate", help=evaluate.HELP)(evaluate.evaluate)
-app.command("inspect", help=inspect.HELP)(inspect.inspect)
-app.command("explain", help=explain.HELP)(explain.explain)
-app.command("export", help=export.HELP)(export.export)
-app.command("convert", help=convert.HELP)(convert.convert)
-app.command("demo", help=demo.HELP)(demo.demo)
-app.command("letor", help=letor.HELP)(letor.letor)
+app.command("select", help=select.HELP)(answering(select.select))
+app.command("compare", help=compare.HELP)(answering(compare.compare))
+app.command("fit", help=fit.HELP)(answering(fit.fit))
+app.command("predict", help=predict.HELP)(answering(predict.predict))
+app.command("evaluate", help=evaluate.HELP)(answering(evaluate.evaluate))
+app.command("inspect", help=inspect.HELP)(answering(inspect.inspect))
+app.command("explain", help=explain.HELP)(answering(explain.explain))
+app.command("export", help=export.HELP)(answering(export.export))
+app.command("convert", help=convert.HELP)(answering(convert.convert))
+app.command("demo", help=demo.HELP)(answering(demo.demo))
+app.command("letor", help=letor.HELP)(answering(letor.letor))
 app.add_typer(experiment.app, name="experiment", context_settings={"help_option_names": ["-h", "--help"]})
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
     if issubclass(category, ConvergenceWarning | DataWarning):
-        note(f"warning: {message}")
+        warn(str(message))
 
 
 def main() -> None:
@@ -95,5 +97,7 @@ def main() -> None:
 
 
 def _fail(sentence: str) -> NoReturn:
-    note(f"error: {sentence}")
+    if answer.verbose:
+        traceback.print_exc()
+    error_line(sentence)
     sys.exit(1)

@@ -10,7 +10,8 @@ import typer
 from sparserank.cli import options as opt
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.judge import JUDGES
-from sparserank.cli.screen import announce_compiling, progress_bar, say, show
+from sparserank.cli.output import give
+from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
 from sparserank.selection import defaults
 
 HELP = """Compare our models of every size with LightGBM, on the same folds: trees on all features, and on k features of their own choice or of ours.
@@ -90,8 +91,10 @@ def compare(
                 )  # fmt: skip
     except ParameterError as error:
         raise typer.BadParameter(error.message, param_hint=f"--{error.parameter.replace('_', '-')}") from error
+    rows = result.rows()
+    give({"sentences": result.sentences(), "systems": rows}, rows)
     for sentence in result.sentences():
         say(sentence)
-    print()
+    gap()
     show(comparison_table(result))
     say("wrote " + ", ".join(str(out / name) for name in COMPARISON_FILES if (out / name).exists()))

@@ -10,6 +10,7 @@ import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.interrupts import resumable
+from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, counting, say
 
 HELP = """Write an on-disk store: every command takes it wherever it takes files, and reads features when they are used.
@@ -28,6 +29,9 @@ that ends in .txt or .parquet it writes that file instead.
 
   sparserank convert store/ train.parquet
 """
+
+
+FACTS = ("n_docs", "n_queries", "n_features", "dtype", "sparse")
 
 
 def convert(
@@ -83,10 +87,13 @@ def convert(
     if is_file_name(out):
         with counting("documents") as progress:
             n = rewrite(sources, out, reading, progress=progress)
+        give({"wrote": str(out), "n_docs": n}, [{"wrote": str(out), "n_docs": n}])
         say(f"wrote {out}: {n} documents")
         return
     with resumable(out, restart=restart), counting("documents") as progress:
         store = to_store(sources, out, reading, shard_bytes=shard_mb << 20, restart=restart, progress=progress)
+    facts = {"wrote": str(out), **{name: store[name] for name in FACTS}, "n_shards": len(store["shards"])}
+    give(facts, [facts])
     kind = "sparse" if store["sparse"] else "dense"
     say(
         f"wrote {out}: {store['n_docs']} documents, {store['n_queries']} queries, {store['n_features']} features ({kind} {store['dtype']}) "

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from sparserank.cli import options as opt
-from sparserank.cli.screen import announce_compiling, table, visible_row
+from sparserank.cli.output import give
+from sparserank.cli.screen import announce_compiling, table
 from sparserank.quoting import brief
 from sparserank.reports.document import figure, p_text
 
@@ -56,7 +53,6 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    format: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
     n_features: opt.NFeatures = None,
     missing: opt.Missing = None,
     index_base: opt.IndexBase = 1,
@@ -79,14 +75,13 @@ def evaluate(
     opt.require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
     rules = opt.parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
-    opt.require(format in WRITERS, "--format", f"must be one of {', '.join(WRITERS)}; got {format!r}.")
     opt.require(len(set(system)) == len(system), "--system", "names the same file twice.")
     kinds = {path: _kind_of(path) for path in system}
     if qrels is not None:
         other = next((path for path in system if kinds[path] != "run"), None)
         opt.require(other is None, "--system", f"must be TREC runs with --qrels; {other} is none.")
         judgments, runs = read_qrels(qrels), {str(path): read_run(path) for path in system}
-        WRITERS[format](compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())))
+        _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())))
         return
     assert data
     models = {path: load_model(path) for path in system if kinds[path] == "model"}
@@ -100,7 +95,7 @@ def evaluate(
             scores[str(path)] = read_run(path)
         else:
             scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
-    WRITERS[format](compare(scores, judged, metrics).rows(), judged)
+    _show(compare(scores, judged, metrics).rows(), judged)
 
 
 def _kind_of(path: Path) -> str:
@@ -135,9 +130,10 @@ def _scores(path: Path, data: Any) -> Any:
     return np.array(scores)[data.row_index]
 
 
-def _as_table(rows: list[dict[str, Any]], data: Any) -> None:
+def _show(rows: list[dict[str, Any]], data: Any) -> None:
     from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, as_percent
 
+    give(rows, rows)
     table(
         f"{data.n_queries} queries, {data.n_docs} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals; differences to the first system, paired t test",
         ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
@@ -149,18 +145,3 @@ def _as_table(rows: list[dict[str, Any]], data: Any) -> None:
             for r in rows
         ],
     )  # fmt: skip
-
-
-def _as_csv(rows: list[dict[str, Any]], data: Any) -> None:
-    fields = list(dict.fromkeys(key for row in rows for key in row))
-    out = csv.DictWriter(sys.stdout, fields, lineterminator="\n")
-    out.writeheader()
-    out.writerows(visible_row(row) for row in rows)
-
-
-def _as_json(rows: list[dict[str, Any]], data: Any) -> None:
-    clean = [{k: None if v != v else v for k, v in row.items()} for row in rows]
-    print(json.dumps(clean, indent=1))
-
-
-WRITERS: dict[str, Callable[[list[dict[str, Any]], Any], None]] = {"table": _as_table, "csv": _as_csv, "json": _as_json}

@@ -10,6 +10,7 @@ import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
+from sparserank.cli.output import answering
 from sparserank.cli.screen import table
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ published.csv and as published.html with pictures. A data set that is absent is 
 
 
 @app.command("run", help=RUN_HELP)
+@answering
 def run(
     plan: Annotated[Path, typer.Argument(help="Plan, a TOML file.", show_default=False)],
     out: Out,
@@ -75,6 +77,7 @@ def run(
 
 
 @app.command("published", help=PUBLISHED_HELP)
+@answering
 def published(
     data: Annotated[Path, typer.Argument(help="Folder that holds the LETOR data sets.", show_default=False)],
     out: Out,
@@ -119,6 +122,7 @@ def published(
 
 
 @app.command("systems")
+@answering
 def systems() -> None:
     """List the systems, their sources and their default grids."""
     from sparserank.experiments.systems import SYSTEMS

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sparserank.cli import options as opt
+from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, say, table
 from sparserank.reports.document import figure
 
@@ -36,7 +36,6 @@ def explain(
         ),
     ] = None,
     most: Annotated[int, typer.Option("--most", min=1, help="Documents that are shown, best first.")] = 10,
-    format: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
     missing: opt.Missing = None,
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "zero",
@@ -49,7 +48,6 @@ def explain(
     from sparserank.explanation import explain_query
     from sparserank.model_file import load_model
 
-    opt.require(format in ("table", "json"), "--format", f"must be table or json; got {format!r}.")
     opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
     reading = opt.reading_of(
         missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
@@ -60,18 +58,17 @@ def explain(
     reading = opt.for_models(replace(reading, n_features=loaded.n_features), [loaded], data)
     found = explain_query(loaded, read_files(data, reading), query)
     compared = None if pair is None else found.pair(*pair)
-    if format == "json":
-        documents = [
-            {
-                "document": found.documents[i],
-                "label": float(found.relevance[i]),
-                "score": float(found.scores[i]),
-                "contributions": dict(zip(found.features, found.contributions[i].tolist(), strict=True)),
-            }
-            for i in range(min(most, len(found.documents)))
-        ]
-        print(json.dumps({"query": found.query, "documents": documents, "pair": compared}, indent=1))
-        return
+    documents: list[dict[str, Any]] = [
+        {
+            "document": found.documents[i],
+            "label": float(found.relevance[i]),
+            "score": float(found.scores[i]),
+            "contributions": dict(zip(found.features, found.contributions[i].tolist(), strict=True)),
+        }
+        for i in range(min(most, len(found.documents)))
+    ]
+    flat = [{**{k: v for k, v in d.items() if k != "contributions"}, **d["contributions"]} for d in documents]
+    give({"query": found.query, "documents": documents, "pair": compared}, flat if compared is None else compared)
     if compared is None:
         table(
             f"Query {found.query}: {len(found.documents)} documents, and what moves each most from their mean",

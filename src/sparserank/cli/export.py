@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sparserank.cli import options as opt
+from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import note, say
 
 HELP = """Write a model for a search engine, a database or a runtime.
@@ -93,7 +94,11 @@ def export(
     )  # fmt: skip
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
-        opt.require(len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")
+        several = answer.format != TEXT and len(texts) == len(files)
+        opt.require(several or len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")
+        if answer.format != TEXT:
+            give({"files": files}, [{"file": name, "content": text} for name, text in files.items()])
+            return
         sys.stdout.flush()
         sys.stdout.buffer.write(texts[0].encode())  # names of features as they are, whatever the terminal's encoding
     else:
@@ -105,6 +110,8 @@ def export(
                 mode = "wb" if isinstance(content, bytes) else "w"
                 with atomic_write(run.path / file, mode) as target:
                     target.write(content)
-        say("wrote " + ", ".join(str(out / file) for file in files))
+        wrote = [str(out / file) for file in files]
+        give({"wrote": wrote}, [{"file": file} for file in wrote])
+        say("wrote " + ", ".join(wrote))
     if to == "lucene" and not offset and not sigmoid:
         note("note: Lucene clamps negative scores to 0; --offset or --sigmoid keeps them positive.")

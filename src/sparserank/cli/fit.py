@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from sparserank.cli import options as opt
+from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, say, table
 
 REST_OF = {"log-standard": "standard", "query-min-max": "none"}  # of a scaling, when what is not linear is done
@@ -187,6 +188,12 @@ def fit(
         data.fill_values,
     )
     model.save(out)
+    facts = {
+        "model": str(out), "n_features": len(model.support), "features": [names[j] for j in model.support], "objective": float(ranker.objective_),
+        "duality_gap": ranker.duality_gap_, "n_iter": ranker.n_iter_, "n_queries": data.n_queries, "n_docs": data.n_docs, **metadata,
+        **({} if chosen.by_size else strengths),
+    }  # fmt: skip
+    give(facts, [{name: value for name, value in facts.items() if name != "features"}])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     table(
         f"{chosen.label} on {data.n_queries} queries, {data.n_docs} documents, {ranker.n_pairs_} pairs",

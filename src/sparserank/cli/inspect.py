@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sparserank.cli import options as opt
+from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, say, table
 
 if TYPE_CHECKING:
@@ -67,6 +68,14 @@ def inspect(
         " ..." if len(labels) > 10 else ""
     )
     constant = np.array(data.feature_names)[data.constant_features()]
+    facts = {
+        "files": [str(f) for f in files], "n_docs": data.n_docs, "n_queries": data.n_queries, "smallest_query": int(sizes.min()),
+        "largest_query": int(sizes.max()), "queries_without_pair": int((pairs == 0).sum()), "n_pairs": float(pairs.sum()),
+        "labels": {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}, "n_features": data.n_features, "sparse": data.is_sparse,
+        "dtype": str(data.X.dtype), "stored": data.is_stored, "constant_features": constant.tolist(), "document_ids": data.docid is not None,
+        "feature_names": list(data.feature_names or ()),
+    }  # fmt: skip
+    give(facts, [{"fact": name, "value": _shown(value)} for name, value in facts.items()])
     table(
         f"{' '.join(str(f) for f in files)}",
         ["", ""],
@@ -96,6 +105,8 @@ def _model(path: Path) -> None:
 
     model = load_model(path)
     facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())
+    content = model.to_json()
+    give(content, [{name: f[name] for name in f if name != "curve"} for f in content["features"]])
     table(
         f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
         ["feature", "index", "weight", "enters as", "center", "scale", "weight on raw values"],
@@ -119,6 +130,13 @@ def _model(path: Path) -> None:
             ],
         )  # fmt: skip
     say(facts)
+
+
+def _shown(value: Any) -> str:
+    """A fact in one cell of a table."""
+    if isinstance(value, dict):
+        return " ".join(f"{k}:{v}" for k, v in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _shape(model: RankingModel, j: int) -> str:

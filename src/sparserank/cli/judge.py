@@ -9,7 +9,8 @@ import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.interrupts import resumable
-from sparserank.cli.screen import announce_compiling, progress_bar, say, show
+from sparserank.cli.output import give
+from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
 
 JUDGES = ("lightgbm",)
 READING = (
@@ -50,9 +51,10 @@ def select_by_trees(train: list[Path], out: Path, restart: bool, **options: Any)
         announce_compiling(parse_lines, descend)
         with progress_bar("judge") as progress:
             result = select_for_trees(train, out=out, restart=restart, progress=progress, **options)
+    give(result.to_json(), [{"feature": name} for name in result.features])
     for sentence in result.sentences:
         say(sentence)
-    print()
+    gap()
     show(list_table(result))
     show(kept_table(result))
     if result.test is not None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sparserank.cli import options as opt
+from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.screen import announce_compiling
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sparserank.data.dataset import RankingDataset
 
 HELP = """Score documents with a saved model: one score per line in file order, or a TREC run.
 
@@ -64,12 +70,30 @@ def predict(
     scores = loaded.score_dataset(documents)
     if qrels is not None:
         write_qrels(documents, qrels)
+    wrote = [str(path) for path in (run or out, qrels) if path is not None]
+    give({"wrote": wrote, "n_docs": documents.n_docs}, [{"file": path} for path in wrote])
     if run is not None:
         write_run(documents, scores, run)
         return
     lines = "".join(f"{float(s)!r}\n" for s in documents.to_input_order(scores))
-    if out is None:
+    if out is None and answer.format != TEXT:
+        rows = scored_rows(documents, scores)
+        give(rows, rows)
+    elif out is None:
         print(lines, end="")
     else:
         with atomic_write(out) as stream:
             stream.write(lines)
+
+
+def scored_rows(documents: RankingDataset, scores: np.ndarray) -> list[dict[str, Any]]:
+    """{qid, docno where there is one, score} of each document, in file order."""
+    import numpy as np
+
+    assert documents.qid is not None
+    ids, held = documents.to_input_order(np.asarray(documents.qid)), documents.docid
+    docno = None if held is None else documents.to_input_order(np.asarray(held))
+    return [
+        {"qid": ids[i], **({} if docno is None else {"docno": docno[i]}), "score": score}
+        for i, score in enumerate(documents.to_input_order(scores).tolist())
+    ]

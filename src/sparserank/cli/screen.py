@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +16,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from sparserank._kernel_cache import is_compiled
+from sparserank.cli.output import TEXT, answer
 from sparserank.reports.document import Table
 from sparserank.text import visible
 
 QUIET_INTERVAL_S = 5.0
 WIDTH_ELSEWHERE = 160  # of tables in files and pipes
+MOST_UNBROKEN = 24  # characters of a cell beside the first that stays in one line, however narrow the terminal
 
 
 def prepare_streams() -> None:
@@ -34,6 +37,11 @@ def prepare_streams() -> None:
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """A table; the first column is text, the others are figures."""
+    if answer.format != TEXT:
+        answer.tables.append(
+            {"title": title, "columns": columns, "rows": [dict(zip(columns, row, strict=True)) for row in rows]}
+        )
+        return
     out = RichTable(
         title=Text(visible(title)),
         title_justify="left",
@@ -43,13 +51,30 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         box=None,
         padding=(0, 2, 0, 0),
     )
+    shown = [[visible(cell) for cell in row] for row in rows]
     for k, column in enumerate(columns):
-        out.add_column(Text(visible(column)), justify="left" if k == 0 else "right", overflow="fold")
-    for row in rows:
-        out.add_row(*(Text(visible(cell)) for cell in row))
+        widest = max((len(row[k]) for row in shown), default=0)
+        # Figures are never broken: a heading takes the width of what is below it, and the first column gives way.
+        heading = _broken(visible(column), widest)
+        out.add_column(
+            Text(heading),
+            justify="left" if k == 0 else "right",
+            overflow="fold",
+            no_wrap=k > 0 and widest <= MOST_UNBROKEN,
+        )
+    for row in shown:
+        out.add_row(*map(Text, row))
     width = None if sys.stdout.isatty() else WIDTH_ELSEWHERE
     Console(width=width, highlight=False).print(out)
     print()
+
+
+def _broken(heading: str, width: int) -> str:
+    """A heading in lines of about the width of its column."""
+    words = heading.split(" ")
+    return "\n".join(
+        textwrap.wrap(heading, max(width, *map(len, words), 1), break_long_words=False, break_on_hyphens=False)
+    )
 
 
 def show(found: Table) -> None:
@@ -59,11 +84,35 @@ def show(found: Table) -> None:
 
 def say(text: str) -> None:
     """One line of the result."""
+    if answer.format != TEXT:
+        answer.sentences.append(text)
+        return
     print(visible(text))
+
+
+def gap() -> None:
+    """An empty line."""
+    if answer.format == TEXT:
+        print()
 
 
 def note(text: str) -> None:
     """One line about the work."""
+    if not answer.quiet:
+        _on_stderr(text)
+
+
+def warn(text: str) -> None:
+    """One line about what may be wrong."""
+    _on_stderr(f"warning: {text}")
+
+
+def error_line(text: str) -> None:
+    """What went wrong."""
+    _on_stderr(f"error: {text}")
+
+
+def _on_stderr(text: str) -> None:
     print(visible(text), file=sys.stderr, flush=True)
 
 
@@ -88,7 +137,7 @@ def duration(seconds: float) -> str:
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
     """A callback (done, total, what, seconds left): a bar on a terminal, a line now and then elsewhere."""
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and not answer.quiet and not answer.verbose:
         columns = [
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"), TextColumn("{task.fields[what]}", markup=False),
@@ -113,7 +162,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         if what.startswith("resumed"):
             note(f"{title}: {done} of {total} pieces found from an earlier run{what.removeprefix('resumed')}")
         now = time.monotonic()
-        if left is None or now - last < QUIET_INTERVAL_S:
+        if left is None or (now - last < QUIET_INTERVAL_S and not answer.verbose):
             return
         last = now
         note(f"{title}: {done} of {total}, about {duration(left)} left ({what})")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from sparserank.cli.screen import say, show
+from collections.abc import Mapping
+from typing import Any
+
+from sparserank.cli.output import give
+from sparserank.cli.screen import gap, say, show
 from sparserank.reports.selection import feature_table, group_table, penalty_table, size_table, test_table
 from sparserank.selection.result import SelectionResult
 
@@ -13,11 +17,12 @@ MOST_SIZES = (
 
 def show_selection(result: SelectionResult) -> None:
     """The choice first; then sizes, penalties with certificates, selected features with costs, comparison on test."""
+    give(result.to_json(), [_flat(row) for row in result.drops])
     for sentence in result.sentences:
         say(sentence)
     for text in result.notes:
         say(f"note: {text}")
-    print()
+    gap()
     show(size_table(result, most=MOST_SIZES))
     show(penalty_table(result))
     show(feature_table(result))
@@ -27,3 +32,12 @@ def show_selection(result: SelectionResult) -> None:
         show(test_table(result))
     if result.constant_features:
         say(f"constant within every query, never used: {', '.join(result.constant_features)}")
+
+
+def _flat(drop: Mapping[str, Any]) -> dict[str, Any]:
+    """A selected feature as one row: what dropping it costs, metric by metric."""
+    out = {name: drop[name] for name in ("feature", "coef", "transform", "shape")}
+    for metric, cost in drop.items():
+        if isinstance(cost, dict) and "cost" in cost:
+            out |= {f"{metric} {name}": value for name, value in cost.items()}
+    return out

@@ -149,9 +149,10 @@ def comparison_rows(test: Comparison, confidence: float) -> Table:
             row += ["", "", ""]
         rows.append(row)
     return Table(
-        f"Test queries: means with {share} intervals; differences to the chosen model, paired t test, Holm-corrected p",
+        f"Test queries: means; differences to the chosen model with {share} intervals, paired t test, Holm-corrected p",
         ["system", "metric", "mean", f"{share} interval", "difference", f"{share} interval", "p (Holm)"],
         rows,
+        screen=(0, 1, 2, 4, 5, 6),
     )
 
 

@@ -1,0 +1,127 @@
+"""How a command answers: text for people, or one JSON document or one CSV table for programs; the same three options for every command."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from sparserank.text import visible
+
+TEXT, JSON, CSV = "text", "json", "csv"
+FORMATS = (TEXT, JSON, CSV)
+PANEL = "Output"
+
+Format = Annotated[
+    str,
+    typer.Option("--format", help="text, or for programs json or csv, on standard output.", rich_help_panel=PANEL),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="No progress and no notes: results, warnings and errors.", rich_help_panel=PANEL
+    ),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Every piece of work as it ends, versions, and where an error comes from.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+@dataclass
+class Answer:
+    """What a command says, as it goes. sentences and tables stand in for a result of which the command makes no document of its own."""
+
+    format: str = TEXT
+    quiet: bool = False
+    verbose: bool = False
+    sentences: list[str] = field(default_factory=list)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    document: Any = None
+    rows: Sequence[Mapping[str, Any]] | None = None
+
+    def print(self) -> None:
+        """The document, or the rows: nothing in text, which is printed as it comes."""
+        if self.format == JSON:
+            found = self.document
+            if found is None:
+                found = {"sentences": self.sentences, "tables": self.tables}
+            print(json.dumps(_plain(found), indent=1, allow_nan=False))
+        elif self.format == CSV:
+            rows = self.rows
+            if rows is None:
+                rows = [r for t in self.tables[:1] for r in t["rows"]] or [{"message": s} for s in self.sentences]
+            writer = csv.DictWriter(sys.stdout, list(dict.fromkeys(k for r in rows for k in r)), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({k: visible(v) if isinstance(v, str) else v for k, v in r.items()} for r in rows)
+
+
+answer = Answer()
+
+
+def give(document: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The result for programs: what json prints, and what csv does."""
+    answer.document, answer.rows = document, rows
+
+
+def answering(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with --format, --quiet and --verbose."""
+
+    @wraps(command)
+    def run(*args: Any, format: str = TEXT, quiet: bool = False, verbose: bool = False, **options: Any) -> None:
+        if format not in FORMATS:
+            raise typer.BadParameter(f"must be one of {', '.join(FORMATS)}; got {format!r}.", param_hint="--format")
+        if quiet and verbose:
+            raise typer.BadParameter("cannot be combined with --verbose.", param_hint="--quiet")
+        answer.__dict__.update(Answer(format, quiet, verbose).__dict__)
+        if verbose:
+            print(_versions(), file=sys.stderr, flush=True)
+        command(*args, **options)
+        answer.print()
+
+    own = inspect.signature(command).parameters.values()
+    hints = get_type_hints(command, include_extras=True)
+    added = {"format": (Format, TEXT), "quiet": (Quiet, False), "verbose": (Verbose, False)}
+    parameters = [p.replace(annotation=hints[p.name]) for p in own]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in added.items()
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def _versions() -> str:
+    """What runs: for reports of errors."""
+    from importlib.metadata import version
+
+    from sparserank.execution import available_cores
+
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("sparserank", "numpy", "scipy", "scikit-learn", "numba", "pyarrow")
+    )
+    return f"{packages}; Python {sys.version.split()[0]}, {available_cores()} cores"
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    plain = value.item() if hasattr(value, "item") else value  # of an array
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
