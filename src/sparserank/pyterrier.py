@@ -36,6 +36,9 @@ class SparseLTR(pt.Estimator):
         ranker          a ranker of this package, which `fit` fits where it is; or a RankingModel, or the path of its file: to rank only
         feature_names   names of the values in `features`, in their order; the fitted ranker and its model keep them, and a model finds
                         its features by them. None: they have numbers only
+    Notes
+        pt.ltr.apply_learned_model(ranker, form="ltr") takes our rankers too; it needs validation results and knows no names. Its default
+        form, "regression", tells a ranker of no queries: all rows are ranked as one.
     Raises
         DataError       ranker is none of these
     """
@@ -57,10 +60,10 @@ class SparseLTR(pt.Estimator):
         self.feature_names = feature_names
 
     def fit(self, res_tr: Any, qrels_tr: Any, res_va: Any = None, qrels_va: Any = None) -> Self:
-        """Fit the ranker on the results of training topics; validation results, if any, are its eval_set.
+        """Fit the ranker on the results of training topics; validation results, if any, are its eval_set, by which SparseRankerCV chooses.
 
         Raises
-            DataError   frames without their columns or rows, features that are not one length, qrels that judge no result or one twice, one of
+            DataError   frames without their columns or rows, features not of one length, qrels that judge no result or one twice, one of
                         res_va and qrels_va alone; a RankingModel, which is fitted already; what the ranker refuses
         """
         if isinstance(self.ranker, RankingModel):
