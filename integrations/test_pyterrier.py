@@ -210,6 +210,19 @@ def test_one_feature_may_be_a_number(problem: Parts) -> None:
     np.testing.assert_array_equal(*weights)
 
 
+def test_missing_values_are_the_rankers_business(problem: Parts, tmp_path: Path) -> None:
+    holed = problem["train"].assign(features=[np.where(f > 1.5, np.nan, f) for f in problem["train"]["features"]])
+    X, y, qid = arrays_of(holed, problem["qrels"])
+    assert np.isnan(X).any()
+    direct = sr.SparseRanker(missing="median").fit(X, y, qid=qid)
+    ours = SparseLTR(sr.SparseRanker(missing="median")).fit(holed, problem["qrels"])
+    ours.ranker.save(tmp_path / "model.json")
+    for ltr in (ours, SparseLTR(tmp_path / "model.json")):
+        np.testing.assert_allclose(ltr(holed)["score"], direct.predict(X), rtol=1e-12)
+    with pytest.raises(ValueError, match="NaN"):
+        SparseLTR(sr.SparseRanker()).fit(holed, problem["qrels"])
+
+
 def changed(res: pd.DataFrame, row: int, features: object) -> pd.DataFrame:
     values = list(res["features"])
     values[row] = features
