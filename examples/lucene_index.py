@@ -1,0 +1,42 @@
+"""A model inside Lucene: the exported expression ranks the documents of an index as `predict` does.
+
+The Java program of integrations/lucene indexes documents with one doc-values field per feature and ranks them by the expression. Lucene
+raises negative scores to 0, where all order is lost; an offset keeps every score above it. Needs a JDK and Debian's liblucene8-java,
+libantlr4-runtime-java and libasm-java.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import sparserank as sr
+
+PROGRAM = Path(__file__).parents[1] / "integrations/lucene/RankByExpression.java"
+NEEDED = ("lucene-core", "lucene-expressions", "lucene-queries", "antlr4-runtime", "asm", "asm-commons")
+jars = [next(iter(sorted(Path("/usr/share/java").glob(f"{name}-[0-9]*.jar"))), None) for name in NEEDED]
+if shutil.which("javac") is None or None in jars:
+    print("skipped: install default-jdk-headless, liblucene8-java, libantlr4-runtime-java and libasm-java.")
+    sys.exit()
+
+data = sr.make_ranking(n_queries=100, n_features=12, n_informative=4, n_redundant=2, noise=0.4, seed=9).data
+model = sr.SparseRanker(penalty="mcp", n_features_to_select=4).fit_dataset(data).to_model()
+scores = model.predict(data.X)
+offset = float(np.ceil(1.0 - scores.min()))
+(expression,) = model.export("lucene", offset=offset).values()
+print(expression.strip())
+
+with TemporaryDirectory() as folder:
+    Path(folder, "model.expression").write_text(expression)
+    rows = ["\t".join(data.feature_names), *("\t".join(map(repr, map(float, row))) for row in data.X)]
+    Path(folder, "documents.tsv").write_text("\n".join(rows) + "\n")
+    command = ["java", "-cp", ":".join(map(str, jars)), PROGRAM, "model.expression", "documents.tsv"]
+    lines = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()
+
+ranked = np.array([line.split()[0] for line in lines], dtype=int)
+theirs = np.array([line.split()[1] for line in lines], dtype=float)
+print(f"first five of {len(ranked)} documents: {ranked[:5].tolist()}; by predict: {np.argsort(-scores)[:5].tolist()}")
+print(f"largest relative difference of a score: {np.abs(theirs / (scores[ranked] + offset) - 1).max():.0e}")

@@ -1,0 +1,34 @@
+"""A model as an ONNX file: what ONNX Runtime says of a document is what `predict` says.
+
+The model draws a curve for each of its five features; the file holds these curves and nothing of the other 25 features. ONNX Runtime
+computes in double precision as we do, so scores differ in rounding only and every list keeps its order.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import onnxruntime
+
+import sparserank as sr
+from sparserank.data.synthetic import make_curved_ranking
+
+data = make_curved_ranking(n_queries=150, n_features=30, n_curved=5, seed=0).data
+train, test = data.take_queries(np.arange(100)), data.take_queries(np.arange(100, 150))
+model = sr.SparseRanker(penalty="mcp", n_features_to_select=5, shapes="curves").fit_dataset(train).to_model()
+
+with TemporaryDirectory() as folder:
+    file = Path(folder) / "model.onnx"
+    file.write_bytes(model.export("onnx")["model.onnx"])
+    print(f"model.onnx: {file.stat().st_size} bytes, {len(model.support)} of {model.n_features} features")
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+
+(score,) = session.run(["score"], {"X": np.asarray(test.X, dtype=np.float64)})  # all 30 features; it reads five
+theirs, ours = score[:, 0], model.predict(test.X)
+print(f"largest difference of {len(ours)} scores: {np.abs(theirs - ours).max():.0e}")
+same = sum(
+    np.array_equal(np.argsort(-theirs[a:b], kind="stable"), np.argsort(-ours[a:b], kind="stable"))
+    for a, b in zip(test.query_ptr[:-1], test.query_ptr[1:], strict=True)
+)
+print(f"lists in the same order: {same} of {test.n_queries}")
+print(f"NDCG@10 on test queries: {sr.evaluate(theirs, test, 'ndcg@10')['ndcg@10']:.3f}")
