@@ -7,9 +7,8 @@ path, always without the queries that judge them; what is printed at the end is 
 import numpy as np
 
 import sparserank as sr
-from sparserank.data.synthetic import make_curved_ranking
 
-problem = make_curved_ranking(n_queries=240, n_features=40, n_curved=10, seed=0)
+problem = sr.make_curved_ranking(n_queries=240, n_features=40, n_curved=10, seed=0)
 train, test = problem.data.take_queries(np.arange(160)), problem.data.take_queries(np.arange(160, 240))
 
 result = sr.select_for_trees(

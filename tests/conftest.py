@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import random
+import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sparserank.cli.app import main
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor import read_letor
+from tests.command_line import Cli, Outcome
 
 FUZZ_SECONDS = 2.0
 
@@ -70,3 +74,21 @@ def fuzz_seed(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command line in this process: the same `main` as the installed command calls."""
+
+    def run(*args: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args)])
+        capsys.readouterr()
+        with warnings.catch_warnings():
+            try:
+                main()
+                code = 0
+            except SystemExit as stop:
+                code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        return Outcome(code, *capsys.readouterr())
+
+    return run

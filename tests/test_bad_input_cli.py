@@ -10,53 +10,17 @@ import re
 import resource
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparserank import load_model, make_ranking, write_letor
-from sparserank.cli.app import main
+from tests.command_line import Cli, Outcome
 
 QUICK = ("--n-alphas", "6", "--folds", "2", "--penalty", "l1")
 RESULTS = ("model.json", "path.parquet", "per_query.parquet", "report.html")
 N_FEATURES = 6
-
-
-@dataclass
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def sentences(self) -> list[str]:
-        """Standard error without progress: what is left of a failed run is one line."""
-        return [s for s in self.err.splitlines() if s and not s.startswith(("compiling ", "paths: "))]
-
-
-Cli = Callable[..., Outcome]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The command line in this process: the same `main` as the installed command calls."""
-
-    def run(*args: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["sparserank", *map(str, args)])
-        capsys.readouterr()
-        with warnings.catch_warnings():
-            try:
-                main()
-                code = 0
-            except SystemExit as stop:
-                code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        return Outcome(code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

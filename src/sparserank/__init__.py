@@ -32,6 +32,7 @@ _HOME = {
     "fit_scaling": "sparserank.data.scaling",
     "FeatureScaling": "sparserank.data.scaling",
     "make_ranking": "sparserank.data.synthetic",
+    "make_curved_ranking": "sparserank.data.synthetic",
     "SquaredHinge": "sparserank.losses",
     "select": "sparserank.selection.select",
     "SelectionResult": "sparserank.selection.result",

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sparserank.data.dataset import _checked_names
+from sparserank.data.dataset import checked_names
 from sparserank.errors import DataError
 from sparserank.model import RankingModel
 from sparserank.model_file import load_model
@@ -157,7 +157,7 @@ class SparseLTR(pt.Estimator):
             raise DataError(f"SparseLTR: features must be rows of numbers, all of one length; {_odd_row(res)}.")
         if self.feature_names is None:
             return X
-        names = _checked_names(self.feature_names, X.shape[1])
+        names = checked_names(self.feature_names, X.shape[1])
         if "qid" in names:
             raise DataError(
                 "SparseLTR: no feature can be called 'qid', the query's column; rename it in feature_names."

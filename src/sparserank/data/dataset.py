@@ -70,7 +70,7 @@ class RankingDataset:
         n_docs, n_features = X.shape
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else as_query_ids(self.qid, n_docs)
-        names = _checked_names(names_of(self.X) if self.feature_names is None else self.feature_names, n_features)
+        names = checked_names(names_of(self.X) if self.feature_names is None else self.feature_names, n_features)
         order, query_ptr, query_ids = group_rows(qid)
         columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
         for name, column in columns.items():
@@ -113,7 +113,7 @@ class RankingDataset:
         ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # texts are shared, not repeated
         fields = {
             "X": X, "relevance": relevance, "qid": np.repeat(ids, np.diff(query_ptr)), "docid": docid,
-            "feature_names": _checked_names(feature_names, X.shape[1]), "comment": None, "doc_weight": doc_weight,
+            "feature_names": checked_names(feature_names, X.shape[1]), "comment": None, "doc_weight": doc_weight,
             "fill_values": fill_values, "query_ptr": query_ptr, "query_ids": query_ids, "row_index": np.arange(X.shape[0]),
         }  # fmt: skip
         for name, value in fields.items():
@@ -420,7 +420,7 @@ def names_of(X: Any) -> Sequence[str] | None:
     return columns if columns and all(isinstance(c, str) for c in columns) else None
 
 
-def _checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+def checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
     if names is None:
         return _numbers(n_features)
     if isinstance(names, str) or not isinstance(names, Iterable):

@@ -1,0 +1,147 @@
+"""Answers for programs: every command gives one JSON document or one CSV table on standard output, and nothing else there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.data.synthetic import make_ranking
+from tests.command_line import Cli
+
+QUICK = ("--n-alphas", "6", "--folds", "2", "--penalty", "l1", "--half-samples", "0", "--transform", "none")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """train.txt, test.txt, model.json, test.run and test.qrels in the working directory."""
+    data = make_ranking(30, (5, 8), 6, n_informative=3, n_redundant=1, query_spread=0.0, seed=2).data
+    named = sr.RankingDataset(data.X, data.relevance, data.qid, [f"d{i}" for i in range(data.n_docs)])
+    sr.write_letor(named.take_queries(np.arange(20)), tmp_path / "train.txt")
+    sr.write_letor(named.take_queries(np.arange(20, 30)), tmp_path / "test.txt")
+    sr.SparseRanker().fit_dataset(named).save(tmp_path / "model.json")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+COMMANDS: dict[str, tuple[object, ...]] = {
+    "select": ("select", "train.txt", "--test", "test.txt", "--out", "run", *QUICK),
+    "fit": ("fit", "train.txt", "--out", "fitted.json"),
+    "predict": ("predict", "model.json", "test.txt"),
+    "predict to files": ("predict", "model.json", "test.txt", "--run", "t.run", "--qrels", "t.qrels"),
+    "evaluate": ("evaluate", "test.txt", "--system", "model.json"),
+    "inspect data": ("inspect", "train.txt"),
+    "inspect model": ("inspect", "model.json"),
+    "explain": ("explain", "model.json", "test.txt", "--query", "25"),
+    "explain a pair": ("explain", "model.json", "test.txt", "--query", "21", "--pair", "{0}", "--pair", "{1}"),
+    "export": ("export", "model.json", "--to", "sql"),
+    "export to a folder": ("export", "model.json", "--to", "solr", "--out", "solr"),
+    "convert": ("convert", "train.txt", "store"),
+    "convert to a file": ("convert", "train.txt", "train.parquet"),
+    "systems": ("experiment", "systems"),
+}
+
+
+def arguments(name: str, folder: Path) -> list[object]:
+    docs = [line.rsplit(" ", 1)[-1] for line in (folder / "test.txt").read_text().splitlines() if " qid:21 " in line]
+    return [str(a).format(*docs) for a in COMMANDS[name]]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_is_one_document_and_csv_one_table(name: str, folder: Path, cli: Cli) -> None:
+    for form in ("json", "csv"):
+        for made in ("run", "solr", "store"):
+            if (folder / made).exists():
+                (folder / made).rename(folder / f"{made}-before")
+        (folder / "train.parquet").unlink(missing_ok=True)
+        outcome = cli(*arguments(name, folder), "--format", form, "--quiet")
+        assert outcome.code == 0, outcome.err
+        assert outcome.err == ""
+        if form == "json":
+            assert json.loads(outcome.out)
+        else:
+            header, *rows = csv.reader(io.StringIO(outcome.out))
+            assert rows
+            assert {len(r) for r in rows} == {len(header)}
+            assert len(set(header)) == len(header)
+
+
+def test_what_programs_get_is_what_people_see(folder: Path, cli: Cli) -> None:
+    selected = json.loads(cli(*COMMANDS["select"], "--format", "json").out)
+    assert selected == json.loads((folder / "run/result.json").read_text())
+    scores = [float(line) for line in cli(*COMMANDS["predict"]).out.split()]
+    rows = json.loads(cli(*COMMANDS["predict"], "--format", "json").out)
+    assert [r["score"] for r in rows] == scores
+    lines = (folder / "test.txt").read_text().splitlines()
+    assert [f"qid:{r['qid']}" for r in rows] == [line.split()[1] for line in lines]
+    assert [r["docno"] for r in rows] == [line.split()[-1] for line in lines]
+    told = json.loads(cli(*COMMANDS["inspect data"], "--format", "json").out)
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (
+        len((folder / "train.txt").read_text().splitlines()),
+        20,
+        6,
+    )
+    assert json.loads(cli(*COMMANDS["inspect model"], "--format", "json").out) == json.loads(
+        (folder / "model.json").read_text()
+    )
+    exported = json.loads(cli(*COMMANDS["export"], "--format", "json").out)
+    assert exported == {"files": sr.load_model("model.json").export("sql")}
+    evaluated = json.loads(cli(*COMMANDS["evaluate"], "--format", "json").out)
+    ours = sr.evaluate(sr.load_model("model.json"), sr.read_letor("test.txt"))
+    assert {r["metric"]: r["mean"] for r in evaluated} == ours
+
+
+def test_quiet_verbose_and_misuse(folder: Path, cli: Cli) -> None:
+    outcome = cli(*COMMANDS["select"], "--verbose")
+    assert "numba" in outcome.err.splitlines()[0]
+    pieces = [line for line in outcome.err.splitlines() if line.startswith("paths: ")]
+    assert len(pieces) >= 6
+    assert "Keep " in outcome.out.splitlines()[0]
+    assert cli(*COMMANDS["select"], "--quiet").err == ""
+    failed = cli("evaluate", "none.txt", "--system", "model.json", "--quiet", "--format", "json")
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.err.startswith("error: none.txt")
+    assert "Traceback" not in failed.err
+    assert "Traceback" in cli("evaluate", "none.txt", "--system", "model.json", "--verbose").err
+    for bad in (("--format", "xml"), ("--quiet", "--verbose")):
+        assert cli("inspect", "train.txt", *bad).code == 2
+    unfit = cli("export", "model.json", "--to", "onnx", "--format", "json")
+    assert unfit.code == 2
+    assert "--out" in unfit.err
+
+
+def test_tables_fit_80_columns_without_broken_figures(folder: Path) -> None:
+    command = [sys.executable, "-m", "sparserank", *COMMANDS["select"]]
+    code = (
+        "import os, pty, sys\n"
+        "os.environ['COLUMNS'] = '80'\n"
+        f"pty.spawn({command!r})\n"
+    )  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
+    )
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stdout.replace("\r", ""))
+    tables = shown[shown.index("Best model of each size") :]
+    assert "Selected features" in tables
+    assert "Test queries" in tables
+    rows = [line for line in tables.splitlines() if line and not line.startswith(("wrote", "note", "constant"))]
+    assert max(map(len, rows)) <= 80
+    means = [line for line in rows if line.startswith(("chosen (", "dense RankSVM"))]
+    assert means
+    assert all(
+        any(part.count(".") == 1 and len(part) == 6 for part in line.split()) for line in means if "ndcg" in line
+    )
+
+
+def test_shell_completion_is_there(cli: Cli) -> None:
+    help_text = cli("--help").out
+    assert "--install-completion" in help_text
+    assert "--show-completion" in help_text
