@@ -243,7 +243,7 @@ def test_labels_of_different_shapes_differ() -> None:
      "l1(alpha=(1,2))", "l1(alpha='x')", "l1(alpha=None)", "l1(alpha=True)", "l1(alpha=1e400)", "l1(alpha=nan)",
      "l1(alpha=1+2j)", "l1(alpha=[])", "l1(alpha=1, alpha=2)", "l1(weights=3)", "l1(weights='12')",
      "l1(weights=((1,2),))", "l1(weights=(None,))", "l1(signs=5)", "l1(signs=('a',))", "l1(signs=(0.5,))",
-     "l1(always_keep=3)", "l1(always_keep=(1.5,))", "l1(never_use=('x',))", "l1(never_use=(-1,))", "mcp(gamma='x')",
+     "l1(always_keep=3)", "l1(always_keep=(1.5,))", "l1(never_use=('x', 1.5))", "l1(never_use=(-1,))", "mcp(gamma='x')",
      "mcp(gamma=inf)", "mcp(gamma_scale=[])", "scad(threshold_scale=(1,))", "scad(a=None)", "log(eps={})",
      "smoothed_lp(eps='x')", "elastic_net(l1_ratio=(1,))", "l1(**{'alpha': 1})", "l1(alpha=x)", "", "l0.0",
      "l1(alpha=" + "9" * 400 + ")", "l1(alpha=" + "9" * 5000 + ")", "l1(weights=" + "(" * 100_000 + ")",

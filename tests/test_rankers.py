@@ -120,13 +120,13 @@ def test_ranksvm_is_the_ridge_optimum() -> None:
     assert m.duality_gap_ == pytest.approx(0.0, abs=1e-9)
 
 
-def test_missing_qid_is_warned_of() -> None:
+def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:
     many = np.random.default_rng(0).standard_normal((1001, 2))
     with pytest.warns(DataWarning, match="no qid given"):
         m = sr.SparseRanker().fit(many, np.arange(1001) % 3)
     m.score(many, np.arange(1001) % 3)  # one query in training: nothing to warn of
     two = sr.SparseRanker().fit(X, Y, qid=QID)
-    with pytest.warns(DataWarning, match="score: no qid given"):
+    with pytest.raises(DataError, match=r"SparseRanker\.score: pass qid="):
         two.score(X, Y)
 
 

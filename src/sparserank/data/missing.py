@@ -14,6 +14,7 @@ from sparserank.quoting import brief
 ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN = "error", "zero", "min", "median", "query-min"
 WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)
 LEARNED = (MINIMUM, MEDIAN)
+MOST_DIGITS = 18  # of a feature's number; longer ones are names
 EXPECTED = f"{', '.join(repr(w) for w in WORDS)} or a number"
 
 
@@ -112,7 +113,8 @@ def _key(feature: Any) -> int | str:
         return int(feature)
     if not isinstance(feature, str) or not feature:
         raise DataError(f"missing policy: a feature must be a name, a number or '*'; got {brief(feature)}.")
-    return int(feature) if feature.isascii() and feature.isdigit() else feature
+    is_number = feature.isascii() and feature.isdigit() and len(feature) <= MOST_DIGITS
+    return int(feature) if is_number else feature
 
 
 def _replacement(policy: str | float) -> str | float:
@@ -120,7 +122,7 @@ def _replacement(policy: str | float) -> str | float:
         return policy
     try:
         value = float(policy)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = np.nan
     if isinstance(policy, bool) or not np.isfinite(value):
         raise DataError(f"missing policy must be {EXPECTED}; got {brief(policy)}.")

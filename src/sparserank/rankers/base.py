@@ -203,7 +203,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             names = None
         ids, fill_values = ids_of_rows(qid, group, X.shape[0]), None
         if policy is not None:
-            X, filling = fill_matrix(policy, X, np.zeros(X.shape[0], dtype=np.int64), names)
+            try:
+                X, filling = fill_matrix(policy, X, np.zeros(X.shape[0], dtype=np.int64), names)
+            except DataError as error:
+                raise DataError(f"{type(self).__name__}: {error}") from error
             fill_values = filling.values
         data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values)
         if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
