@@ -30,7 +30,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     X, y, qid = np.array(data.X), data.relevance.astype(int), np.array(data.qid)
     frame = pd.DataFrame(X, columns=list(data.feature_names or ())).assign(grade=y, query=qid)
     frame.to_parquet("train.parquet", index=False)
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 6
     space: dict[str, object] = {"X": X, "y": y, "qid": qid, "frame": frame}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

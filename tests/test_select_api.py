@@ -97,6 +97,12 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     assert run_cli(monkeypatch, "select", source, *args) == 0
     assert (tmp_path / "frame/model.json").read_bytes() == (tmp_path / "command/model.json").read_bytes()
     assert len(result.model.support) >= 5
+    features = raw.drop(columns="label")  # its column qid is the query; scaling is learned inside, no scaler before
+    plan = {"n_alphas": 15, "alpha_min_ratio": 3e-3}
+    cv = sr.SparseRankerCV("l1", cv=3, n_features_to_select=10, **plan).fit(features, raw["label"])
+    same = sr.select(raw, penalties=["l1"], folds=3, k=10, refits=False, transform="none", half_samples=0, **plan)
+    np.testing.assert_array_equal(cv.scaled_coef_, same.model.coef)
+    assert max(point["mean"] for point in cv.curve_ if point["n_features"] <= 10) == same.choice.chosen.mean
 
 
 def test_the_command_has_no_defaults_of_its_own() -> None:
