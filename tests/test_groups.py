@@ -271,7 +271,7 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
     with pytest.raises(DataError, match="groups must hold 6 values; got 2"):
         sr.fit_path(data, L1(groups=(0, 0)))
     with pytest.raises(
-        DataError, match="a group is paid for once, so its features need the same weight; feature 1 has 1"
+        DataError, match="a group is paid for once, so its features need the same weight; feature f1 has 1"
     ):
         sr.fit_path(data, L1(groups=(0, 0, 1, 1, 2, 2), weights=(1.0, 2.0, 1.0, 1.0, 1.0, 1.0)))
     with pytest.raises(DataError, match="Reweighted needs a penalty that is a sum over features"):

@@ -175,7 +175,7 @@ def test_select_fills_validation_and_test_with_what_train_teaches(tmp_path: Path
 
 def test_what_refuses_missing_values_goes_on_refusing() -> None:
     X, y, qid = holed()
-    with pytest.raises(DataError, match=r"row 0, feature 1 holds inf.*missing='median'"):
+    with pytest.raises(DataError, match=r"row 0, feature f1 holds inf.*missing='median'"):
         sr.RankingDataset(X, y, qid)
     with pytest.raises(ValueError, match="NaN"):
         sr.SparseRanker().fit(X, y, qid=qid)

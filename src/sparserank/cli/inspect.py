@@ -109,9 +109,9 @@ def _model(path: Path) -> None:
     give(content, [{name: f[name] for name in f if name != "curve"} for f in content["features"]])
     table(
         f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
-        ["feature", "index", "weight", "enters as", "center", "scale", "weight on raw values"],
+        ["feature", "weight", "enters as", "center", "scale", "weight on raw values"],
         [
-            [model.feature_names[j], str(j + 1), f"{model.coef[j]:.6g}", _shape(model, j), f"{model.scaling.center[j]:.6g}", f"{model.scaling.scale[j]:.6g}",
+            [model.feature_names[j], f"{model.coef[j]:.6g}", _shape(model, j), f"{model.scaling.center[j]:.6g}", f"{model.scaling.scale[j]:.6g}",
              "-" if model.scaling.logarithmic or model.scaling.per_query or _shape(model, j) != "it is" else f"{model.coef[j] / model.scaling.scale[j]:.6g}"]
             for j in sorted(model.support, key=lambda j: -abs(model.coef[j]))
         ],

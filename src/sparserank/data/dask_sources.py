@@ -65,7 +65,7 @@ class ArrayRows(Stream):
             if bad.any():
                 row, column = np.argwhere(bad)[0]
                 raise DataError(
-                    f"X holds {X[row, column]} in row {at + row}, column {column}; replace missing and infinite values by finite numbers."
+                    f"X holds {X[row, column]} in row {at + row}, feature f{column + 1}; replace missing and infinite values by finite numbers."
                 )
             rows = slice(at, at + n)
             where = np.column_stack([np.zeros(n, dtype=int), np.full(n, b), np.arange(n)])

@@ -322,7 +322,7 @@ def _as_features(X: Features, fill_values: Any = None) -> Features:
     if suspicious and not np.isfinite(dense).all():
         row, column = (int(v) for v in np.argwhere(~np.isfinite(dense))[0])
         raise DataError(
-            f"X must be finite; row {row}, feature {column + 1} holds {dense[row, column]}. {MISSING_REMEDY}"
+            f"X must be finite; row {row}, feature f{column + 1} holds {dense[row, column]}. {MISSING_REMEDY}"
         )
     return dense
 

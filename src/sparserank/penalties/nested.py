@@ -83,7 +83,7 @@ class Nested(Penalty):
         if unequal.any():
             j = int(np.argmax(unequal))
             raise DataError(
-                f"{self._shown}: a group is paid for once, so its features need the same weight; feature {j + 1} has {beta[j]:g}, another of "
+                f"{self._shown}: a group is paid for once, so its features need the same weight; feature f{j + 1} has {beta[j]:g}, another of "
                 f"its group {most[group[j]]:g}."
             )
         return np.repeat(beta, self.width)

@@ -129,7 +129,7 @@ class FeatureRules:
         if lost.any():  # inf would mean never use, 0 always keep
             j = int(np.argmax(lost))
             raise DataError(
-                f"{self._shown}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature {j + 1} leaves the range "
+                f"{self._shown}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature f{j + 1} leaves the range "
                 "of numbers; take weights of moderate size."
             )
         return alphas

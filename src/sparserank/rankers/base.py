@@ -26,6 +26,7 @@ from sparserank.evaluation import evaluate
 from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
 from sparserank.objective import PairwiseObjective
+from sparserank.quoting import brief
 from sparserank.rankers.checks import (
     checked_metric,
     checked_missing,
@@ -251,7 +252,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         Raises
             DataError   a weight, or the loss or objective at the weights, is not finite
         """
-        lost = [f"the weight of feature {j + 1}" for j in np.flatnonzero(~np.isfinite(coef))[:1]]
+        names = getattr(self, "feature_names_in_", [f"f{j + 1}" for j in range(len(coef))])
+        lost = [f"the weight of feature {brief(names[j])}" for j in np.flatnonzero(~np.isfinite(coef))[:1]]
         lost += [f"{what}_" for what in ("loss", "objective") if not np.isfinite(getattr(self, f"{what}_", 0.0))]
         if lost:
             self.__dict__.pop("coef_", None)  # not fitted

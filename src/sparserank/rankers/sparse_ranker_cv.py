@@ -209,7 +209,7 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         self.values_ = np.array([c.values for c in choice.candidates])
         self.curve_ = []
         for c in choice.candidates:
-            mean, low, high = mean_interval(c.values, self.confidence)
+            mean, low, high = map(float, mean_interval(c.values, self.confidence))
             alpha = float(self.path_.alphas[c.index])
             self.curve_.append(
                 {
