@@ -84,7 +84,7 @@ def test_the_command(tmp_path: Path) -> None:
         (("--query", "77"), 1, "there is no query '77'"),
         (("--query", "2", "--pair", a), 2, "is needed twice"),
         (("--query", "2", "--pair", a, "--pair", "x"), 1, "has no document 'x'"),
-        (("--query", "2", "--format", "xml"), 2, "must be table or json"),
+        (("--query", "2", "--format", "xml"), 2, "must be one of text, json, csv"),
     ):
         refused = run(*arguments)
         assert refused.returncode == status
