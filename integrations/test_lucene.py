@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import data_folder_or_skip
+from tests.real_models import REAL, real_model
 
 import sparserank as sr
 from sparserank.data.synthetic import make_curved_ranking, make_ranking
@@ -60,9 +62,9 @@ def models() -> dict[str, tuple[sr.RankingModel, np.ndarray]]:
     return {name: (ranker.fit_dataset(data).to_model(), values) for name, (ranker, data, values) in makers.items()}
 
 
-@pytest.mark.parametrize("kind", ["linear", "log", "asinh", "curves"])
+@pytest.mark.parametrize("kind", ["linear", "log", "asinh", "curves", *REAL])
 def test_lucene_ranks_as_predict_does(program, models, tmp_path: Path, kind: str) -> None:
-    model, X = models[kind]
+    model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
     expected = model.predict(X)
     offset = float(np.ceil(-expected.min())) + 1.0
     found = ranked(program, tmp_path, model, X, offset=offset)

@@ -19,7 +19,7 @@ from tests.command_line import Cli, Outcome
 FUZZ_SECONDS = 2.0
 
 
-def _data_folder() -> Path:
+def data_folder_or_skip() -> Path:
     folder = os.environ.get("SPARSERANK_DATA")
     if folder and Path(folder).is_dir():
         return Path(folder)
@@ -31,7 +31,7 @@ def _data_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    return _data_folder()
+    return data_folder_or_skip()
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,9 @@ from sparserank.data.transforms import Transform
 from sparserank.errors import DataError
 from sparserank.export import FORMATS
 from sparserank.model import RankingModel
+from tests.conftest import data_folder_or_skip
 from tests.oracles import exported as oracle
+from tests.real_models import REAL, real_model
 
 LINEAR = ("solr", "elasticsearch", "opensearch", "ranklib")
 EXPRESSIONS = ("vespa", "lucene", "sql", "python", "onnx")
@@ -41,9 +43,18 @@ def renamed(model: RankingModel) -> RankingModel:
     )
 
 
+class Models(dict[str, tuple[RankingModel, np.ndarray]]):
+    """{kind: (model, X of 1,000 documents)}; those of real data are made when they are asked for."""
+
+    def __missing__(self, kind: str) -> tuple[RankingModel, np.ndarray]:
+        model, X = real_model(kind, data_folder_or_skip())
+        self[kind] = renamed(model), X
+        return self[kind]
+
+
 @pytest.fixture(scope="module")
-def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
-    """{kind: (model, X of 1,000 documents)}, wilder than what the models were trained on."""
+def models() -> Models:
+    """Documents wilder than what the models were trained on."""
     rng = np.random.default_rng(0)
     plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, seed=1).data
     curved = make_curved_ranking(60, seed=1).data
@@ -60,14 +71,14 @@ def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
     both = sr.SparseRanker(penalty="mcp", n_features_to_select=6, shapes="curves", feature_transform="log")
     out["curves of logs"] = renamed(both.fit_dataset(curved).to_model()), wild
     assert any(model.shape_of(j) == "curve" for model, _ in out.values() for j in model.support)
-    return out
+    return Models(out)
 
 
 def rows_of(model: RankingModel, X: np.ndarray) -> list[dict[str, float]]:
     return [dict(zip(model.feature_names, map(float, row), strict=True)) for row in X]
 
 
-KINDS = ["linear", "standard", "log", "asinh", "curves", "curves of logs"]
+KINDS = ["linear", "standard", "log", "asinh", "curves", "curves of logs", *REAL]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,7 +139,7 @@ def test_expressions_score_alike(models, kind, to):
 
 @pytest.mark.parametrize("normalizers", [False, True])
 @pytest.mark.parametrize("to", ["solr", "elasticsearch", "opensearch"])
-@pytest.mark.parametrize("kind", ["linear", "standard"])
+@pytest.mark.parametrize("kind", ["linear", "standard", "MQ2008, linear"])
 def test_engines_with_weights_rank_alike(models, kind, to, normalizers):
     model, X = models[kind]
     X = np.clip(X, -50.0, 50.0)
@@ -184,7 +195,7 @@ def test_definitions_of_features_go_along(models):
 
 
 @pytest.mark.parametrize("to", LINEAR)
-@pytest.mark.parametrize("kind", ["log", "asinh", "curves"])
+@pytest.mark.parametrize("kind", ["log", "asinh", "curves", "MSLR, logarithms"])
 def test_what_a_format_cannot_say_is_refused_with_the_remedy(models, kind, to):
     with pytest.raises(
         DataError, match=r"cannot say .*; export to vespa, lucene, sql, onnx or python, or train with --transform none"
