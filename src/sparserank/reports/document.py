@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from typing import Any
 @dataclass(frozen=True)
 class Table:
     """screen: the columns that a terminal shows (default all), the other renderers show everything; strong: rows that stand out;
-    folded: a page shows the title alone until it is opened."""
+    words: columns of words beside the first, which wrap; folded: a page shows the title alone until it is opened."""
 
     title: str
     columns: list[str]
@@ -18,6 +19,7 @@ class Table:
     note: str = ""
     screen: tuple[int, ...] = ()
     strong: tuple[int, ...] = ()
+    words: tuple[int, ...] = ()
     folded: bool = False
 
     def on_screen(self) -> tuple[list[str], list[list[str]]]:
@@ -28,9 +30,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
+    """caption: its title, shown below; description: what it shows, for those who cannot see it."""
+
     name: str
     caption: str
     svg: str
+    description: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,12 @@ def figure(value: Any, digits: int = 4, signed: bool = False) -> str:
     if isinstance(value, str):
         return value
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for people: 'a, b and 3 more'; '-' for none."""
+    shown = ", ".join(names[:most]) or "-"
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def p_text(value: Any) -> str:
