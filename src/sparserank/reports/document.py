@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+MOST_NAMES = 40  # below the title of a page
+
 
 @dataclass(frozen=True)
 class Table:
@@ -59,6 +61,11 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """Names for people: 'a, b and 3 more'; '-' for none."""
     shown = ", ".join(names[:most]) or "-"
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def first_names(names: Sequence[str]) -> list[str]:
+    """Names one by one, as many as stand below a title, and how many more there are."""
+    return [*names[:MOST_NAMES], *([f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else [])]
 
 
 def p_text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparserank import __version__
-from sparserank.reports.document import Picture, Section, figure, listed
+from sparserank.reports.document import Picture, Section, figure, first_names, listed
 from sparserank.reports.figures import coefficient_path, curve_picture, kept_by_halves, quality_against_size
 from sparserank.reports.render import to_html
 from sparserank.reports.selection import (
@@ -25,13 +25,11 @@ CURVES_ARE = (
     "What each feature adds to the score, drawn through its knots and flat outside them; beneath, the training values (those outside the knots at "
     "the ends). Only differences between documents of a query matter, so a curve may be moved up or down."
 )
-MOST_NAMES = 40  # below the title
 
 
 def render_page(result: SelectionResult) -> str:
     """One HTML document: no script, no network, pictures inline."""
-    names = [d["feature"] for d in result.drops]
-    shown = [*names[:MOST_NAMES], *([f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else [])]
+    names = first_names([d["feature"] for d in result.drops])
     sections = [
         Section("Selected features", "", [feature_table(result)]),
         *_curves(result),
@@ -47,12 +45,13 @@ def render_page(result: SelectionResult) -> str:
     closing = [f"sparserank {__version__}"]
     if result.constant_features:
         closing.insert(0, f"Constant within every query, never used: {', '.join(result.constant_features)}.")
-    return to_html(result.headline, result.sentences, sections, notes=result.notes, closing=closing, names=shown)
+    return to_html(result.headline, result.sentences, sections, notes=result.notes, closing=closing, names=names)
 
 
 CERTIFICATES = (
-    "Optimal: convex, with a duality gap; stationary: no step along a coordinate helps. Worst kkt: the largest violation of the conditions of optimality along "
-    "the path, relative to the start of the path; gap likewise."
+    "Optimal: the global optimum of a convex problem; stationary: a stationary point of a nonconvex one, a lower objective may exist; both to the tolerance at every "
+    "point of the path. Worst kkt: the largest violation of the conditions of optimality along it, relative to the largest strength of the l1 path; gap: the largest "
+    "duality gap."
 )
 
 

@@ -16,7 +16,7 @@ from sparserank.reports.pictures import inline
 from sparserank.text import visible
 
 DRAWN_HERE = "<!-- drawn by sparserank -->\n"
-LINE = 30  # characters
+LINE, NAME = 28, 14  # characters of words, and of a first column, from which they wrap
 STYLE = f"""
 :root {{ color-scheme: light; {variables(dark=False)} }}
 @media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark; {variables(dark=True)} }} }}
@@ -24,7 +24,7 @@ STYLE = f"""
 html {{ scroll-padding-top: 1rem; -webkit-text-size-adjust: 100%; }}
 body {{ margin: 0; color: var(--ink); background: var(--paper); font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; overflow-wrap: anywhere; }}
 main {{ margin: 0 auto; max-width: 64rem; padding: 2.5rem 1.5rem 3rem; }}
-h1 {{ font-size: clamp(1.5rem, 1.1rem + 2vw, 2.2rem); line-height: 1.2; letter-spacing: -.015em; margin: 0 0 1rem; text-wrap: balance; }}
+h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.4vw, 2rem); line-height: 1.2; letter-spacing: -.015em; margin: 0 0 1rem; text-wrap: balance; }}
 h2 {{ font-size: 1.3rem; line-height: 1.3; margin: 0 0 .6rem; }}
 h3 {{ font-size: 1rem; line-height: 1.4; margin: 1.6rem 0 .4rem; }}
 p {{ margin: 0 0 .8rem; max-width: 44rem; }}
@@ -41,8 +41,8 @@ nav a {{ padding: .2rem 0; text-decoration-thickness: 1px; text-underline-offset
 .scroll {{ overflow-x: auto; max-width: 100%; margin: 0 0 .8rem; }}
 table {{ border-collapse: collapse; font-size: .88rem; line-height: 1.4; overflow-wrap: normal; }}
 th, td {{ padding: .36rem 0 .36rem 1.4rem; text-align: right; vertical-align: top; white-space: nowrap; border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; }}
-thead th {{ color: var(--soft); font-weight: 600; vertical-align: bottom; }}
-th:first-child {{ padding-left: .5rem; padding-right: .2rem; text-align: left; position: sticky; left: 0; background: var(--paper); max-width: 16rem; white-space: normal; overflow-wrap: anywhere; min-width: 4.5rem; }}
+thead th {{ color: var(--soft); font-weight: 600; vertical-align: bottom; white-space: normal; max-width: 11rem; }}
+th:first-child {{ padding-left: .5rem; padding-right: .2rem; text-align: left; position: sticky; left: 0; background: var(--paper); max-width: 16rem; white-space: normal; overflow-wrap: anywhere; }}
 tbody th {{ font-weight: 400; }}
 td:last-child, th:last-child {{ padding-right: .5rem; }}
 .words {{ text-align: left; white-space: normal; max-width: 30rem; overflow-wrap: anywhere; }}
@@ -139,10 +139,11 @@ def _html_table(t: Table) -> str:
 
 
 def _width(t: Table, column: int) -> str:
-    """The least width of a column of words: that of its longest cell, up to a limit from which it wraps."""
-    if column not in t.words:
+    """The least width of the first column or one of words: that of its longest cell, up to a limit from which it wraps."""
+    if column not in (0, *t.words):
         return ""
-    return f' style="min-width: {min(max((len(row[column]) for row in t.rows), default=0), LINE)}ch"'
+    longest = max((len(visible(cell)) for cell in (t.columns[column], *(row[column] for row in t.rows))), default=0)
+    return f' style="min-width: {min(longest, LINE if column else NAME) + 1}ch"'
 
 
 def to_markdown(title: str, intro: str, sections: Sequence[Section], pictures: str, preface: str = "") -> str:

@@ -118,23 +118,26 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
 
     own = [r for r in pair.features if r.chosen is not None]
     shown = [*own[:MOST_OWN], *(r for r in pair.features if r.chosen is None)][: MOST_OWN + MOST_RIVAL]
-    rows = [[r.feature, f"{r.better:.6g}", f"{r.worse:.6g}", added(r.chosen), added(r.rival)] for r in shown]
+    rows = [[r.feature, added(r.chosen), added(r.rival), f"{r.better:.6g}", f"{r.worse:.6g}"] for r in shown]
     rest = [r for r in pair.features if r not in shown]
     n = len(rest) + pair.others[0]
     if n:
         of_chosen, of_rival = (sum(getattr(r, name) or 0.0 for r in rest) for name in ("chosen", "rival"))
-        rows.append(
-            [f"{n} others", "", "", added(of_chosen) if any(r.chosen is not None for r in rest) else "-",
-             "-" if pair.rival is None else added(of_rival + pair.others[1])]
-        )  # fmt: skip
-    rows.append(["together", "", "", added(pair.chosen), added(pair.rival)])
+        by_chosen = added(of_chosen) if any(r.chosen is not None for r in rest) else "-"
+        by_rival = "-" if pair.rival is None else added(of_rival + pair.others[1])
+        rows.append([counted_others(n), by_chosen, by_rival, "", ""])
+    rows.append(["together", added(pair.chosen), added(pair.rival), "", ""])
     better, worse = (f"{d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse))
     why = listed([r.feature for r in deciding(pair, lost)], 3)
     return Table(
         f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}above {pair.worse.document}" + (f" ({why})" if why != "-" else ""),
-        ["feature", f"in {better}", f"in {worse}", "chosen model adds", f"{rival} adds"],
+        ["feature", "chosen model", rival, f"value in {better}", f"value in {worse}"],
         rows, note=pair_sentence(pair, rival, lost), strong=(len(rows) - 1,), folded=True,
     )  # fmt: skip
+
+
+def counted_others(n: int) -> str:
+    return f"{n} other{'' if n == 1 else 's'}"
 
 
 def deciding(pair: Pair, lost: bool) -> list[Added]:
