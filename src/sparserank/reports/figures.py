@@ -21,7 +21,9 @@ from sparserank.selection.statements import FIRM, counted, share
 from sparserank.text import visible
 
 LONGEST_NAME = 36  # characters of a feature's name under its curve
-PAGE_SIZE = (5.4, 3.9)  # inches: legible on a phone, where a picture is as wide as the page
+PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
+LEGEND_LINE = 66  # characters of a line of the legend, six for each line that it explains
+LEGEND_HEIGHT = 0.2  # inches of a line
 BARS = 20  # features in the picture of half-samples
 LABELLED = 11  # coefficient curves named at the side; more would overprint each other
 
@@ -59,8 +61,12 @@ def dress(axes: Any) -> None:
 
 
 def legend_below(figure: Figure, columns: int = 2) -> None:
-    """The legend under the axes, where it hides nothing."""
-    figure.legend(loc="outside lower left", ncols=columns, frameon=False, fontsize=9.5, labelcolor=INK, handlelength=1.8, columnspacing=1.4)  # fmt: skip
+    """The legend under the axes, where it hides nothing, in fewer columns where its labels are long; the figure grows by its lines."""
+    labels = [label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]]
+    longest = max(map(len, labels), default=0)
+    fitting = min(max(LEGEND_LINE // (longest + 6), 1), columns)
+    figure.set_figheight(figure.get_figheight() + LEGEND_HEIGHT * math.ceil(len(labels) / fitting))
+    figure.legend(loc="outside lower left", ncols=fitting, frameon=False, fontsize=9.5, labelcolor=INK, handlelength=1.8, columnspacing=1.4)  # fmt: skip
 
 
 def keep_within(axes: Any, limits: tuple[float, float]) -> None:
@@ -137,7 +143,7 @@ def coefficient_path(result: SelectionResult) -> str:
         if j not in selected:
             axes.plot(fraction, of[j], color=FAINT, linewidth=0.9, zorder=1)
     for rank, j in enumerate(strongest):
-        label = picture_text(names[j % len(names)]) if rank < LABELLED else None
+        label = cut(names[j % len(names)]) if rank < LABELLED else None
         style = "-" if rank < len(SERIES) else "--"
         axes.plot(
             fraction,
@@ -162,7 +168,7 @@ def kept_by_halves(result: SelectionResult) -> str:
     assert result.stability is not None
     shown = result.stability.often()[:BARS]
     chosen, share_of = set(result.model.support.tolist()), result.stability.frequency
-    figure = Figure(figsize=(PAGE_SIZE[0], 0.9 + 0.24 * len(shown)), layout="constrained")
+    figure = Figure(figsize=(PAGE_SIZE[0], 0.7 + 0.24 * len(shown)), layout="constrained")
     axes = figure.add_subplot()
     place = np.arange(len(shown))
     for inside, colour, label in ((True, SERIES[0], "in the model"), (False, FAINT, "left out")):

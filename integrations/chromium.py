@@ -37,12 +37,14 @@ class Visit:
     messages   errors and warnings of the console, and exceptions
     width      of the page's content, in pixels; where it is more than that of the window, the page scrolls sideways
     cut        texts that stand outside the window and in no box that scrolls
+    collided   texts of figures that overlap, or that stand outside their figure
     """
 
     requests: tuple[str, ...]
     messages: tuple[str, ...]
     width: int
     cut: tuple[str, ...]
+    collided: tuple[str, ...]
 
 
 class Browser:
@@ -99,6 +101,7 @@ class Browser:
             tuple(m for e in self.events for m in _message(e)),
             int(self.value("document.documentElement.scrollWidth")),
             tuple(self.value(CUT)),
+            tuple(self.value(COLLIDED)),
         )
 
     def screenshot(self, to: Path) -> None:
@@ -151,6 +154,28 @@ CUT = """(() => {
     let inside = node.parentElement;
     while (inside && !['auto', 'scroll'].includes(getComputedStyle(inside).overflowX)) inside = inside.parentElement;
     if (!inside) out.push(node.textContent.trim().slice(0, 60));
+  }
+  return out;
+})()"""
+
+# Pairs of texts in a figure of which one covers more than a tenth of the other, and texts that leave it.
+COLLIDED = """(() => {
+  const out = [];
+  for (const svg of document.querySelectorAll('figure svg')) {
+    const frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim());
+    const boxes = texts.map(t => t.getBoundingClientRect());
+    boxes.forEach((a, i) => {
+      const name = texts[i].textContent.slice(0, 40);
+      if (a.left < frame.left - 3 || a.right > frame.right + 3 || a.top < frame.top - 3 || a.bottom > frame.bottom + 3) out.push('outside: ' + name);
+      for (let j = i + 1; j < boxes.length; j++) {
+        const b = boxes[j];
+        const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        const smaller = Math.min(a.width * a.height, b.width * b.height);
+        if (width > 0 && height > 0 && width * height > 0.1 * smaller) out.push(name + ' / ' + texts[j].textContent.slice(0, 40));
+      }
+    });
   }
   return out;
 })()"""
