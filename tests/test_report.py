@@ -33,6 +33,7 @@ from sparserank.reports.pictures import inline
 from sparserank.reports.render import to_html
 from sparserank.runs.identity import data_hash
 from sparserank.selection import alike as alike_module
+from sparserank.selection import queries as queries_module
 from sparserank.selection.alike import SAME, alike, within_query_correlations
 from sparserank.selection.candidates import FINAL
 from sparserank.selection.in_use import InUse
@@ -229,6 +230,16 @@ def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same() -> 
     assert alike(ALL, names, {4: 0}, lambda d: d, {}).left == ()
 
 
+def test_kept_features_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, kept, stand_ins = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0), {0: 10, 2: 7, 3: 11}
+    whole = alike(ALL, names, kept, lambda d: d, stand_ins)
+    monkeypatch.setattr(alike_module, "MOST_PRODUCTS", 12)
+    pieces = alike(ALL, names, kept, lambda d: d, stand_ins)
+    assert [replace(r, correlation=0.0) for r in pieces.left] == [replace(r, correlation=0.0) for r in whole.left]
+    assert [r.correlation for r in pieces.left] == pytest.approx([r.correlation for r in whole.left])  # to rounding
+    assert len(whole.left) == 4
+
+
 def test_of_very_many_documents_some_queries_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     names = tuple(ALL.feature_names or ())
     monkeypatch.setattr(alike_module, "MOST_DOCUMENTS", ALL.n_docs // 3)
@@ -313,6 +324,17 @@ def test_the_decisive_pair_is_the_one_whose_exchange_gains_most() -> None:
         assert (found.better.document, found.worse.document) == tuple(f"d{i + 1}" for i in best)
         assert found.chosen == pytest.approx(own.X[best[0], 0] - own.X[best[1], 0])
         assert found.rival == pytest.approx(own.X[best[0], 1] - own.X[best[1], 1])
+
+
+def test_a_query_that_is_too_large_is_not_explained(monkeypatch: pytest.MonkeyPatch, result: SelectionResult) -> None:
+    values, metric = result.queries, parse_metric("ndcg@10")
+    monkeypatch.setattr(queries_module, "MOST_VALUES", 10)
+    dense = InUse("dense", (), sr.RankSVM().fit_dataset(TRAIN).to_model())
+    both = [per_query_values(m.score_dataset(TEST), TEST, [metric])[0] for m in (result.model, dense.model)]
+    found = queries_module.compare_queries(TEST, metric, (both[0], both[1]), lambda q: (result.model, dense), "test")
+    assert values.lost[0].pair is not None
+    assert found.lost
+    assert all(q.pair is None for q in (*found.lost, *found.won))
 
 
 def test_models_that_rank_alike_have_no_decisive_pair() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MOST_NAMES = 40  # below the title of a page
+LONGEST_LISTED = 60  # characters of a name among others
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,13 @@ def figure(value: Any, digits: int = 4, signed: bool = False) -> str:
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """Names for people: 'a, b and 3 more'; '-' for none."""
-    shown = ", ".join(names[:most]) or "-"
+    """Names for people: 'a, b and 3 more'; '-' for none; very long ones by their beginnings."""
+    shown = (
+        ", ".join(
+            name if len(name) <= LONGEST_LISTED else name[: LONGEST_LISTED - 1] + "\u2026" for name in names[:most]
+        )
+        or "-"
+    )
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 

@@ -49,8 +49,8 @@ def render_page(result: SelectionResult) -> str:
 
 
 CERTIFICATES = (
-    "Optimal: the global optimum of a convex problem; stationary: a stationary point of a nonconvex one, a lower objective may exist; both to the tolerance at every "
-    "point of the path. Worst kkt: the largest violation of the conditions of optimality along it, relative to the largest strength of the l1 path; gap: the largest "
+    "How the points of each path ended: optimal, the global optimum of a convex problem; stationary, a stationary point of a nonconvex one, a lower objective may "
+    "exist; both to the tolerance. Worst kkt: the largest violation of the conditions of optimality along it, relative to the largest strength of the l1 path; gap: the largest "
     "duality gap."
 )
 

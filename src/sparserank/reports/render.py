@@ -106,7 +106,7 @@ def _content(section: Section, prefix: str) -> list[str]:
         for k, p in enumerate(section.pictures)
     ]
     pictures = ['<div class="pictures">', *figures, "</div>"] if figures else []
-    tables = [_html_table(t) for t in section.tables]
+    tables = [_html_table(t, titled=t.title != section.title) for t in section.tables]
     return [*pictures, *tables]
 
 
@@ -118,8 +118,8 @@ def _list(kind: str, items: Sequence[str]) -> str:
     return f'<ul class="{kind}">{"".join(f"<li>{_text(item)}</li>" for item in items)}</ul>' if items else ""
 
 
-def _html_table(t: Table) -> str:
-    """A table in a box of its own, in which it scrolls where it is wider than the page."""
+def _html_table(t: Table, titled: bool = True) -> str:
+    """A table in a box of its own, in which it scrolls where it is wider than the page; titled: with its title above."""
     kinds = [' class="words"' if k in t.words else "" for k in range(len(t.columns))]
     head = "".join(
         f'<th scope="col"{kind}{_width(t, k)}>{_text(c)}</th>'
@@ -135,7 +135,7 @@ def _html_table(t: Table) -> str:
     table = f"{box}<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>" if t.rows else ""
     if t.folded:
         return f"<details><summary>{_text(t.title)}</summary>{note}{table}</details>"
-    return f"<h3>{_text(t.title)}</h3>{note}{table}"
+    return f"{f'<h3>{_text(t.title)}</h3>' if titled else ''}{note}{table}"
 
 
 def _width(t: Table, column: int) -> str:

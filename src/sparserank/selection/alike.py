@@ -14,6 +14,7 @@ from sparserank.data.dataset import RankingDataset
 SAME = 0.9  # size of the correlation from which two features say the same
 MOST_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
 BLOCK_VALUES = 1 << 22  # values read at once
+MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
 
 
 @dataclass(frozen=True)
@@ -50,27 +51,33 @@ def alike(
         shaped     queries with the columns of each form side by side
         stand_ins  {kept feature: the one that stands in for it}
     """
-    queries = _looked_at(data)
+    queries, d = _looked_at(data), len(names)
     features = np.array(sorted(kept), dtype=np.int64)
     form = np.array([kept[int(j)] for j in features], dtype=np.int64)
-    correlations = within_query_correlations(data, queries, shaped, features, form, len(names))
-    correlations[:, features] = 0.0
-    rows = []
-    if len(features):
-        nearest = np.abs(correlations).argmax(axis=0)
-        for j in np.flatnonzero(np.abs(correlations).max(axis=0) >= SAME).tolist():
-            k = int(nearest[j])
-            stands_in = stand_ins.get(int(features[k])) == j
-            rows.append(Left(names[j], names[features[k]], float(correlations[k, j]), stands_in))
-    rows.sort(key=lambda row: -abs(row.correlation))
-    known = {(row.feature, row.kept) for row in rows}
-    others = [
-        Left(names[j], names[of], float(correlations[int(np.searchsorted(features, of)), j]), True)
-        for of, j in stand_ins.items()
-        if (names[j], names[of]) not in known
+    best, nearest = (
+        np.zeros(d),
+        np.zeros(d, dtype=np.int64),
+    )  # of each feature: the largest correlation with a kept one, and with which
+    beside: dict[int, float] = {}  # of a kept feature with the one that stands in for it
+    at_once = max(MOST_PRODUCTS // max(d, 1), 1)
+    for lo in range(0, len(features), at_once):
+        own = features[lo : lo + at_once]
+        correlations = within_query_correlations(data, queries, shaped, own, form[lo : lo + at_once], d)
+        beside |= {of: float(correlations[k, stand_ins[of]]) for k, of in enumerate(own.tolist()) if of in stand_ins}
+        strongest = np.abs(correlations).argmax(axis=0)
+        found = correlations[strongest, np.arange(d)]
+        larger = np.abs(found) > np.abs(best)
+        best[larger], nearest[larger] = found[larger], own[strongest[larger]]
+    best[features] = 0.0
+    rows = [
+        Left(names[j], names[nearest[j]], float(best[j]), stand_ins.get(int(nearest[j])) == j)
+        for j in np.flatnonzero(np.abs(best) >= SAME).tolist()
     ]
-    others.sort(key=lambda row: -abs(row.correlation))
-    return Alike(SAME, len(queries), (*rows, *others))
+    known = {(row.feature, row.kept) for row in rows}
+    others = [Left(names[stand_ins[of]], names[of], r, True) for of, r in beside.items()]
+    others = [row for row in others if (row.feature, row.kept) not in known]
+    by_size = [sorted(some, key=lambda row: -abs(row.correlation)) for some in (rows, others)]
+    return Alike(SAME, len(queries), (*by_size[0], *by_size[1]))
 
 
 def within_query_correlations(

@@ -16,6 +16,7 @@ from sparserank.selection.in_use import SAME, InUse
 
 MOST_QUERIES = 5  # of each kind
 MOST_OTHERS = 10  # features of the rival alone that are named
+MOST_VALUES = 1 << 26  # of the features of a query, dense; larger ones are not explained
 MOST_WORSE, MOST_BETTER = 10, 20  # documents that may be the one above, and those that should be
 
 
@@ -61,7 +62,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """A query: the metric of both models on it, and why they differ (None: no pair of documents explains it)."""
+    """A query: the metric of both models on it, and why they differ (None: no pair of documents explains it, or the query is too large)."""
 
     query: str
     n_docs: int
@@ -114,8 +115,10 @@ def compare_queries(
     won = [q for q in order[::-1][:MOST_QUERIES].tolist() if difference[q] > SAME]
 
     def row(q: int) -> QueryDifference:
-        own = data.take_queries(np.array([q]))
-        pair = decisive_pair(own, metric, *scorers(q), lost=bool(difference[q] < 0))
+        own, (model, other) = data.take_queries(np.array([q])), scorers(q)
+        width = max(len(m.support) for m in (model, other.model) if m is not None)
+        lost = bool(difference[q] < 0)
+        pair = None if own.n_docs * width > MOST_VALUES else decisive_pair(own, metric, model, other, lost=lost)
         return QueryDifference(str(data.query_ids[q]), own.n_docs, float(chosen[q]), float(rival[q]), pair)
 
     n_won, n_lost = int((difference[known] > SAME).sum()), int((difference[known] < -SAME).sum())
