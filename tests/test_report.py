@@ -175,7 +175,7 @@ def by_hand(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("stored_as", ["dense", "sparse"])
-@pytest.mark.parametrize("block", [1, 1 << 22])
+@pytest.mark.parametrize("block", [1, 1 << 19])
 def test_correlations_are_those_of_numpy_within_queries(
     stored_as: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from sparserank.data.dataset import RankingDataset
 
 SAME = 0.9  # size of the correlation from which two features say the same
 MOST_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
-BLOCK_VALUES = 1 << 22  # values read at once
+BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
 MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
 
 
