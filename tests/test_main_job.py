@@ -81,9 +81,9 @@ def test_report_is_self_contained_and_fits_a_phone(finished: Path) -> None:
     page.feed(text)
     assert page.links == ["data:,"]  # the empty icon: nothing is fetched
     assert "script" not in page.tags
-    assert page.tags.count("svg") == 2
+    assert page.tags.count("svg") == 3
     assert 'name="viewport"' in text
-    for words in ("6 of 40 features", "Selected features", "signal_", "Test queries", "95% interval"):
+    for words in ("Keep 6 of 40 features; at most", "Selected features", "signal_", "Test queries", "95% interval"):
         assert words in text
 
 

@@ -68,7 +68,7 @@ def test_every_interval_names_the_confidence_that_was_asked_for(capsys: pytest.C
         "all bounds hold at once, 90%",
         "90% interval (ndcg@10)",
         "90% intervals;",
-        "<th>90% interval</th>",
+        ">90% interval</th>",
         "(90%, all sizes at once)",
     ):
         assert place in shown

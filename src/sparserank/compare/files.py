@@ -8,7 +8,7 @@ from pathlib import Path
 from sparserank import __version__
 from sparserank.compare.result import ComparisonResult
 from sparserank.files import atomic_write
-from sparserank.reports.render import to_html, write_csv
+from sparserank.reports.render import write_csv
 from sparserank.strict_json import plain
 
 COMPARISON_FILES = ("comparison.csv", "comparison.json", "report.html")
@@ -18,7 +18,7 @@ def write_comparison(result: ComparisonResult, folder: Path) -> list[Path]:
     """Write comparison.csv (a row per system and size), comparison.json and, with the extra `report`, report.html."""
     written = [write_csv(folder / "comparison.csv", result.rows()), folder / "comparison.json"]
     content = {
-        "format": "sparserank-comparison", "version": 1, "sparserank": __version__, "sentences": result.sentences(), "metric": result.metric,
+        "format": "sparserank-comparison", "version": 1, "sparserank": __version__, "headline": result.headline, "sentences": result.sentences(), "metric": result.metric,
         "n_queries": result.n_queries, "n_features": result.n_features, "folds": result.n_folds, "repeats": result.repeats,
         "seeds": result.n_seeds, "confidence": result.confidence, "chosen": result.n_chosen, "costs": vars(result.costs),
         "trees": vars(result.trees), "systems": result.rows(),
@@ -26,11 +26,9 @@ def write_comparison(result: ComparisonResult, folder: Path) -> list[Path]:
     with atomic_write(written[1]) as out:
         out.write(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
     try:
-        from sparserank.reports.trees_page import comparison_section
+        from sparserank.reports.trees_page import comparison_page
     except ImportError:  # no matplotlib
         return written
-    section = comparison_section(result, "Quality against number of features", "comparison")
-    page = to_html("Our models and trees", section.text, [section], closing=[f"sparserank {__version__}"])
     with atomic_write(folder / "report.html") as out:
-        out.write(page)
+        out.write(comparison_page(result))
     return [*written, folder / "report.html"]

@@ -18,7 +18,7 @@ from sparserank.runs.directory import RunDirectory
 from sparserank.selection.choice import Candidate, Choice
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.pool import best_of_sizes
-from sparserank.selection.statements import choice_sentences
+from sparserank.selection.statements import choice_sentences, headline
 from sparserank.strict_json import plain
 
 if TYPE_CHECKING:
@@ -69,6 +69,11 @@ class JudgedSelection:
         return best_of_sizes([c for c in self.choice.candidates if c is not self.all_features], self.choice.by_cost)
 
     @property
+    def headline(self) -> str:
+        """What to keep and what that loses at most, in a line."""
+        return headline(self.choice, self.metric, len(self.feature_names))
+
+    @property
     def sentences(self) -> list[str]:
         """What to keep, what it loses at most, what the queries can show, how firm the choice is, what all features are worth."""
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
@@ -106,6 +111,7 @@ class JudgedSelection:
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "sparserank": __version__,
+            "headline": self.headline,
             "sentence": self.sentence,
             "sentences": self.sentences,
             "metric": self.metric,

@@ -101,14 +101,24 @@ class ComparisonResult:
                 out.append(row)
         return out
 
+    @property
+    def headline(self) -> str:
+        """The comparison in a line."""
+        return f"Our choice of {counted(self.span)}: {self.metric} {self.choice.mean:.4f}; trees on all {self.n_features}: {self.all_features.mean:.4f}"
+
+    @property
+    def span(self) -> str:
+        """How many features our choice has: '4', or '4 to 9' over the repeats."""
+        least, most = min(self.n_chosen), max(self.n_chosen)
+        return str(least) if least == most else f"{least} to {most}"
+
     def sentences(self) -> list[str]:
         """The comparison, to be read aloud."""
         difference = self.choice.values - self.all_features.values
         mean, low, high = mean_interval(difference, self.confidence)
         chosen = sorted(set(self.n_chosen))
-        span = str(chosen[0]) if len(chosen) == 1 else f"{chosen[0]} to {chosen[-1]}"
         said = [
-            f"Our choice of {counted(span)} has {self.metric} {self.choice.mean:.4f} out of fold, trees on all {counted(self.n_features)} "
+            f"Our choice of {counted(self.span)} has {self.metric} {self.choice.mean:.4f} out of fold, trees on all {counted(self.n_features)} "
             f"{self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, {high:+.4f}] on these {self.n_queries} queries. The choice was made by "
             "these values, which the intervals do not know: it is flattered a little."
         ]

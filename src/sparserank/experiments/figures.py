@@ -13,7 +13,8 @@ from sparserank.experiments.results import Results, Row
 from sparserank.experiments.summary import frontier
 from sparserank.experiments.systems import SYSTEMS
 from sparserank.penalties import L1, Log, Lp, Mcp
-from sparserank.reports.figures import ACCENT, BAND, INK, SERIES, SOFT, new_axes, picture_text, to_svg
+from sparserank.reports.colours import ACCENT, BAND, INK, SERIES, SOFT
+from sparserank.reports.figures import new_axes, picture_text, to_svg
 from sparserank.selection.measures import single_feature_metric
 
 MARKERS = ["o", "s", "^", "D", "v", "P"]

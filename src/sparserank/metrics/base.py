@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ class Metric:
     name: ClassVar[str]
     description: ClassVar[str]
     source: ClassVar[str]
+    limits: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # between which its values lie
     higher_is_better: ClassVar[bool] = True
     takes_cutoff: ClassVar[bool] = True
 

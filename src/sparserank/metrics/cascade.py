@@ -19,6 +19,7 @@ class ReciprocalRank(Metric):
     name: ClassVar[str] = "mrr"
     description: ClassVar[str] = "reciprocal rank of the first relevant document (MRR is its mean)"
     source: ClassVar[str] = "trec_eval recip_rank"
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def _per_query(self, lists: RankedLists) -> np.ndarray:
         hit = self.convention.relevant(lists.relevance) & self.counted(lists)
@@ -37,6 +38,7 @@ class ExpectedReciprocalRank(Metric):
     name: ClassVar[str] = "err"
     description: ClassVar[str] = "expected reciprocal rank, grades 0..4"
     source: ClassVar[str] = "Chapelle et al. (2009), doi:10.1145/1645953.1646033"
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     max_grade: ClassVar[int] = 4
 
     def _per_query(self, lists: RankedLists) -> np.ndarray:

@@ -22,6 +22,7 @@ class PairwiseError(Metric):
     name: ClassVar[str] = "pairwise_error"
     description: ClassVar[str] = "share of preferred pairs in the wrong order, ties 1/2"
     source: ClassVar[str] = "Pahikkala et al. (2010), equation (1)"
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool] = False
     takes_cutoff: ClassVar[bool] = False
 

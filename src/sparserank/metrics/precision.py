@@ -20,6 +20,7 @@ class Precision(Metric):
     name: ClassVar[str] = "p"
     description: ClassVar[str] = "precision at a cutoff"
     source: ClassVar[str] = "trec_eval P_k; LETOR evaluation scripts"
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,6 +45,7 @@ class AveragePrecision(Metric):
     name: ClassVar[str] = "map"
     description: ClassVar[str] = "average precision (MAP is its mean)"
     source: ClassVar[str] = "LETOR evaluation scripts; trec_eval map"
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def _per_query(self, lists: RankedLists) -> np.ndarray:
         relevant = self.convention.relevant(lists.relevance).astype(float)

@@ -15,7 +15,7 @@ def comparison_table(result: ComparisonResult) -> Table:
         own = result.of(name)
         rows.append([name, *(figure(own[k].mean) if k in own else "-" for k in sizes)])
     note = (
-        f"{ALL} ({result.n_features}): {figure(result.all_features.mean)}; {CHOICE} ({span(result.n_chosen)} features): "
+        f"{ALL} ({result.n_features}): {figure(result.all_features.mean)}; {CHOICE} ({result.span} features): "
         f"{figure(result.choice.mean)}. Ours at each size: the best of shrunken, half and fully refitted models of at most that size; like our choice it is "
         "taken by the values shown, which flatters it a little. Features of trees are chosen inside each fold; those on ours are of the maker of our choice."
     )
@@ -53,8 +53,3 @@ def cost_table(result: ComparisonResult) -> Table:
             ["their model file", f"{c.n_bytes / 1000:.0f} kB"],
         ],
     )
-
-
-def span(numbers: list[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return str(low) if low == high else f"{low} to {high}"

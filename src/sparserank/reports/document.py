@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+MOST_NAMES = 40  # below the title of a page
+LONGEST_LISTED = 60  # characters of a name among others
 
 
 @dataclass(frozen=True)
 class Table:
     """screen: the columns that a terminal shows (default all), the other renderers show everything; strong: rows that stand out;
-    folded: a page shows the title alone until it is opened."""
+    words: columns of words beside the first, which wrap; folded: a page shows the title alone until it is opened."""
 
     title: str
     columns: list[str]
@@ -18,6 +22,7 @@ class Table:
     note: str = ""
     screen: tuple[int, ...] = ()
     strong: tuple[int, ...] = ()
+    words: tuple[int, ...] = ()
     folded: bool = False
 
     def on_screen(self) -> tuple[list[str], list[list[str]]]:
@@ -28,9 +33,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
+    """caption: its title, shown below; description: what it shows, for those who cannot see it."""
+
     name: str
     caption: str
     svg: str
+    description: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,22 @@ def figure(value: Any, digits: int = 4, signed: bool = False) -> str:
     if isinstance(value, str):
         return value
     return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for people: 'a, b and 3 more'; '-' for none; very long ones by their beginnings."""
+    shown = (
+        ", ".join(
+            name if len(name) <= LONGEST_LISTED else name[: LONGEST_LISTED - 1] + "\u2026" for name in names[:most]
+        )
+        or "-"
+    )
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def first_names(names: Sequence[str]) -> list[str]:
+    """Names one by one, as many as stand below a title, and how many more there are."""
+    return [*names[:MOST_NAMES], *([f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else [])]
 
 
 def p_text(value: Any) -> str:

@@ -27,7 +27,7 @@ def list_table(result: JudgedSelection) -> Table:
     return Table(
         f"LightGBM on the best list of each {'cost' if choice.by_cost else 'length'}, out of fold over {result.n_queries} queries (all bounds hold at once, "
         f"{as_percent(result.plan.confidence)})",
-        ["features", *(["cost"] if costed else []), "list", result.metric, "below the best", "loses at most"], rows,
+        ["features", *(["cost"] if costed else []), "list", result.metric, "below the best", "loses at most"], rows, words=(1 + costed,),
         strong=tuple(i for i, c in enumerate(shown) if c is result.chosen),
     )  # fmt: skip
 

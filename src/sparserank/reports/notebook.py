@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 
-from sparserank.reports.document import Picture, Section
+from sparserank.reports.document import Section
 from sparserank.reports.render import to_fragment
 from sparserank.reports.selection import feature_table, size_table
 from sparserank.selection.result import SelectionResult
 
 
 def selection_fragment(result: SelectionResult) -> str:
-    """The sentences, the selected features, every size, the picture where matplotlib is installed."""
+    """The choice, the sentences, the selected features, every size, the picture where matplotlib is installed."""
     pictures = []
     if importlib.util.find_spec("matplotlib"):
-        from sparserank.reports.figures import quality_against_size
+        from sparserank.reports.page import size_picture
 
-        pictures = [Picture("quality", "", quality_against_size(result))]
+        pictures = [size_picture(result)]
     section = Section("", "", [feature_table(result), size_table(result)], pictures)
-    return to_fragment(result.sentences, section, f"n{id(result):x}")
+    return to_fragment(result.headline, result.sentences, section, f"n{id(result):x}")

@@ -8,10 +8,14 @@ from typing import Any
 from sparserank.data.transforms import NONE
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
-from sparserank.reports.document import Table, figure, p_text
+from sparserank.reports.document import Table, figure, listed, p_text
 from sparserank.selection.choice import Candidate
+from sparserank.selection.queries import Added, Pair
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import share
+
+MOST_LEFT = 50  # features left out that a page lists
+MOST_OWN, MOST_RIVAL = 12, 5  # features of a pair of documents: of the chosen model, of the rival alone
 
 
 def where(result: SelectionResult) -> str:
@@ -59,15 +63,147 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
         if most is None or (i < most if choice.by_cost else c.n_features <= most) or c in (result.chosen, result.best)
     ]
     costed = result.plan.costs is not None or choice.by_cost
+    moves = dict(zip(result.by_size, result.moves(), strict=True))
     rows = [
-        [str(c.n_features), *([f"{c.cost:g}"] if costed else []), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c)]
+        [
+            str(c.n_features), *([f"{c.cost:g}"] if costed else []), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c),
+            *map(listed, moves[c]),
+        ]
         for c in sizes
     ]  # fmt: skip
+    head = ["features", *(["cost"] if costed else []), "penalty", result.metric, "below the best", "loses at most"]
     return Table(
         f"Best model of each {'cost' if choice.by_cost else 'size'} (all bounds hold at once, {as_percent(result.plan.confidence)})",
-        ["features", *(["cost"] if costed else []), "penalty", result.metric, "below the best", "loses at most"], rows, folded=True,
+        [*head, "enter", "leave"], rows, screen=tuple(range(len(head))), words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )  # fmt: skip
+
+
+def left_table(result: SelectionResult) -> Table:
+    """What was left out beside a selected feature: it says the same, or stands in for it, or both."""
+    found = result.alike
+    shown = found.left[:MOST_LEFT]
+    rows = []
+    for r in shown:
+        said = "says the same" if abs(r.correlation) >= found.least else ""
+        why = ", ".join(w for w in (said, "stands in for it" if r.stand_in else "") if w)
+        rows.append([r.feature, r.kept, figure(r.correlation, 2, signed=True), why])
+    more = len(found.left) - len(shown)
+    return Table(
+        "Features left out, each beside a selected one", ["left out", "selected", "correlation", "what it does"], rows,
+        note=f"{more} more are in result.json." if more else "", words=(1, 3),
+    )  # fmt: skip
+
+
+def query_tables(result: SelectionResult) -> list[Table]:
+    """The queries lost and won most, each with the features that decide."""
+    found = result.queries
+    out = []
+    for title, own, lost in (("Lost most", found.lost, True), ("Won most", found.won, False)):
+        rows = [
+            [q.query, str(q.n_docs), figure(q.chosen), figure(q.rival), figure(q.difference, signed=True)] for q in own
+        ]
+        head = ["query", "documents", "chosen model", found.rival, "difference"]
+        if rows:
+            out.append(Table(f"{title}, by {result.metric}", head, rows))
+        out += [_pair_table(q.query, q.pair, found.rival, lost) for q in own if q.pair is not None]
+    return out
+
+
+def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
+    """Why a query is lost, or won: what each feature adds to the document that should be above, less what it adds to the other."""
+
+    def added(value: float | None) -> str:
+        return figure(value, signed=True)
+
+    own = [r for r in pair.features if r.chosen is not None]
+    shown = [*own[:MOST_OWN], *(r for r in pair.features if r.chosen is None)][: MOST_OWN + MOST_RIVAL]
+    rows = [[r.feature, added(r.chosen), added(r.rival), f"{r.better:.6g}", f"{r.worse:.6g}"] for r in shown]
+    rest = [r for r in pair.features if r not in shown]
+    n = len(rest) + pair.others[0]
+    if n:
+        of_chosen, of_rival = (sum(getattr(r, name) or 0.0 for r in rest) for name in ("chosen", "rival"))
+        by_chosen = added(of_chosen) if any(r.chosen is not None for r in rest) else "-"
+        by_rival = "-" if pair.rival is None else added(of_rival + pair.others[1])
+        rows.append([counted_others(n), by_chosen, by_rival, "", ""])
+    rows.append(["together", added(pair.chosen), added(pair.rival), "", ""])
+    better, worse = (f"{d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse))
+    why = listed([r.feature for r in deciding(pair, lost)], 3)
+    return Table(
+        f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}above {pair.worse.document}" + (f" ({why})" if why != "-" else ""),
+        ["feature", "chosen model", rival, f"value in {better}", f"value in {worse}"],
+        rows, note=pair_sentence(pair, rival, lost), strong=(len(rows) - 1,), folded=True,
+    )  # fmt: skip
+
+
+def counted_others(n: int) -> str:
+    return f"{n} other{'' if n == 1 else 's'}"
+
+
+def deciding(pair: Pair, lost: bool) -> list[Added]:
+    """The features that pull the two documents the way in which the chosen model has them, the strongest first."""
+    way = -1.0 if lost else 1.0
+    return sorted((r for r in pair.features if r.chosen and way * r.chosen > 0), key=lambda r: -abs(r.chosen or 0.0))
+
+
+def pair_sentence(pair: Pair, rival: str, lost: bool) -> str:
+    """The documents, who has them right, and by which features."""
+    a, b = pair.better, pair.worse
+    text = (
+        f"{a.document} (grade {a.grade:g}) should stand above {b.document} (grade {b.grade:g}). "
+        f"The chosen model has them at ranks {a.chosen} and {b.chosen}"
+    )
+    by = ", ".join(f"{r.feature} {figure(r.chosen, signed=True)}" for r in deciding(pair, lost)[:3])
+    text += f", by {by}" if pair.chosen and by else ": their scores are equal" if not pair.chosen else ""
+    text += f"; {rival} at ranks {a.rival} and {b.rival}"
+    if pair.rival is not None:
+        right = [r for r in pair.features if r.rival and (r.rival > 0) is lost]
+        strongest = sorted(right, key=lambda r: -abs(r.rival or 0.0))[:3]
+        if strongest and pair.rival:
+            text += ", by " + ", ".join(f"{r.feature} {figure(r.rival, signed=True)}" for r in strongest)
+    return f"{text}. A value is what the feature adds to the first document's score, less what it adds to the second's; they add up to the difference of the scores."
+
+
+def stability_table(result: SelectionResult) -> Table:
+    """How often half-samples keep each feature."""
+    found, names = result.stability, result.model.feature_names
+    assert found is not None
+    selected = set(result.model.support.tolist())
+    rows = []
+    for j in found.often():
+        other = found.stand_in(j) if j in selected else None
+        rows.append(
+            [
+                names[j],
+                f"{found.frequency[j]:.0%}",
+                "yes" if j in selected else "",
+                "" if other is None else names[other],
+            ]
+        )
+    return Table(
+        f"Features that {found.n_samples} halves of the queries keep", ["feature", "kept", "in the model", "stand-in"], rows,
+        words=(3,), folded=True,
+    )  # fmt: skip
+
+
+def origin_tables(result: SelectionResult) -> list[Table]:
+    """Files, date, command, versions."""
+    origin, plan = result.origin, result.plan
+    if origin is None:
+        return []
+    made = [
+        ["date", origin.date.replace("T", " ").replace("+00:00", " UTC")],
+        ["command", origin.command or "a call of sparserank.select in Python"],
+        ["versions", ", ".join(f"{name} {number}" for name, number in origin.versions.items())],
+        ["folds", f"{plan.n_folds}, drawn with seed {plan.seed}" if plan.protocol == "cv" else "none: chosen on the validation queries"],
+    ]  # fmt: skip
+    data = [
+        [p.part, f"{p.documents:,}", f"{p.queries:,}", p.hash, ", ".join(p.files) or "from memory"] for p in origin.data
+    ]
+    return [
+        Table("Run", ["", "what"], made, words=(1,)),
+        Table("Data", ["part", "documents", "queries", "hash", "files"], data, words=(4,)),
+    ]
 
 
 def _bound(result: SelectionResult, c: Candidate) -> str:

@@ -111,10 +111,11 @@ class FoldedPaths:
 
     @cached_property
     def prepared(self) -> RankingDataset:
-        ready = self._in_forms(self.data)
+        ready = self.in_forms(self.data)
         return ready if self.client is None else placed(self.client, ready)
 
-    def _in_forms(self, data: RankingDataset) -> RankingDataset:
+    def in_forms(self, data: RankingDataset) -> RankingDataset:
+        """Queries with the columns of each form side by side, before they are scaled by factors."""
         return transformed(prepared(data, self.settings.scaling), self.forms)
 
     def halves(
@@ -155,7 +156,7 @@ class FoldedPaths:
 
     @cached_property
     def _unseen(self) -> LocalShards | None:
-        return None if self.valid is None else self._shards_of(self._in_forms(self.valid))
+        return None if self.valid is None else self._shards_of(self.in_forms(self.valid))
 
     def _shards_of(self, d: RankingDataset) -> LocalShards:
         loss = LOSSES[self.settings.loss]()

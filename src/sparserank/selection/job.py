@@ -23,6 +23,7 @@ from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Mcp, Penalty, Ridge
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
+from sparserank.selection.alike import Alike, alike
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, Candidate, choose
 from sparserank.selection.drawing import drawn
@@ -33,6 +34,7 @@ from sparserank.selection.looks import Look, curve_look, looks
 from sparserank.selection.packed import unpack
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.pool import Pool, best_of_sizes
+from sparserank.selection.queries import Queries, compare_queries
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.rivals import compare_on_test
 from sparserank.selection.stability import Stability, complementary_halves, sets_of
@@ -163,6 +165,9 @@ class SelectionJob:
             )
         chosen, strongest = choice.chosen, max(dense, key=lambda c: c.mean)
         model = self._model(chosen, paths, scalings, pool)
+        by_size = best_of_sizes([c for c in choice.candidates if c in sparse], choice.by_cost)
+        stability = self._stability(chosen, model, store, progress, len(pool.units))
+        test = self._compared_on_test(model, strongest, pool, notes)
         result = SelectionResult(
             plan=plan,
             model=model,
@@ -173,14 +178,17 @@ class SelectionJob:
                 for label, (_, penalty) in self._makers().items()
                 if not penalty.smooth_at_zero
             },
-            by_size=best_of_sizes([c for c in choice.candidates if c in sparse], choice.by_cost),
+            by_size=by_size,
+            used=[tuple(self.names[j] for j in pool.features(c, FINAL)) for c in by_size],
             paths=paths,
             scalings=scalings,
             drops=self._drops(chosen, model, pool),
             group_drops=self._group_drops(chosen, model, pool),
-            stability=self._stability(chosen, model, store, progress, len(pool.units)),
+            stability=stability,
+            alike=self._alike(chosen, stability, pool),
             change=None if self.current is None else change(choice, rivals[-1], self.current, model, self._query_ids()),
-            test=self._compared_on_test(model, strongest, paths, scalings, notes),
+            queries=self._queries(chosen, model, rivals[-1] if self.current else strongest, pool, test),
+            test=test,
             constant_features=tuple(np.array(self.names)[self.everything.constant_features()]),
             query_ids=self._query_ids(),
             notes=notes,
@@ -428,15 +436,58 @@ class SelectionJob:
             for k in range(len(sets))
         ]
 
+    def _alike(self, chosen: Candidate, stability: Stability | None, pool: Pool) -> Alike:
+        """What was left out and says the same as a selected feature."""
+        work, kept = self.works[self._look_of(chosen).name], pool.forms(chosen)
+        found = {} if stability is None else {j: stability.stand_in(j) for j in kept}
+        stand_ins = {j: other for j, other in found.items() if other is not None}
+        return alike(self.everything, self.names, kept, work.in_forms, stand_ins)
+
+    def _queries(
+        self, chosen: Candidate, model: RankingModel, rival: Candidate, pool: Pool, test: Comparison | None
+    ) -> Queries:
+        """The chosen model beside what is in use, or the dense model: on the test queries, or else on those that candidates are judged on, each by the models
+        that have not seen it."""
+        metric = self.plan.metric
+        if test is not None:
+            assert self.test is not None
+            of_rival = self.current or self._dense_in_use(rival, pool)
+            names = next(iter(test.values)), of_rival.name
+            values = tuple(test.values[name][repr(metric)] for name in names)
+            return compare_queries(self.test, metric, (values[0], values[1]), lambda q: (model, of_rival), "test")
+        models: dict[int, tuple[RankingModel, InUse]] = {}
+
+        def scorers(q: int) -> tuple[RankingModel, InUse]:
+            f = int(self.fold[q]) if self.plan.protocol == "cv" else FINAL
+            if f not in models:
+                models[f] = self._fold_model(chosen, f, pool), self.current or self._dense_in_use(rival, pool, f)
+            return models[f]
+
+        on = "out of fold" if self.plan.protocol == "cv" else "validation"
+        return compare_queries(self._scored(), metric, (chosen.values, rival.values), scorers, on)
+
+    def _look_of(self, c: Candidate) -> Look:
+        return self._makers()[c.penalty][0]
+
+    def _fold_model(self, c: Candidate, fold: int, pool: Pool) -> RankingModel:
+        """The model of a fold, or the final one, without what is known of it."""
+        scaling = pool.scaling(c, fold, self.plan.settings.scaling)
+        return self._look_of(c).model(pool.model(c, fold).toarray()[0], self.names, scaling, pool.blocks(c, fold))
+
+    def _dense_in_use(self, dense: Candidate, pool: Pool, fold: int = FINAL) -> InUse:
+        """The dense reference as what ranks."""
+        look = self._look_of(dense)
+        name = f"dense RankSVM ({dense.n_features} features{f' {look.name}' if look.forms else ''})"
+        return InUse(name, (), self._fold_model(dense, fold, pool))
+
     def _compared_on_test(
-        self, model: RankingModel, dense: Candidate, paths: dict, scalings: dict, notes: list[str]
+        self, model: RankingModel, dense: Candidate, pool: Pool, notes: list[str]
     ) -> Comparison | None:
         if self.test is None:
             return None
-        look, _ = self._makers()[dense.penalty]
-        name = f"dense RankSVM ({dense.n_features} features{f' {look.name}' if look.forms else ''})"
-        full = look.model(paths[dense.penalty].scaled_coef(dense.index), self.names, scalings[dense.penalty])
-        return compare_on_test(self.plan, self.test, self._work, model, {name: full}, self.current, notes)
+        full = self._dense_in_use(dense, pool)
+        assert full.model is not None
+        return compare_on_test(self.plan, self.test, self._work, model, {full.name: full.model}, self.current, notes)
 
 
 def _without(model: sp.csr_array, features: np.ndarray, n_features: int, m: int) -> sp.csr_array:

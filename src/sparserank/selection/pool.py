@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.scaling import FeatureScaling
 from sparserank.paths.refits import RELAX, refit_of
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
@@ -83,10 +84,21 @@ class Pool:
         label, _ = self._where[c][fold]
         return np.unique(self.model(c, fold).indices // width_of(self.units[label, fold]) % self._n_features)
 
-    def blocks(self, c: Candidate) -> np.ndarray | None:
-        """What the coefficients of the final model mean, if it has curves."""
+    def blocks(self, c: Candidate, fold: int = FINAL) -> np.ndarray | None:
+        """What the coefficients of the model of a fold mean, if it has curves."""
+        label, _ = self._where[c][fold]
+        return self.units[label, fold].get("blocks")
+
+    def scaling(self, c: Candidate, fold: int, method: str) -> FeatureScaling:
+        """How the features of the model of a fold are scaled."""
+        label, _ = self._where[c][fold]
+        return FeatureScaling(method, self.units[label, fold]["center"], self.units[label, fold]["scale"])
+
+    def forms(self, c: Candidate) -> dict[int, int]:
+        """{feature: the form in which the final model takes it}"""
         label, _ = self._where[c][FINAL]
-        return self.units[label, FINAL].get("blocks")
+        columns = np.unique(self.model(c).indices // width_of(self.units[label, FINAL]))
+        return {int(j) % self._n_features: int(j) // self._n_features for j in columns}
 
     def alpha(self, c: Candidate) -> float:
         """Strength of the final path's point that the candidate is, or comes from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,14 @@ from sparserank.files import atomic_write
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.runs.directory import RunDirectory
+from sparserank.runs.origin import Origin
+from sparserank.selection.alike import Alike
 from sparserank.selection.choice import Candidate, Choice
 from sparserank.selection.in_use import Change
 from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.queries import Queries, QueryDifference
 from sparserank.selection.stability import Stability
-from sparserank.selection.statements import choice_sentences, stability_sentence
+from sparserank.selection.statements import choice_sentences, headline, stability_sentence
 from sparserank.strict_json import plain
 
 if TYPE_CHECKING:
@@ -40,9 +43,13 @@ class SelectionResult:
     by_size     the candidate of the highest mean of each number of features (of each cost, where groups were given), smallest first
     drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
     group_drops the same of each group in use, where groups were given
+    used        names of the features of each of by_size
     stability   what halves of the queries keep, or None
+    alike       features that were left out and say the same as a selected one
     change      what the chosen model brings beside the one in use, or None
+    queries     those on which the chosen model loses and wins most beside the one in use, or else the dense one, and why
     test        values of the chosen model and its rivals on the test queries, or None
+    origin      where the result comes from; None where nobody said
     """
 
     plan: SelectionPlan
@@ -51,16 +58,20 @@ class SelectionResult:
     dense: Candidate
     by_penalty: dict[str, Candidate | None]
     by_size: list[Candidate]
+    used: list[tuple[str, ...]]
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
     drops: list[dict[str, Any]]
     group_drops: list[dict[str, Any]]
     stability: Stability | None
+    alike: Alike
     change: Change | None
+    queries: Queries
     test: Comparison | None
     constant_features: tuple[str, ...]
     query_ids: tuple[str, ...]
     notes: list[str]
+    origin: Origin | None = None
 
     @property
     def n_queries(self) -> int:
@@ -70,6 +81,11 @@ class SelectionResult:
     def metric(self) -> str:
         """Name of the metric of choice, with its convention."""
         return repr(self.plan.metric)
+
+    @property
+    def headline(self) -> str:
+        """What to keep and what that loses at most, in a line."""
+        return headline(self.choice, self.metric, self.model.n_features)
 
     @property
     def sentence(self) -> str:
@@ -130,10 +146,24 @@ class SelectionResult:
 
     def sizes(self) -> pa.Table:
         """The best model of each number of features (of each cost, where groups were given): n_features, penalty, relax, cost, mean of the metric, mean loss against the best of
-        all, the bound on that loss (all bounds hold at once), whether it is the chosen one."""
+        all, the bound on that loss (all bounds hold at once), whether it is the chosen one, and the features that enter and leave against the size before."""
         import pyarrow as pa
 
-        return pa.Table.from_pylist([self._size(c) for c in self.by_size])
+        return pa.Table.from_pylist(self._sizes())
+
+    def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+        """For each of by_size the features that enter and those that leave against the size before, in the order of the data."""
+        before: tuple[str, ...] = ()
+        out = []
+        for used in self.used:
+            enter, leave = set(used).difference(before), set(before).difference(used)
+            out.append((tuple(f for f in used if f in enter), tuple(f for f in before if f in leave)))
+            before = used
+        return out
+
+    def _sizes(self) -> list[dict[str, Any]]:
+        moves = zip(self.by_size, self.moves(), strict=True)
+        return [{**self._size(c), "enter": list(enter), "leave": list(leave)} for c, (enter, leave) in moves]
 
     def groups(self) -> pa.Table:
         """The groups in use, the dearest first: group, group_cost, its features in use, and for each metric what dropping the group costs out of fold (all
@@ -162,6 +192,7 @@ class SelectionResult:
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "sparserank": __version__,
+            "headline": self.headline,
             "sentence": self.sentence,
             "sentences": self.sentences,
             "notes": self.notes,
@@ -195,7 +226,7 @@ class SelectionResult:
             "best": _candidate(self.best),
             "dense": self._compared(self.dense),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
-            "sizes": [self._size(c) for c in self.by_size],
+            "sizes": self._sizes(),
             "features": [
                 {
                     "feature": d["feature"],
@@ -223,12 +254,23 @@ class SelectionResult:
                 "half_samples": self.stability.n_samples,
                 "index": self.stability.index[1],
                 "index_name": self.stability.index[0],
+                "kept": [
+                    {"feature": self.model.feature_names[j], "kept": float(self.stability.frequency[j])}
+                    for j in self.stability.often()
+                ],
             },
+            "alike": asdict(self.alike),
             "change": None
             if self.change is None
             else {**vars(self.change), "worst": [{"query": q, "difference": d} for q, d in self.change.worst]},
+            "queries": {
+                **asdict(self.queries),
+                "lost": [_query(q) for q in self.queries.lost],
+                "won": [_query(q) for q in self.queries.won],
+            },
             "test": None if self.test is None else self.test.rows(plan.confidence),
             "constant_features": list(self.constant_features),
+            "origin": None if self.origin is None else asdict(self.origin),
         }
         out: dict[str, Any] = plain(content)
         return out
@@ -269,6 +311,10 @@ class SelectionResult:
 
         with RunDirectory(folder, "result") as run:
             return write_results(self, run.path)
+
+
+def _query(q: QueryDifference) -> dict[str, Any]:
+    return {**asdict(q), "difference": q.difference}
 
 
 def _candidate(c: Candidate) -> dict[str, Any]:

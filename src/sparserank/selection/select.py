@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sparserank.metrics import Metric
 from sparserank.model import RankingModel
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
+from sparserank.runs.origin import origin_of
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
 from sparserank.selection.in_use import in_use
@@ -156,6 +158,7 @@ def select(
     if query_weight is not None:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
         train_data, valid_data, weight = _weighted(train_data, valid_data, given, protocol)
+    used = {"train": train_data, "validation": valid_data, "test": test_data}
     rival = None if current is None else in_use(current, names)
     job = SelectionJob(
         plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads, client=client, current=rival
@@ -164,7 +167,7 @@ def select(
     with selection_store(out, identity, restart=restart) as store:
         if store is not None:
             store.log({"event": "start"})
-        result = job.execute(store, progress)
+        result = replace(job.execute(store, progress), origin=origin_of(sources, used))
         if store is not None:
             from sparserank.reports.files import write_results
 

@@ -32,6 +32,11 @@ class Stability:
         """(n_features,) share of half-samples that kept each feature."""
         return np.asarray(self.kept.mean(axis=0))
 
+    def often(self) -> list[int]:
+        """The features that some half-sample kept, those kept most often first."""
+        share = self.frequency
+        return [int(j) for j in np.argsort(-share, kind="stable") if share[j] > 0]
+
     @property
     def index(self) -> tuple[str, float]:
         """('Kuncheva', mean over the complementary pairs) where all sets have one size, else ('Nogueira', over all samples); 1: always the same

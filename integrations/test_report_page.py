@@ -1,0 +1,161 @@
+"""The pages of `select`, `compare` and the judge in headless Chromium: nothing asked for, nothing in the console, nothing cut or overlapping, on a phone and on a desk, light
+and dark and on paper."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from chromium import Browser, Visit, program, running
+
+import sparserank as sr
+
+PHONE, DESK = 390, 1280
+LONG = "a_feature_whose_name_somebody_made_longer_than_any_column_" * 3
+HOSTILE = ("<script>throw 1</script>", "<img src=http://127.0.0.1:9/x>", "$x_1$ & \x1b[31m")
+PAGES = ("select", "curves", "compare", "judge")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = program()
+    if found is None:
+        if os.environ.get("SPARSERANK_REQUIRE_BROWSER"):
+            pytest.fail("needs Chromium (Debian's package chromium)")
+        pytest.skip("Chromium is not installed")
+    with running(found) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each page as its command writes it, of features and documents with long and hostile names."""
+    folder = tmp_path_factory.mktemp("pages")
+    made = sr.make_ranking(90, (8, 14), 14, n_informative=6, n_redundant=3, noise=0.6, seed=2).data
+    own = sorted(made.feature_names or (), key=lambda name: not name.startswith("signal"))
+    columns = [list(made.feature_names or ()).index(name) for name in own]
+    names = [LONG, *HOSTILE, *own[len(HOSTILE) + 1 :]]
+    frame = pd.DataFrame(np.exp(0.5 * made.X[:, columns]), columns=names).assign(
+        label=made.relevance.astype(int), qid=made.qid, docno=[f"{HOSTILE[i % 3]}{LONG[:40]}{i}" for i in range(made.n_docs)]
+    )  # fmt: skip
+    last = frame["qid"] > sorted(set(frame["qid"]))[59]
+    frame[~last].to_parquet(folder / "train.parquet")
+    frame[last].to_parquet(folder / "test.parquet")
+    quick = ("--folds", "2", "--seed", "1")
+    commands = {
+        "select": ("select", "train.parquet", "--test", "test.parquet", "--n-alphas", "15", *quick),
+        "curves": ("select", "train.parquet", "--shapes", "curves", "--penalty", "mcp", "--n-alphas", "10", *quick),
+        "compare": ("compare", "train.parquet", "--penalty", "mcp", "--penalty", "l1", "--n-trees", "10", "--seeds", "1", *quick),
+        "judge": ("select", "train.parquet", "--test", "test.parquet", "--judge", "lightgbm", "--n-trees", "10", *quick),
+    }  # fmt: skip
+    for name, command in commands.items():
+        call = [sys.executable, "-m", "sparserank", *command, "--out", name]
+        done = subprocess.run(call, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    return {name: folder / name / "report.html" for name in PAGES}
+
+
+def faults(visit: Visit, width: int) -> dict[str, object]:
+    """What is wrong with a page, by kind."""
+    found = {
+        "requests": visit.requests,
+        "messages": visit.messages,
+        "overflow": visit.width if visit.width > width else 0,
+        "cut": visit.cut,
+        "collided": visit.collided,
+    }
+    return {kind: what for kind, what in found.items() if what}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole_and_alone(
+    browser: Browser, pages: dict[str, Path], name: str, width: int, dark: bool, tmp_path: Path
+) -> None:
+    for opened in (False, True):
+        visit = browser.visit(pages[name], width, dark=dark, opened=opened)
+        assert faults(visit, width) == {}
+    assert browser.value("document.querySelectorAll('table').length") >= 2
+    assert browser.value("document.querySelectorAll('figure svg').length") >= 1
+    background, text = (
+        sum(map(int, browser.value(f"getComputedStyle(document.body).{what}").strip("rgb()").split(",")))
+        for what in ("backgroundColor", "color")
+    )
+    assert (background < text) is dark
+    ink = browser.value("getComputedStyle(document.querySelector('figure svg text')).fill")
+    assert (sum(map(int, ink.strip("rgb()").split(","))) > 3 * 128) is dark  # figures follow
+    browser.screenshot(tmp_path / "page.png")
+    assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_names_of_other_people_are_shown_whole(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.visit(pages["select"], PHONE)
+    text = browser.value("document.body.textContent")
+    for name in ("<script>throw 1</script>", "<img src=http://127.0.0.1:9/x>", r"$x_1$ & \x1b[31m", LONG):
+        assert name in text
+
+
+def test_wide_tables_scroll_in_boxes_that_the_keyboard_reaches(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.visit(pages["select"], PHONE)
+    wide = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
+    assert browser.value(f"{wide}.length") > 3
+    assert browser.value(f"{wide}.every(box => (box.scrollLeft = 1e6, box.scrollLeft > 0) && box.tabIndex === 0)")
+
+
+def shown_on_paper(browser: Browser, page: Path) -> list[bool]:
+    """Of each folded table, whether it is printed."""
+    browser.visit(page, DESK, dark=True, opened=False)
+    browser.call(
+        "Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
+    return browser.value(
+        "[...document.querySelectorAll('details table')].map(t => t.checkVisibility({contentVisibilityAuto: true}) && t.getBoundingClientRect().height > 0)"
+    )
+
+
+def test_paper_is_white_and_shows_what_is_folded(browser: Browser, pages: dict[str, Path], tmp_path: Path) -> None:
+    shown = shown_on_paper(browser, pages["select"])
+    assert len(shown) > 5
+    assert all(shown)
+    assert browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.value("getComputedStyle(document.querySelector('nav')).display") == "none"
+    browser.printed(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+    without = tmp_path / "folded.html"
+    without.write_text(pages["select"].read_text().replace("details::details-content", "details::nothing"))
+    assert not any(shown_on_paper(browser, without))
+
+
+FAULTY = {
+    "requests": '<img src="http://127.0.0.1:9/picture.png">',
+    "messages": "<script>console.error('wrong')</script>",
+    "overflow": '<div style="width: 1400px; background: red">wide</div>',
+    "cut": '<div style="overflow: hidden"><p style="width: 3000px; text-align: right">beyond the window</p></div>',
+    "collided": '<figure><svg width="100" height="50"><text x="5" y="20">one</text><text x="6" y="21">two</text></svg></figure>',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("kind", FAULTY)
+def test_each_fault_is_found(browser: Browser, tmp_path: Path, kind: str, width: int) -> None:
+    page = tmp_path / "faulty.html"
+    head = '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>t</title></head>'
+    page.write_text(f"{head}<body><p>text</p></body></html>")
+    assert faults(browser.visit(page, width), width) == {}
+    page.write_text(f"{head}<body><p>text</p>{FAULTY[kind]}</body></html>")
+    assert kind in faults(browser.visit(page, width), width)
+
+
+@pytest.mark.parametrize("fault", ["<script>throw new Error('thrown')</script>", "<style>@import 'http://127.0.0.1:9/a.css'</style>", "<script>fetch('http://127.0.0.1:9/')</script>"])  # fmt: skip
+def test_exceptions_and_requests_of_scripts_and_styles_are_found(browser: Browser, tmp_path: Path, fault: str) -> None:
+    page = tmp_path / "faulty.html"
+    page.write_text(f"<!doctype html><title>t</title><p>text</p>{fault}")
+    found = faults(browser.visit(page, DESK), DESK)
+    assert ("messages" if "throw" in fault else "requests") in found

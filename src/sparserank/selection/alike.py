@@ -1,0 +1,142 @@
+"""Features that were left out and say the same as a kept one: correlation within queries, and stand-ins of half-samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.dataset import RankingDataset
+
+SAME = 0.9  # size of the correlation from which two features say the same
+MOST_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
+BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
+MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
+
+
+@dataclass(frozen=True)
+class Left:
+    """A feature that was left out, and the kept one that it resembles most; stand_in: half-samples keep it where they do not keep that one."""
+
+    feature: str
+    kept: str
+    correlation: float
+    stand_in: bool
+
+
+@dataclass(frozen=True)
+class Alike:
+    """What was left out: |correlation| with a kept feature of at least `least`, largest first, and stand-ins whatever theirs; n_queries were looked at."""
+
+    least: float
+    n_queries: int
+    left: tuple[Left, ...]
+
+
+def alike(
+    data: RankingDataset,
+    names: tuple[str, ...],
+    kept: Mapping[int, int],
+    shaped: Callable[[RankingDataset], RankingDataset],
+    stand_ins: Mapping[int, int],
+) -> Alike:
+    """Features beside those of a model.
+
+    Parameters
+        names      of the features
+        kept       {feature: the form in which the model takes it}, 0-based; each is compared with others in that form
+        shaped     queries with the columns of each form side by side
+        stand_ins  {kept feature: the one that stands in for it}
+    """
+    queries, d = _looked_at(data), len(names)
+    features = np.array(sorted(kept), dtype=np.int64)
+    form = np.array([kept[int(j)] for j in features], dtype=np.int64)
+    best, nearest = (
+        np.zeros(d),
+        np.zeros(d, dtype=np.int64),
+    )  # of each feature: the largest correlation with a kept one, and with which
+    beside: dict[int, float] = {}  # of a kept feature with the one that stands in for it
+    at_once = max(MOST_PRODUCTS // max(d, 1), 1)
+    for lo in range(0, len(features), at_once):
+        own = features[lo : lo + at_once]
+        correlations = within_query_correlations(data, queries, shaped, own, form[lo : lo + at_once], d)
+        beside |= {of: float(correlations[k, stand_ins[of]]) for k, of in enumerate(own.tolist()) if of in stand_ins}
+        strongest = np.abs(correlations).argmax(axis=0)
+        found = correlations[strongest, np.arange(d)]
+        larger = np.abs(found) > np.abs(best)
+        best[larger], nearest[larger] = found[larger], own[strongest[larger]]
+    best[features] = 0.0
+    rows = [
+        Left(names[j], names[nearest[j]], float(best[j]), stand_ins.get(int(nearest[j])) == j)
+        for j in np.flatnonzero(np.abs(best) >= SAME).tolist()
+    ]
+    known = {(row.feature, row.kept) for row in rows}
+    others = [Left(names[stand_ins[of]], names[of], r, True) for of, r in beside.items()]
+    others = [row for row in others if (row.feature, row.kept) not in known]
+    by_size = [sorted(some, key=lambda row: -abs(row.correlation)) for some in (rows, others)]
+    return Alike(SAME, len(queries), (*by_size[0], *by_size[1]))
+
+
+def within_query_correlations(
+    data: RankingDataset,
+    queries: np.ndarray,
+    shaped: Callable[[RankingDataset], RankingDataset],
+    features: np.ndarray,
+    form: np.ndarray,
+    n_features: int,
+) -> np.ndarray:
+    """(len(features), n_features) Pearson correlation of deviations from the mean of the query, over some queries, each feature in its form beside the others
+    in that form; 0 where one of the two does not vary, or their squares are no numbers."""
+    together = np.zeros((len(features), n_features))
+    squares: Any = 0.0
+    with np.errstate(all="ignore"):
+        for some in _blocks(data, queries):
+            own = shaped(data.take_queries(some))
+            products, own_squares = _sums(own.X, form * n_features + features, np.asarray(own.query_ptr))
+            for k, f in enumerate(form.tolist()):
+                together[k] += products[k, f * n_features : (f + 1) * n_features]
+            squares = squares + own_squares
+        if len(features) and len(queries):
+            beside = squares.reshape(-1, n_features)[form]
+            alone = squares[form * n_features + features]
+            together /= np.sqrt(alone)[:, None] * np.sqrt(beside)
+    return np.clip(np.where(np.isfinite(together), together, 0.0), -1.0, 1.0)
+
+
+def _sums(X: Any, columns: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(products of some columns with all, squares of all) of deviations from the query's mean; sparse rows stay sparse."""
+    sizes = np.diff(ptr).astype(np.float64)
+    of_query = sp.csr_array((np.ones(X.shape[0]), np.arange(X.shape[0]), ptr), shape=(len(sizes), X.shape[0]))
+    if sp.issparse(X):
+        X = sp.csr_array(X).astype(np.float64)
+        sums = sp.csr_array(of_query @ X)
+        weighed = sp.csr_array(sp.diags_array(1.0 / sizes) @ sums)
+        products = (X[:, columns].T @ X).toarray() - (weighed[:, columns].T @ sums).toarray()
+        squares = X.multiply(X).sum(axis=0) - weighed.multiply(sums).sum(axis=0)
+        return products, np.maximum(np.asarray(squares).ravel(), 0.0)
+    X = np.asarray(X, dtype=np.float64)
+    deviations = X - np.repeat((of_query @ X) / sizes[:, None], np.diff(ptr), axis=0)
+    return deviations[:, columns].T @ deviations, (deviations**2).sum(axis=0)
+
+
+def _looked_at(data: RankingDataset) -> np.ndarray:
+    """The queries that hold documents, every so many-th where they are too many."""
+    sizes = np.diff(data.query_ptr)
+    return np.flatnonzero(sizes > 0)[:: max(-(-data.n_docs // MOST_DOCUMENTS), 1)]
+
+
+def _blocks(data: RankingDataset, queries: np.ndarray) -> list[np.ndarray]:
+    """The queries in pieces of about BLOCK_VALUES values."""
+    rows = max(BLOCK_VALUES // max(_values_of_row(data), 1), 1)
+    before = np.cumsum(np.diff(data.query_ptr)[queries]) - 1
+    return [own for own in np.split(queries, np.flatnonzero(np.diff(before // rows)) + 1) if len(own)]
+
+
+def _values_of_row(data: RankingDataset) -> int:
+    """Values that a document stores, about."""
+    if sp.issparse(data.X):
+        return int(data.X.nnz // max(data.n_docs, 1))
+    return 100 if data.is_sparse else data.n_features

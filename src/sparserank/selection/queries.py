@@ -1,0 +1,194 @@
+"""Queries on which the chosen model loses and wins most beside a rival, and the documents and features that decide there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.trec import document_ids
+from sparserank.metrics import Metric
+from sparserank.metrics.ranking import rank_documents
+from sparserank.model import RankingModel
+from sparserank.selection.in_use import SAME, InUse
+
+MOST_QUERIES = 5  # of each kind
+MOST_OTHERS = 10  # features of the rival alone that are named
+MOST_VALUES = 1 << 26  # of the features of a query, dense; larger ones are not explained
+MOST_WORSE, MOST_BETTER = 10, 20  # documents that may be the one above, and those that should be
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A document: its id, its grade, and its rank by both models."""
+
+    document: str
+    grade: float
+    chosen: int
+    rival: int
+
+
+@dataclass(frozen=True)
+class Added:
+    """A feature: its value in the better and in the worse document, and what it adds to the score of the better above that of the worse, by both models; None: the
+    model does not use it."""
+
+    feature: str
+    better: float
+    worse: float
+    chosen: float | None
+    rival: float | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two documents that the models order differently, `better` of the higher grade: of all such pairs the one whose exchange changes the metric most in the
+    ranking that has it wrong.
+
+    chosen, rival  score of the better less that of the worse; rival is None where what scores has no features
+    features       those of the chosen model by size, then the MOST_OTHERS others that move the rival most
+    others         (how many more the rival uses, what they add to its score together); all add up to `chosen` and `rival`
+    """
+
+    better: Placed
+    worse: Placed
+    chosen: float
+    rival: float | None
+    features: tuple[Added, ...]
+    others: tuple[int, float]
+
+
+@dataclass(frozen=True)
+class QueryDifference:
+    """A query: the metric of both models on it, and why they differ (None: no pair of documents explains it, or the query is too large)."""
+
+    query: str
+    n_docs: int
+    chosen: float
+    rival: float
+    pair: Pair | None
+
+    @property
+    def difference(self) -> float:
+        return self.chosen - self.rival
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The chosen model beside a rival, query by query.
+
+    on                   'test', 'out of fold' or 'validation'
+    wins, losses, ties   queries
+    lost, won            the largest differences first
+    """
+
+    rival: str
+    on: str
+    wins: int
+    losses: int
+    ties: int
+    lost: tuple[QueryDifference, ...]
+    won: tuple[QueryDifference, ...]
+
+
+def compare_queries(
+    data: RankingDataset,
+    metric: Metric,
+    values: tuple[np.ndarray, np.ndarray],
+    scorers: Callable[[int], tuple[RankingModel, InUse]],
+    on: str,
+) -> Queries:
+    """The chosen model beside a rival.
+
+    Parameters
+        values   (n_queries,) of the metric, of the chosen model and of the rival
+        scorers  the two that score a query, by its position
+        on       what the queries are
+    """
+    chosen, rival = values
+    difference = chosen - rival
+    known = np.flatnonzero(np.isfinite(difference))
+    order = known[np.argsort(difference[known], kind="stable")]
+    lost = [q for q in order[:MOST_QUERIES].tolist() if difference[q] < -SAME]
+    won = [q for q in order[::-1][:MOST_QUERIES].tolist() if difference[q] > SAME]
+
+    def row(q: int) -> QueryDifference:
+        own, (model, other) = data.take_queries(np.array([q])), scorers(q)
+        width = max(len(m.support) for m in (model, other.model) if m is not None)
+        lost = bool(difference[q] < 0)
+        pair = None if own.n_docs * width > MOST_VALUES else decisive_pair(own, metric, model, other, lost=lost)
+        return QueryDifference(str(data.query_ids[q]), own.n_docs, float(chosen[q]), float(rival[q]), pair)
+
+    n_won, n_lost = int((difference[known] > SAME).sum()), int((difference[known] < -SAME).sum())
+    name = scorers(int(order[0]))[1].name if len(order) else ""
+    return Queries(name, on, n_won, n_lost, len(known) - n_won - n_lost, tuple(map(row, lost)), tuple(map(row, won)))
+
+
+def decisive_pair(
+    own: RankingDataset, metric: Metric, chosen: RankingModel, rival: InUse, *, lost: bool
+) -> Pair | None:
+    """What the documents of one query say; lost: the chosen model is the one that is wrong. The worse document is among the first MOST_WORSE of the ranking
+    that has the pair wrong, the better among the MOST_BETTER of the highest grade, and of these the highest in the ranking that has it right."""
+    scores = chosen.score_dataset(own), rival.scores(own)
+    orders = [rank_documents(s, own.relevance, own.query_ptr, metric.convention.ties, own.docid) for s in scores]
+    ranks = [np.argsort(order) for order in orders]
+    wrong, right = (0, 1) if lost else (1, 0)
+    found, most = None, SAME
+    for worse in orders[wrong][:MOST_WORSE].tolist():
+        better = np.flatnonzero(
+            (own.relevance > own.relevance[worse])
+            & (ranks[wrong] > ranks[wrong][worse])
+            & (ranks[right] < ranks[right][worse])
+        )
+        first = np.lexsort((ranks[right][better], -own.relevance[better]))[:MOST_BETTER]
+        for b in better[first].tolist():
+            gained = _gained(own, metric, ranks[wrong], b, worse)
+            if gained > most:
+                found, most = (b, worse), gained
+    return None if found is None else _pair(own, chosen, rival, scores, ranks, *found)
+
+
+def _gained(own: RankingDataset, metric: Metric, rank: np.ndarray, a: int, b: int) -> float:
+    """What the metric gains when two documents of a ranking change places."""
+    exchanged = rank.copy()
+    exchanged[[a, b]] = rank[[b, a]]
+    before, after = (float(metric(-r.astype(np.float64), own.relevance, own.query_ptr)[0]) for r in (rank, exchanged))
+    return after - before
+
+
+def _pair(
+    own: RankingDataset,
+    chosen: RankingModel,
+    rival: InUse,
+    scores: tuple[np.ndarray, np.ndarray],
+    ranks: Sequence[np.ndarray],
+    better: int,
+    worse: int,
+) -> Pair:
+    ids = document_ids(own)
+    placed = [Placed(str(ids[i]), float(own.relevance[i]), *(int(r[i]) + 1 for r in ranks)) for i in (better, worse)]
+    added = _added(own, chosen, rival, better, worse)
+    by_chosen, by_rival = (float(s[better] - s[worse]) for s in scores)
+    return Pair(placed[0], placed[1], by_chosen, None if rival.model is None else by_rival, *added)
+
+
+def _added(
+    own: RankingDataset, chosen: RankingModel, rival: InUse, better: int, worse: int
+) -> tuple[tuple[Added, ...], tuple[int, float]]:
+    values: dict[str, tuple[float, float]] = {}
+    added: list[dict[str, float]] = []
+    for model in (chosen, rival.model):
+        added.append({})
+        if model is not None:
+            shown, parts = model.selected_values(own), model.contributions(own)
+            for k, j in enumerate(model.support.tolist()):
+                name = model.feature_names[j]
+                values[name] = float(shown[better, k]), float(shown[worse, k])
+                added[-1][name] = float(parts[better, k] - parts[worse, k])
+    own_first, of_rival = (sorted(of, key=lambda name: -abs(of[name])) for of in added)
+    others = [name for name in of_rival if name not in added[0]]
+    names, rest = [*own_first, *others[:MOST_OTHERS]], others[MOST_OTHERS:]
+    rows = tuple(Added(name, *values[name], added[0].get(name), added[1].get(name)) for name in names)
+    return rows, (len(rest), float(sum(added[1][name] for name in rest)))

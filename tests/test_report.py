@@ -1,0 +1,587 @@
+"""The report: the choice first; what it says of sizes, features left out, queries and figures is true, and what names hold stays text."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.cli.app import main
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.scaling import FeatureScaling
+from sparserank.data.synthetic import make_curved_ranking
+from sparserank.data.transforms import fit_transform, transformed
+from sparserank.evaluation import per_query_values
+from sparserank.metrics import parse_metric
+from sparserank.model import RankingModel
+from sparserank.reports import figures
+from sparserank.reports.colours import PALETTE
+from sparserank.reports.document import Picture, Section, Table
+from sparserank.reports.pictures import inline
+from sparserank.reports.render import to_html
+from sparserank.runs.identity import data_hash
+from sparserank.selection import alike as alike_module
+from sparserank.selection import queries as queries_module
+from sparserank.selection.alike import SAME, alike, within_query_correlations
+from sparserank.selection.candidates import FINAL
+from sparserank.selection.in_use import InUse
+from sparserank.selection.job import SelectionJob
+from sparserank.selection.plan import make_plan
+from sparserank.selection.queries import decisive_pair
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import rounded_up
+from sparserank.text import visible
+
+QUICK = {"penalties": ["l1", "mcp"], "folds": 3, "n_alphas": 15, "transform": "none", "margin": 0.02}
+EVIL = "<img src=x onerror=alert(1)>\n\x1b[31m\u202e</script>"
+
+
+def with_copies(data: RankingDataset, seed: int) -> RankingDataset:
+    """The signals first, and two more features: the first one again with a little noise, the second one turned round; the third has a hostile name."""
+    rng = np.random.default_rng(seed)
+    names = sorted(data.feature_names or (), key=lambda name: not name.startswith("signal"))
+    data = replace_features(data, data.X[:, [list(data.feature_names or ()).index(name) for name in names]], names)
+    again = data.X[:, 0] + 0.1 * rng.standard_normal(data.n_docs) * data.X[:, 0].std()
+    turned = -data.X[:, 1] + 0.1 * rng.standard_normal(data.n_docs) * data.X[:, 1].std()
+    names = [*names, "again", "turned"]
+    names[2] = EVIL
+    docs = np.array([f"{EVIL}{i}" if i % 2 else f"d{i}" for i in range(data.n_docs)], dtype=object)
+    return RankingDataset(np.column_stack([data.X, again, turned]), data.relevance, data.qid, docs, names)
+
+
+def replace_features(data: RankingDataset, X: np.ndarray, names: Sequence[str] | None = None) -> RankingDataset:
+    return RankingDataset(X, data.relevance, data.qid, data.docid, names or data.feature_names)
+
+
+WORLD = sr.make_ranking(120, (8, 16), 10, n_informative=4, n_redundant=0, noise=0.6, seed=3).data
+ALL = with_copies(WORLD, 0)
+TRAIN, TEST = ALL.take_queries(np.arange(80)), ALL.take_queries(np.arange(80, 120))
+
+
+@pytest.fixture(scope="module")
+def result() -> SelectionResult:
+    return sr.select(TRAIN, None, TEST, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def page(result: SelectionResult, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return result.report(tmp_path_factory.mktemp("report") / "report.html").read_text(encoding="utf-8")
+
+
+class Outline(HTMLParser):
+    """Tags with their attributes, and the texts inside some of them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.texts.append((self._open[-1], data))
+
+    def of(self, tag: str) -> list[str]:
+        return [text for own, text in self.texts if own == tag]
+
+
+# -- the sentence -----------------------------------------------------------------------------------------------------
+
+
+def test_the_headline_says_what_is_kept_and_never_less_than_is_lost(result: SelectionResult) -> None:
+    kept, of, bound, metric = re.fullmatch(
+        r"Keep (\d+) of (\d+) features; at most ([\d.]+) (\S+) lost", result.headline
+    ).groups()  # type: ignore[union-attr]
+    assert (int(kept), int(of), metric) == (len(result.model.support), 12, "ndcg@10")
+    exact = result.choice.bound(result.chosen)
+    assert exact <= float(bound) <= exact * 1.1 + 1e-3
+
+
+@pytest.mark.parametrize(("loss", "text"), [(0.00501, "0.006"), (0.005, "0.0050"), (0.0123, "0.013"), (0.0, "0.000"), (0.000123, "0.00013"), (0.4, "0.400")])  # fmt: skip
+def test_a_bound_is_rounded_up(loss: float, text: str) -> None:
+    assert float(rounded_up(loss)) >= loss
+    assert float(rounded_up(loss)) == pytest.approx(float(text), rel=0.2)
+    assert float(rounded_up(loss)) - loss <= max(0.1 * loss, 1e-3)
+
+
+def test_few_queries_bound_nothing_and_the_headline_says_so() -> None:
+    few = sr.select(TRAIN.take_queries(np.arange(4)), folds=2, penalties=["l1"], n_alphas=5, half_samples=0)
+    assert "too few queries to bound what is lost" in few.headline
+    assert "inf" not in few.headline
+
+
+# -- what enters and leaves -------------------------------------------------------------------------------------------
+
+
+def sets_by_moves(rows: list[dict]) -> list[set[str]]:
+    """The sets of features that a reader of the table arrives at."""
+    present: set[str] = set()
+    out = []
+    for row in rows:
+        assert present >= set(row["leave"])
+        assert present.isdisjoint(row["enter"])
+        present = (present - set(row["leave"])) | set(row["enter"])
+        out.append(present)
+    return out
+
+
+def test_what_enters_and_leaves_leads_to_the_features_of_each_size(result: SelectionResult) -> None:
+    rows = result.to_json()["sizes"]
+    names = result.model.feature_names
+    sets = sets_by_moves(rows)
+    assert [len(s) for s in sets] == [row["n_features"] for row in rows]
+    checked = 0
+    for own, candidate in zip(sets, result.by_size, strict=True):
+        if candidate.relax == 0:  # a point of the path itself
+            assert own == {names[j] for j in result.paths[candidate.penalty].support(candidate.index)}
+            checked += 1
+    assert checked > 0
+    chosen = next(own for own, row in zip(sets, rows, strict=True) if row["chosen"])
+    assert chosen == {names[j] for j in result.model.support}
+    assert result.sizes().to_pylist() == rows
+    shifted = [{**row, "enter": later["enter"]} for row, later in itertools.pairwise(rows)]
+    with pytest.raises(AssertionError):
+        assert [len(s) for s in sets_by_moves(shifted)] == [row["n_features"] for row in rows[:-1]]
+
+
+# -- features left out ------------------------------------------------------------------------------------------------
+
+
+def by_hand(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
+    """Correlations of deviations from the query's mean."""
+    centred = np.concatenate([X[lo:hi] - X[lo:hi].mean(axis=0) for lo, hi in itertools.pairwise(query_ptr)])
+    return np.corrcoef(centred.T)
+
+
+@pytest.mark.parametrize("stored_as", ["dense", "sparse"])
+@pytest.mark.parametrize("block", [1, 1 << 19])
+def test_correlations_are_those_of_numpy_within_queries(
+    stored_as: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alike_module, "BLOCK_VALUES", block)
+    levels = 5.0 * np.random.default_rng(1).standard_normal(ALL.n_queries)  # of queries, which say nothing within them
+    X = np.array(ALL.X) + np.repeat(levels, np.diff(ALL.query_ptr))[:, None] * (ALL.X != 0)
+    data = RankingDataset(sp.csr_matrix(X) if stored_as == "sparse" else X, ALL.relevance, ALL.qid)
+    features, form = np.array([0, 4]), np.zeros(2, dtype=np.int64)
+    found = within_query_correlations(data, np.arange(data.n_queries), lambda d: d, features, form, 12)
+    expected = by_hand(X, data.query_ptr)[features]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert np.abs(found - np.corrcoef(X.T)[features]).max() > 0.3  # over all rows it would be another statement
+
+
+def test_a_feature_is_compared_in_the_form_in_which_the_model_takes_it() -> None:
+    X = np.exp(np.array(ALL.X))
+    data = RankingDataset(X, ALL.relevance, ALL.qid)
+    forms = fit_transform(data, "none"), fit_transform(data, "log")
+    features, form = np.array([0, 0]), np.array([0, 1])
+    found = within_query_correlations(
+        data, np.arange(data.n_queries), lambda d: transformed(d, forms), features, form, 12
+    )
+    np.testing.assert_allclose(found[0], by_hand(X, data.query_ptr)[0], atol=1e-9)
+    np.testing.assert_allclose(found[1], by_hand(np.log1p(X), data.query_ptr)[0], atol=1e-9)
+    assert np.abs(found[0] - found[1]).max() > 0.01
+
+
+def test_features_that_do_not_vary_or_overflow_say_the_same_as_nothing() -> None:
+    X = np.array(ALL.X)
+    X[:, 5], X[:, 6] = 3.0, 1e200 * X[:, 6]
+    data = RankingDataset(X, ALL.relevance, ALL.qid)
+    found = within_query_correlations(
+        data, np.arange(data.n_queries), lambda d: d, np.array([0, 5]), np.zeros(2, dtype=np.int64), 12
+    )
+    assert np.isfinite(found).all()
+    assert (found[1] == 0).all()
+    assert (found[:, 5] == 0).all()
+
+
+def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same() -> None:
+    names = tuple(ALL.feature_names or ())
+    found = alike(ALL, names, {0: 0, 1: 0}, lambda d: d, {0: 10, 1: 7})
+    R = by_hand(ALL.X, ALL.query_ptr)
+    assert [(r.feature, r.kept, r.stand_in) for r in found.left] == [
+        *sorted([("again", names[0], True), ("turned", names[1], False)], key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])])),
+        (names[7], names[1], True),
+    ]  # fmt: skip
+    for r in found.left:
+        assert r.correlation == pytest.approx(R[names.index(r.kept), names.index(r.feature)])
+    assert found.left[-1].correlation < SAME  # it stands in, it does not say the same
+    assert {r.feature: np.sign(r.correlation) for r in found.left[:2]} == {"again": 1.0, "turned": -1.0}
+    assert alike(ALL, names, {4: 0}, lambda d: d, {}).left == ()
+
+
+def test_kept_features_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, kept, stand_ins = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0), {0: 10, 2: 7, 3: 11}
+    whole = alike(ALL, names, kept, lambda d: d, stand_ins)
+    monkeypatch.setattr(alike_module, "MOST_PRODUCTS", 12)
+    pieces = alike(ALL, names, kept, lambda d: d, stand_ins)
+    assert [replace(r, correlation=0.0) for r in pieces.left] == [replace(r, correlation=0.0) for r in whole.left]
+    assert [r.correlation for r in pieces.left] == pytest.approx([r.correlation for r in whole.left])  # to rounding
+    assert len(whole.left) == 4
+
+
+def test_of_very_many_documents_some_queries_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tuple(ALL.feature_names or ())
+    monkeypatch.setattr(alike_module, "MOST_DOCUMENTS", ALL.n_docs // 3)
+    found = alike(ALL, names, {0: 0}, lambda d: d, {})
+    assert found.n_queries == pytest.approx(ALL.n_queries / 4, abs=1)
+    assert [r.feature for r in found.left] == ["again"]
+
+
+def test_the_page_names_what_says_the_same(result: SelectionResult, page: str) -> None:
+    same = [r for r in result.alike.left if abs(r.correlation) >= SAME]
+    assert same
+    text = " ".join(t for _, t in Outline(page).texts)
+    for r in same[:3]:
+        assert f"{visible(r.feature)} says the same as {visible(r.kept)}" in text
+    kept = {result.model.feature_names[j] for j in result.model.support}
+    assert all(r.kept in kept and r.feature not in kept for r in result.alike.left)
+
+
+# -- queries ----------------------------------------------------------------------------------------------------------
+
+
+def test_queries_lost_and_won_are_those_of_the_metric(result: SelectionResult) -> None:
+    found, metric = result.queries, parse_metric("ndcg@10")
+    assert found.on == "test"
+    assert result.test is not None
+    systems = list(result.test.values.values())
+    difference = systems[0]["ndcg@10"] - systems[1]["ndcg@10"]
+    assert (found.wins, found.losses) == ((difference > 1e-12).sum(), (difference < -1e-12).sum())
+    assert found.wins + found.losses + found.ties == TEST.n_queries
+    order = np.argsort(difference, kind="stable")
+    assert [q.query for q in found.lost] == [str(TEST.query_ids[q]) for q in order[: len(found.lost)]]
+    assert [q.query for q in found.won] == [str(TEST.query_ids[q]) for q in order[::-1][: len(found.won)]]
+    assert found.lost
+    assert found.won
+    (values,) = per_query_values(result.model.score_dataset(TEST), TEST, [metric])
+    for q in (*found.lost, *found.won):
+        at = [str(i) for i in TEST.query_ids].index(q.query)
+        assert q.chosen == pytest.approx(values[at])
+        assert q.difference == pytest.approx(difference[at])
+
+
+def test_explanations_are_exact_and_those_of_explain(result: SelectionResult) -> None:
+    seen = 0
+    for q in (*result.queries.lost, *result.queries.won):
+        pair = q.pair
+        assert pair is not None
+        assert pair.better.grade > pair.worse.grade
+        lost = q.difference < 0
+        assert (pair.better.chosen > pair.worse.chosen) is lost
+        assert (pair.better.rival < pair.worse.rival) is lost
+        assert pair.chosen == pytest.approx(sum(r.chosen or 0.0 for r in pair.features))
+        assert pair.rival == pytest.approx(sum(r.rival or 0.0 for r in pair.features) + pair.others[1])
+        explained = sr.explain_query(result.model, TEST, q.query)
+        rows = explained.pair(pair.better.document, pair.worse.document)
+        own = {r.feature: (r.better, r.worse, r.chosen) for r in pair.features if r.chosen is not None}
+        assert own == {r["feature"]: (r["above"], r["below"], pytest.approx(r["difference"])) for r in rows}
+        seen += lost
+    assert 0 < seen < 10
+
+
+def test_the_decisive_pair_is_the_one_whose_exchange_gains_most() -> None:
+    """Against all pairs of documents that the two rankings order differently."""
+    rng, metric = np.random.default_rng(5), parse_metric("ndcg@10")
+    own = RankingDataset(rng.standard_normal((9, 2)), rng.integers(0, 3, 9), np.zeros(9, dtype=int), None, ["a", "b"])
+    one = RankingModel(np.array([1.0, 0.0]), ("a", "b"), FeatureScaling("none", np.zeros(2), np.ones(2)))
+    other = replace(one, coef=np.array([0.0, 1.0]))
+    scores = own.X[:, 0], own.X[:, 1]
+    for lost in (True, False):
+        wrong, right = scores if lost else scores[::-1]
+        best, most = None, 0.0
+        for b in range(9):
+            for w in range(9):
+                if own.relevance[b] > own.relevance[w] and wrong[b] < wrong[w] and right[b] > right[w]:
+                    swapped = wrong.copy()
+                    swapped[[b, w]] = wrong[[w, b]]
+                    before, after = (metric(s, own.relevance, own.query_ptr)[0] for s in (wrong, swapped))
+                    if after - before > most:
+                        best, most = (b, w), after - before
+        found = decisive_pair(own, metric, one, InUse("other", (), other), lost=lost)
+        assert best is not None
+        assert found is not None
+        assert (found.better.document, found.worse.document) == tuple(f"d{i + 1}" for i in best)
+        assert found.chosen == pytest.approx(own.X[best[0], 0] - own.X[best[1], 0])
+        assert found.rival == pytest.approx(own.X[best[0], 1] - own.X[best[1], 1])
+
+
+def test_a_query_that_is_too_large_is_not_explained(monkeypatch: pytest.MonkeyPatch, result: SelectionResult) -> None:
+    values, metric = result.queries, parse_metric("ndcg@10")
+    monkeypatch.setattr(queries_module, "MOST_VALUES", 10)
+    dense = InUse("dense", (), sr.RankSVM().fit_dataset(TRAIN).to_model())
+    both = [per_query_values(m.score_dataset(TEST), TEST, [metric])[0] for m in (result.model, dense.model)]
+    found = queries_module.compare_queries(TEST, metric, (both[0], both[1]), lambda q: (result.model, dense), "test")
+    assert values.lost[0].pair is not None
+    assert found.lost
+    assert all(q.pair is None for q in (*found.lost, *found.won))
+
+
+def test_models_that_rank_alike_have_no_decisive_pair() -> None:
+    own = TEST.take_queries(np.array([0]))
+    model = sr.SparseRanker(penalty="l1").fit_dataset(TRAIN).to_model()
+    assert decisive_pair(own, parse_metric("map"), model, InUse("itself", (), model), lost=True) is None
+
+
+@pytest.mark.parametrize("kind", ["none", "auto", "curves"])
+def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str) -> None:
+    X = np.exp(np.array(TRAIN.X))
+    data = make_curved_ranking(40, seed=2).data if kind == "curves" else replace_features(TRAIN, X)
+    shapes = {"transform": "none", "shapes": "curves"} if kind == "curves" else {"transform": kind}
+    plan = make_plan(
+        penalties="mcp", metric="ndcg@10", also=(), convention="default", settings={"n_alphas": 8}, n_folds=2,
+        half_samples=0, **shapes,
+    )  # fmt: skip
+    job = SelectionJob(plan, data, None, None, n_threads=1)
+    pool, sparse, dense = job.candidates()
+    some = [*sparse[:: max(len(sparse) // 6, 1)], dense[0], dense[-1]]
+    assert kind != "auto" or len({c.penalty for c in some}) > 2
+    for c in some:
+        for f in job.folds:
+            own = data.take_queries(np.flatnonzero(job.fold == f))
+            (values,) = per_query_values(job._fold_model(c, f, pool).score_dataset(own), own, [plan.metric])
+            np.testing.assert_allclose(values, c.values[job.fold == f], atol=1e-9)
+        assert job._fold_model(c, FINAL, pool).n_features == data.n_features
+
+
+def test_without_test_data_queries_are_explained_by_models_that_have_not_seen_them() -> None:
+    result = sr.select(TRAIN, **QUICK, half_samples=0)
+    assert result.queries.on == "out of fold"
+    order = np.argsort(result.chosen.values - result.dense.values, kind="stable")
+    assert next(q.query for q in result.queries.lost) == str(TRAIN.query_ids[order[0]])
+    q = result.queries.lost[0]
+    assert (q.chosen, q.rival) == (result.chosen.values[order[0]], result.dense.values[order[0]])
+    assert q.pair is not None
+    assert q.pair.better.chosen > q.pair.worse.chosen
+    assert q.pair.better.rival < q.pair.worse.rival
+    in_use = sr.select(TRAIN, current=str(TRAIN.feature_names[0]), half_samples=0, **QUICK)  # type: ignore[index]
+    assert in_use.queries.rival.startswith("model in use (score")
+    pairs = [q.pair for q in (*in_use.queries.lost, *in_use.queries.won) if q.pair]
+    assert pairs
+    assert all(p.rival is None for p in pairs)
+    json.dumps(in_use.to_json(), allow_nan=False)
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", "map"])
+def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A perfect ranking: its mean is 1, and no axis goes beyond."""
+    rng = np.random.default_rng(0)
+    relevance = rng.integers(0, 2, 300)
+    perfect = RankingDataset(
+        np.column_stack([relevance + 0.1 * rng.random(300), rng.random(300)]), relevance, np.repeat(np.arange(30), 10)
+    )
+    result = sr.select(perfect, penalties=["l1"], folds=2, n_alphas=5, metric=metric, convention="xgboost", half_samples=0, transform="none")  # fmt: skip
+    assert result.chosen.mean == pytest.approx(1.0)
+    drawn = []
+    monkeypatch.setattr(figures, "to_svg", lambda figure, title: drawn.append(figure) or "")
+    figures.quality_against_size(result)
+    low, high = drawn[0].axes[0].get_ylim()
+    assert 0.0 <= low < high <= 1.0
+    monkeypatch.setattr(figures, "keep_within", lambda axes, limits: None)
+    figures.quality_against_size(result)
+    assert drawn[1].axes[0].get_ylim()[1] > 1.0  # what the axis would be without it
+
+
+def test_metrics_of_ours_lie_between_their_limits_and_others_may_lie_anywhere() -> None:
+    from sparserank.metrics import METRICS, Metric
+
+    assert {cls.limits for cls in METRICS.values() if cls.__module__.startswith("sparserank.")} == {(0.0, 1.0)}
+    assert Metric.limits == (-math.inf, math.inf)
+    assert figures.limits_of("letor4:ndcg@5") == (0.0, 1.0)
+    assert figures.limits_of("somebody's") == (-math.inf, math.inf)
+
+
+def test_pictures_are_images_with_title_and_description(page: str) -> None:
+    pictures = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    assert len(pictures) == 3
+    identifiers: list[str] = []
+    for text in pictures:
+        svg = ET.fromstring(text)
+        assert svg.get("role") == "img"
+        own = {e.get("id"): e for e in svg.iter() if e.get("id")}
+        title, described = own[svg.get("aria-labelledby")], own[svg.get("aria-describedby")]
+        assert len(title.text or "") > 10
+        assert len(described.text or "") > 20
+        assert "stroke: var(--ink, #" in text
+        for used in re.findall(r'(?:href="#|url\(#)([^")]+)', text):
+            assert used in own
+        identifiers += [str(i) for i in own]
+    assert len(set(identifiers)) == len(identifiers)
+
+
+def test_what_a_picture_writes_is_left_alone() -> None:
+    """A name that looks like what is rewritten: identifiers, references, colours."""
+    name = 'id="x" style="#1d4ed8" url(#a) href="#b" #1c2330'
+    figure, axes = figures.new_axes("x", "y")
+    axes.plot([0, 1], [0, 1], label=figures.picture_text(name), color="#1d4ed8")
+    figures.legend_below(figure)
+    svg = inline(Picture("p", f"caption {EVIL}", figures.to_svg(figure, "t"), EVIL), "own-")
+    texts = list(ET.fromstring(svg).itertext())
+    assert name in texts
+    assert "var(--s0, #1d4ed8)" in svg
+    assert "<img" not in svg
+    assert "\x1b" not in svg
+    assert "\u202e" not in svg
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_and_lines_stand_out_in_both_palettes(dark: bool) -> None:
+    of = {name: pair[dark] for name, pair in PALETTE.items()}
+    for text in ("ink", "soft", "link"):
+        assert contrast(of[text], of["paper"]) >= 4.5  # WCAG 2.2, 1.4.3
+    assert contrast(of["ink"], of["tint"]) >= 4.5
+    for line in ("accent", *(n for n in of if re.fullmatch(r"s\d", n))):
+        assert contrast(of[line], of["paper"]) >= 3.0  # 1.4.11
+    assert contrast(of["faint"], of["paper"]) < 3.0  # what stays behind
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_sentence_comes_first_then_the_features_then_the_rest(result: SelectionResult, page: str) -> None:
+    found = Outline(page)
+    assert found.of("h1") == [result.headline]
+    assert found.of("title")[0] == result.headline
+    assert found.of("h2") == [
+        "Selected features", "Sizes", "Left out", "Stability", "Queries lost and won", "Test", "Penalties and certificates", "Origin",
+    ]  # fmt: skip
+    chips = page[page.index('class="chips"') : page.index('class="lead"')]
+    for d in result.drops:
+        assert chips.count("<li>") == len(result.drops)
+        assert d["feature"] == EVIL or d["feature"] in chips
+    assert page.index("<h1>") < page.index('class="chips"') < page.index('class="lead"') < page.index("<h2")
+
+
+def test_the_page_asks_for_nothing_and_runs_nothing(page: str) -> None:
+    found = Outline(page)
+    assert not {"script", "iframe", "img", "link", "object", "base", "form"} & {
+        t for t, a in found.tags if a.get("href") != "data:,"
+    }
+    links = [
+        v for _, a in found.tags for k, v in a.items() if k in ("src", "href", "xlink:href", "srcset", "data") and v
+    ]
+    assert {v for v in links if not v.startswith("#")} == {"data:,"}
+    assert not [k for _, a in found.tags for k in a if k.startswith("on")]
+    assert "@import" not in page
+    assert re.findall(r"url\((?!#)", page) == []
+
+
+def test_hostile_names_are_text_everywhere(result: SelectionResult, page: str) -> None:
+    assert EVIL in {d["feature"] for d in result.drops}
+    assert "<img" not in page
+    assert re.search("[\x00-\x08\x0b-\x1f\x7f\x9b\u202e]", page) is None
+    assert r"&lt;img src=x onerror=alert(1)&gt;\n\x1b[31m\u202e&lt;/script&gt;" in page
+    assert json.loads(json.dumps(result.to_json()))["features"]
+
+
+def test_tables_have_headers_and_boxes_of_their_own(page: str) -> None:
+    found = Outline(page)
+    n = sum(tag == "table" for tag, _ in found.tags)
+    boxes = [a for tag, a in found.tags if tag == "div" and a.get("class") == "scroll"]
+    assert len(boxes) == n > 10
+    assert all(a["tabindex"] == "0" and a["role"] == "region" and a["aria-label"] for a in boxes)
+    assert all(a.get("scope") in ("col", "row") for tag, a in found.tags if tag == "th")
+    levels = [int(tag[1]) for tag, _ in found.tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+
+
+def test_light_dark_and_paper(page: str) -> None:
+    style = page[page.index("<style>") : page.index("</style>")]
+    for rule in ("@media screen and (prefers-color-scheme: dark)", "@media print", "details::details-content"):
+        assert rule in style
+    assert style.count("--paper:") == 2
+
+
+def test_columns_of_words_wrap_and_a_missing_name_is_no_row() -> None:
+    table = Table("t", ["a", "words"], [["x" * 200, ", ".join(["long"] * 40)]], words=(1,), note=EVIL)
+    shown = to_html("t", ["one", EVIL], [Section("s", EVIL, [table])], notes=[EVIL], closing=[EVIL], names=[EVIL])
+    assert '<td class="words">' in shown
+    assert "min-width: 15ch" in shown
+    assert "<img" not in shown
+    assert '<ul class="chips">' not in to_html("t", "i", [])
+
+
+def test_result_json_holds_what_the_page_says(result: SelectionResult) -> None:
+    content = result.to_json()
+    json.dumps(content, allow_nan=False)
+    assert content["headline"] == result.headline
+    assert content["alike"]["least"] == SAME
+    assert [r["feature"] for r in content["alike"]["left"]] == [r.feature for r in result.alike.left]
+    assert content["queries"]["lost"][0]["pair"]["features"][0]["feature"] in result.model.feature_names
+    assert content["queries"]["lost"][0]["difference"] == result.queries.lost[0].difference
+    assert result.stability is not None
+    shares = {r["feature"]: r["kept"] for r in content["stability"]["kept"]}
+    assert sum(shares.values()) == pytest.approx(result.stability.frequency.sum())
+
+
+# -- origin -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_origin_names_data_command_date_and_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: SelectionResult
+) -> None:
+    assert result.origin is not None
+    assert result.origin.command is None  # a call in Python
+    assert [(p.part, p.files, p.documents, p.queries, p.hash) for p in result.origin.data] == [
+        ("train", (), TRAIN.n_docs, 80, data_hash(TRAIN)), ("test", (), TEST.n_docs, 40, data_hash(TEST)),
+    ]  # fmt: skip
+    sr.write_letor(WORLD, tmp_path / "a b.txt")
+    argv = ["sparserank", "select", str(tmp_path / "a b.txt"), "--out", str(tmp_path / "run"), "--penalty", "l1", "--folds", "2", "--n-alphas", "5"]  # fmt: skip
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    origin = json.loads((tmp_path / "run/result.json").read_text())["origin"]
+    assert origin["command"] == " ".join(a if " " not in a else f"'{a}'" for a in argv)
+    assert origin["data"][0]["files"] == [str(tmp_path / "a b.txt")]
+    assert origin["versions"]["sparserank"] == sr.__version__
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", origin["date"])
+    page = (tmp_path / "run/report.html").read_text()
+    for said in ("sparserank select", "a b.txt", origin["date"][:10], origin["data"][0]["hash"]):
+        assert said in page
+
+
+def test_other_peoples_command_lines_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sparserank.runs.origin import command_line
+
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/train.py", "--token", "secret"])
+    assert command_line() is None
+    monkeypatch.setattr(sys, "argv", [""])
+    assert command_line() is None
+    monkeypatch.setattr(sys, "argv", ["/opt/lib/sparserank/__main__.py", "select", "a b"])
+    assert command_line() == "sparserank select 'a b'"
