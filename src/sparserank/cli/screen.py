@@ -42,15 +42,7 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
             {"title": title, "columns": columns, "rows": [dict(zip(columns, row, strict=True)) for row in rows]}
         )
         return
-    out = RichTable(
-        title=Text(visible(title)),
-        title_justify="left",
-        title_style="bold",
-        show_edge=False,
-        pad_edge=False,
-        box=None,
-        padding=(0, 2, 0, 0),
-    )
+    out = RichTable(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
     shown = [[visible(cell) for cell in row] for row in rows]
     for k, column in enumerate(columns):
         widest = max((len(row[k]) for row in shown), default=0)
@@ -65,7 +57,9 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     for row in shown:
         out.add_row(*map(Text, row))
     width = None if sys.stdout.isatty() else WIDTH_ELSEWHERE
-    Console(width=width, highlight=False).print(out)
+    console = Console(width=width, highlight=False)
+    console.print(Text(visible(title)), style="bold")
+    console.print(out)
     print()
 
 
