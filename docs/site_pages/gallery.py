@@ -1,0 +1,33 @@
+"""One page for each script of examples/, from the docstring at its head: its first line is the title."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+
+def _page(script: Path) -> tuple[str, str]:
+    """(title, Markdown) of one script."""
+    source = script.read_text(encoding="utf-8")
+    docstring = ast.get_docstring(ast.parse(source))
+    if not docstring:
+        raise ValueError(f"{script}: a script of the gallery begins with a docstring that says what it shows.")
+    title, _, rest = docstring.partition("\n")
+    title = title.strip().rstrip(".")
+    return title, f"# {title}\n\n{rest.strip()}\n\n`examples/{script.name}`:\n\n```python\n{source.strip()}\n```\n"
+
+
+def pages(folder: Path) -> dict[str, str]:
+    """{file name: Markdown}; index.md lists the scripts, however many there are."""
+    scripts = sorted(p for p in folder.glob("*.py") if not p.name.startswith(("_", "conftest", "test_")))
+    made = {script.stem: _page(script) for script in scripts}
+    index = [
+        "# Gallery",
+        "",
+        "Scripts that run as they stand, with the packages that they name; the tests run them.",
+        "",
+    ]
+    index += [f"* [{title}]({stem}.md)" for stem, (title, _) in made.items()]
+    if made:
+        index += ["", "```{toctree}", ":hidden:", "", *made, "```", ""]
+    return {"index.md": "\n".join(index) + "\n", **{f"{stem}.md": text for stem, (_, text) in made.items()}}
