@@ -57,6 +57,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
+	$(BIN)/mypy docs/site_pages
 
 clean:
 	rm -rf $(VENV) $(INTEGRATIONS) demo-run evidence docs/_build docs/api docs/commands docs/gallery

@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import sparserank  # noqa: E402
-from site_pages import api, commands, conventions, files, gallery, sections  # noqa: E402
+from site_pages import api, commands, conventions, files, gallery, installed, sections  # noqa: E402
 
 project = "sparserank"
 author = "the sparserank developers"
@@ -18,7 +18,7 @@ version = release = sparserank.__version__
 
 extensions = ["myst_parser"]
 exclude_patterns = ["_build", "reproduction-preface.md"]
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 highlight_language = "text"
 smartquotes = False
@@ -27,10 +27,16 @@ python_maximum_signature_line_length = 100
 
 html_theme = "furo"
 html_title = f"sparserank {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_copyright = html_show_sphinx = html_copy_source = False
 html_show_search_summary = False  # it would be fetched, which pages opened from a disk may not do
 
-MADE = {"conventions": conventions.table, "metrics": conventions.metrics}
+MADE = {
+    "conventions": conventions.table,
+    "metrics": conventions.metrics,
+    "installed": lambda: installed.table(HERE / "first-hour-transcript.md"),
+}
 
 
 def _expand(_app: Any, _name: str, source: list[str]) -> None:

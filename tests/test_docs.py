@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.first_hour import tasks
 
 import sparserank as sr
 from tests.doc_blocks import DOCS, MOST_NOT_RUN, NEEDS, NOT_RUN, PAGES, SHOWN, blocks, run_page, runs
@@ -66,3 +67,16 @@ def test_the_blocks_of_a_page_run(page: str, folder: Path, tmp_path: Path, monke
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     run_page(page, needs=(None,))
+
+
+def test_the_transcript_is_of_the_tasks_of_the_readme() -> None:
+    """Every command of the first hour, and its Python, stand in the transcript; `python -m benchmarks.first_hour` makes a new one."""
+    transcript = (DOCS / "first-hour-transcript.md").read_text(encoding="utf-8")
+    named = tasks()
+    assert len(named) == 6
+    for task in named:
+        assert task.name[1:] in transcript
+        assert task.commands or task.python
+        for command in task.commands:
+            assert f"$ {command}\n" in transcript
+        assert task.python is None or task.python in transcript

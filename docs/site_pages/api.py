@@ -72,7 +72,7 @@ def signature(function: Any, *, bound: bool = False) -> str:
         elif p.kind is p.KEYWORD_ONLY and not starred:
             starred = True
             texts.append("*")
-        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
         kind = "" if p.annotation is p.empty else f": {_annotation(p.annotation)}"
         value = "" if p.default is p.empty else f" = {_value(p.default)}" if kind else f"={_value(p.default)}"
         texts.append(f"{stars}{p.name}{kind}{value}")
@@ -115,14 +115,14 @@ def _documented() -> list[type]:
 
 def _member(name: str, member: Any) -> list[str]:
     if isinstance(member, property | functools.cached_property):
-        get = member.fget if isinstance(member, property) else member.func
-        back = inspect.signature(get).return_annotation  # type: ignore[arg-type]
-        kind = [] if back is inspect.Signature.empty else [f":type: {_annotation(back)}"]
-        return _directive("property", "\n".join([name, *kind]), markdown(inspect.getdoc(get), _link), 1)
+        get: Any = member.fget if isinstance(member, property) else member.func
+        back = inspect.signature(get).return_annotation
+        head = name if back is inspect.Signature.empty else f"{name}\n:type: {_annotation(back)}"
+        return _directive("property", head, markdown(inspect.getdoc(get), _link), 1)
     function = getattr(member, "__func__", member)
-    kind = {classmethod: "classmethod", staticmethod: "staticmethod"}.get(type(member), "method")
-    bound = not isinstance(member, staticmethod)
-    return _directive(kind, name + signature(function, bound=bound), markdown(inspect.getdoc(function), _link), 1)
+    options = {classmethod: "\n:classmethod:", staticmethod: "\n:staticmethod:"}.get(type(member), "")
+    head = name + signature(function, bound=not isinstance(member, staticmethod)) + options
+    return _directive("method", head, markdown(inspect.getdoc(function), _link), 1)
 
 
 def _entry(name: str, value: Any) -> list[str]:
