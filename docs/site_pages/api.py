@@ -9,26 +9,30 @@ from collections.abc import Iterator
 from typing import Any
 
 import sparserank
+import sparserank.errors
+import sparserank.export
 from site_pages.docstrings import inline, markdown, plain
 from sparserank.losses.pairwise import PairwiseLoss
+from sparserank.metrics import Convention
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.rules import FeatureRules
 from sparserank.rankers.base import LinearRanker
 
-# page: (title, modules whose names stand there, bases that its classes share)
-PAGES: dict[str, tuple[str, tuple[str, ...], tuple[type, ...]]] = {
+# page: (title, modules whose names stand there, what stands there besides: bases that its classes share, what users meet without importing it)
+PAGES: dict[str, tuple[str, tuple[str, ...], tuple[Any, ...]]] = {
     "job": ("The main job", ("selection.select", "selection.result", "explanation"), ()),
-    "models": ("Models", ("model", "model_file"), ()),
+    "models": ("Models", ("model", "model_file"), (sparserank.export.export,)),
     "data": ("Data", ("data",), ()),
-    "evaluation": ("Metrics and evaluation", ("evaluation", "metrics"), ()),
+    "evaluation": ("Metrics and evaluation", ("evaluation", "metrics"), (Convention,)),
     "rankers": ("Rankers", ("rankers", "rls"), (LinearRanker,)),
     "paths": ("Paths", ("paths",), ()),
     "trees": ("Beside trees", ("compare",), ()),
     "penalties": ("Penalties", ("penalties",), (Penalty, FeatureRules)),
     "engine": ("Losses, objective, solvers", ("losses", "objective", "solvers"), (PairwiseLoss,)),
+    "errors": ("Errors and warnings", (), tuple(v for v in vars(sparserank.errors).values() if inspect.isclass(v))),
     "more": ("More", ("",), ()),
 }
-BASES = [base for _, _, bases in PAGES.values() for base in bases]
+BESIDE = [value for _, _, beside in PAGES.values() for value in beside]
 
 
 def page_of(name: str) -> str:
@@ -47,7 +51,7 @@ def public_names() -> list[str]:
 @functools.cache
 def _labels() -> dict[str, str]:
     """{name: label to link to}."""
-    return {name: f"api-{name}" for name in [*public_names(), *(base.__name__ for base in BASES)]}
+    return {name: f"api-{name}" for name in [*public_names(), *(value.__name__ for value in BESIDE)]}
 
 
 def _link(name: str) -> str:
@@ -110,7 +114,7 @@ def _members(cls: type) -> Iterator[tuple[str, Any]]:
 @functools.cache
 def _documented() -> list[type]:
     named = [getattr(sparserank, name) for name in public_names()]
-    return [*(c for c in named if inspect.isclass(c)), *BASES]
+    return [c for c in [*named, *BESIDE] if inspect.isclass(c)]
 
 
 def _member(name: str, member: Any) -> list[str]:
@@ -128,32 +132,35 @@ def _member(name: str, member: Any) -> list[str]:
 def _entry(name: str, value: Any) -> list[str]:
     """One public name: its signature, its docstring and, of a class, its members."""
     text = markdown(inspect.getdoc(value), _link)
+    home = value.__module__ if value in BESIDE else "sparserank"
     if not inspect.isclass(value):
-        return _directive("function", f"sparserank.{name}{signature(value)}", text, 2, _labels()[name])
+        return _directive("function", f"{home}.{name}{signature(value)}", text, 2, _labels()[name])
     lines = [text, ""]
-    shared = [base.__name__ for base in value.__mro__[1:] if base in _documented()]
+    shared = [base.__name__ for base in value.__mro__[1:] if base in _documented() and any(_members(base))]
     if shared:
         lines += [f"Has also the members of {', '.join(_link(base) for base in shared)}.", ""]
     for member in _members(value):
         lines += _member(*member)
-    # bases, which users never make by hand, are shown without what their constructor takes
-    head = f"{value.__module__}.{name}" if value in BASES else f"sparserank.{name}{signature(value)}"
-    return _directive("class", head, "\n".join(lines), 2, _labels()[name])
+    # what users do not make by hand is shown without what its constructor takes
+    head = f"{home}.{name}" + ("" if value in BESIDE else signature(value))
+    return _directive(
+        "exception" if issubclass(value, Exception) else "class", head, "\n".join(lines), 2, _labels()[name]
+    )
 
 
 def pages() -> dict[str, str]:
     """{file name: Markdown} of the whole reference."""
     out: dict[str, str] = {}
     names = {page: [name for name in public_names() if page_of(name) == page] for page in PAGES}
-    listed = [page for page in PAGES if names[page]]
+    listed = [page for page, (_, _, beside) in PAGES.items() if names[page] or beside]
     overview = ["# Reference", "", "Every name of `import sparserank as sr`, from its docstring.", ""]
     for page in listed:
-        title, _, bases = PAGES[page]
+        title, _, beside = PAGES[page]
         lines = [f"# {title}", ""]
         for name in names[page]:
             lines += _entry(name, getattr(sparserank, name))
-        for base in bases:
-            lines += _entry(base.__name__, base)
+        for value in beside:
+            lines += _entry(value.__name__, value)
         out[f"{page}.md"] = "\n".join(lines)
         overview += [f"## [{title}]({page}.md)", ""]
         overview += [f"* {_link(name)}: {_summary(getattr(sparserank, name))}" for name in names[page]]

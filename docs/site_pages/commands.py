@@ -25,7 +25,7 @@ def _text(text: str) -> str:
     out = []
     for block in text.split("\n\n"):
         if block.startswith("  "):
-            out.append(f"```text\n{block.strip()}\n```")
+            out.append(f"```sh\n{block.strip()}\n```")
         elif (bold := re.fullmatch(r"\[bold\](.+)\[/bold\]", block.strip())) is not None:
             out.append(f"**{inline(bold[1])}**")
         else:
@@ -37,20 +37,35 @@ def _default(option: Any) -> str:
     if option.required:
         return " Required."
     value = option.default
-    if not option.show_default or value in (None, False, ()) or callable(value):
+    if not option.show_default or value is None or value is False or value == () or callable(value):
         return ""
     shown = option.show_default if isinstance(option.show_default, str) else None
-    shown = shown or (", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
-    return f" Default: {inline(shown)}."
+    if value is True:
+        shown = f"`{option.opts[0]}`"
+    return (
+        f" Default: {inline(shown or (', '.join(map(str, value)) if isinstance(value, list | tuple) else str(value)))}."
+    )
 
 
 def _options(command: Any) -> Iterator[str]:
-    for option in command.params:
-        if getattr(option, "hidden", False):
-            continue
+    """The options of a command, those that `--help` sets apart under their title."""
+    panel = None
+    shown = [option for option in command.params if not getattr(option, "hidden", False)]
+    for option in sorted(shown, key=lambda o: _panels(shown).index(_panel(o))):
+        if panel != (panel := _panel(option)) and panel is not None:
+            yield f"**{panel}**\n"
         names = [*option.opts, *option.secondary_opts] if option.opts[0].startswith("-") else [option.name.upper()]
         text = " ".join((option.help or "").replace("\\[", "[").split())
         yield f"{', '.join(f'`{name}`' for name in names)}\n: {inline(text)}{_default(option)}\n"
+
+
+def _panel(option: Any) -> str | None:
+    return getattr(option, "rich_help_panel", None)
+
+
+def _panels(options: list[Any]) -> list[str | None]:
+    """The titles in the order in which they come, options without one first."""
+    return list(dict.fromkeys([None, *map(_panel, options)]))
 
 
 def page() -> str:
