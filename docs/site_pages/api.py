@@ -23,7 +23,7 @@ PAGES: dict[str, tuple[str, tuple[str, ...], tuple[Any, ...]]] = {
     "job": ("The main job", ("selection.select", "selection.result", "explanation"), ()),
     "models": ("Models", ("model", "model_file"), (sparserank.export.export,)),
     "data": ("Data", ("data",), ()),
-    "evaluation": ("Metrics and evaluation", ("evaluation", "metrics"), (Convention,)),
+    "evaluation": ("Metrics and evaluation", ("evaluation", "metrics", "selection.measures"), (Convention,)),
     "rankers": ("Rankers", ("rankers", "rls"), (LinearRanker,)),
     "paths": ("Paths", ("paths",), ()),
     "trees": ("Beside trees", ("compare",), ()),

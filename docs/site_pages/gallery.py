@@ -1,8 +1,9 @@
-"""One page for each script of examples/, from the docstring at its head: its first line is the title."""
+"""One page for each script of examples/, from the docstring at its head: its first words are the title."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 
@@ -12,9 +13,13 @@ def _page(script: Path) -> tuple[str, str]:
     docstring = ast.get_docstring(ast.parse(source))
     if not docstring:
         raise ValueError(f"{script}: a script of the gallery begins with a docstring that says what it shows.")
-    title, _, rest = docstring.partition("\n")
-    title = title.strip().rstrip(".")
-    return title, f"# {title}\n\n{rest.strip()}\n\n`examples/{script.name}`:\n\n```python\n{source.strip()}\n```\n"
+    title = re.split(r"[.:]|(?<=\?)", docstring)[0]
+    told = (
+        docstring.strip()
+        if len(title) < len(docstring.partition("\n")[0].rstrip("."))
+        else docstring.partition("\n")[2].strip()
+    )
+    return title, f"# {title}\n\n{told}\n\n`examples/{script.name}`:\n\n```python\n{source.strip()}\n```\n"
 
 
 def pages(folder: Path) -> dict[str, str]:
