@@ -112,4 +112,4 @@ def markdown(docstring: str | None, link: Link = plain) -> str:
                 out += [f"**{name}**", "", inline(text, link), ""]
             else:
                 out += _content(lines, link)
-    return "\n".join(out)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out))
