@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-integrations evidence lint clean
+.PHONY: demo test test-integrations docs evidence lint clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,14 @@ demo: $(VENV)/.report
 
 test: $(VENV)/.dev
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The documentation site, docs/_build/html/index.html: warnings are errors, and no page asks for anything of another machine.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@
 
 # A real Dask cluster, a gigabyte on disk under a memory limit: an environment of their own, some minutes.
 INTEGRATIONS := .venv-integrations
@@ -49,6 +57,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks
+	$(BIN)/mypy docs/site_pages
 
 clean:
-	rm -rf $(VENV) $(INTEGRATIONS) demo-run evidence
+	rm -rf $(VENV) $(INTEGRATIONS) demo-run evidence docs/_build docs/api docs/commands docs/gallery

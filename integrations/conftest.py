@@ -1,4 +1,4 @@
-"""A cluster of two processes, for every test that needs one."""
+"""A cluster of two processes, for every test that needs one; the folder of real data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from distributed import Client, LocalCluster
+from tests.conftest import data_folder  # noqa: F401
 
 
 @pytest.fixture(scope="module")

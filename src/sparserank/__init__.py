@@ -13,7 +13,7 @@ from sparserank._kernel_cache import drop_stale_caches
 
 drop_stale_caches(Path(__file__).parent)
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "RankingDataset": "sparserank.data.dataset",

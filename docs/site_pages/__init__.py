@@ -1,0 +1,1 @@
+"""Pages of the site that are made from the package and from the project's other texts."""

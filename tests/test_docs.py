@@ -1,0 +1,82 @@
+"""Every block of the documentation runs, page by page in the order in which it stands there; what cannot says why."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks.first_hour import tasks
+
+import sparserank as sr
+from tests.doc_blocks import DOCS, MOST_NOT_RUN, NEEDS, NOT_RUN, PAGES, SHOWN, blocks, run_page, runs
+
+RUNNING = [page for page in PAGES if any(runs(block) and block.kind is None for block in blocks(page))]
+
+
+def test_every_block_runs_or_says_why_not() -> None:
+    declared = 0
+    for page in PAGES:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        found = blocks(page)
+        assert 2 * len(found) == len(re.findall(r"(?m)^ *```", text)), f"{page}: a fence is not closed"
+        for block in found:
+            known = block.language in ("python", "sh", *SHOWN) or block.language.startswith("{")
+            assert known, f"{page}: say what this block is: {block.text[:60]!r}"
+            assert block.kind is None or block.why in (NOT_RUN if block.kind == "not run" else NEEDS), (
+                f"{page}: {block.why}"
+            )
+            declared += block.kind == "not run"
+    assert 0 < declared <= MOST_NOT_RUN
+    assert len(RUNNING) >= 10
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the pages read: ranking text, a table, runs and judgments, a model that a selection may have left in run/."""
+    place = tmp_path_factory.mktemp("docs")
+    data = sr.make_ranking(60, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.4, seed=2).data
+    order = np.argsort([not name.startswith("signal") for name in data.feature_names or ()], kind="stable")
+    X, names = np.array(data.X)[:, order], ["bm25_title", "popularity", "bm25_body", "length", "age", "clicks"]
+    named = sr.RankingDataset(X, data.relevance, data.qid, [f"D{i}" for i in range(len(X))], names)
+    parts = {"train": np.arange(30), "vali": np.arange(30, 45), "test": np.arange(45, 60)}
+    for name, queries in parts.items():
+        sr.write_letor(named.take_queries(queries), place / f"{name}.txt")
+    frame = pd.DataFrame(X, columns=names).assign(grade=data.relevance.astype(int), query=data.qid, docno=named.docid)
+    for name, queries in parts.items():
+        frame[frame["query"].isin(named.query_ids[queries])].to_parquet(place / f"{name}.parquet", index=False)
+    for year, name in {2024: "train", 2025: "vali"}.items():
+        shutil.copy(place / f"{name}.parquet", place / f"log-{year}.parquet")
+    test = named.take_queries(parts["test"])
+    sr.write_qrels(test, place / "test.qrels")
+    sr.write_run(test, np.asarray(test.X)[:, :2] @ [1.0, -1.0], place / "new.run")
+    sr.write_run(test, np.asarray(test.X)[:, 0], place / "now.run")
+    ranker = sr.SparseRanker(penalty="mcp", n_features_to_select=2).fit(
+        frame[names], frame["grade"], qid=frame["query"]
+    )
+    (place / "run").mkdir()
+    ranker.save(place / "run/model.json")
+    return place
+
+
+@pytest.mark.parametrize("page", RUNNING)
+def test_the_blocks_of_a_page_run(page: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    run_page(page, needs=(None,))
+
+
+def test_the_transcript_is_of_the_tasks_of_the_readme() -> None:
+    """Every command of the first hour, and its Python, stand in the transcript; `python -m benchmarks.first_hour` makes a new one."""
+    transcript = (DOCS / "first-hour-transcript.md").read_text(encoding="utf-8")
+    named = tasks()
+    assert len(named) == 6
+    for task in named:
+        assert task.name[1:] in transcript
+        assert task.commands or task.python
+        for command in task.commands:
+            assert f"$ {command}\n" in transcript
+        assert task.python is None or task.python in transcript

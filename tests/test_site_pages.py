@@ -1,0 +1,115 @@
+"""What the documentation site is made of: docstrings, sections of other texts, scripts, tables, without building it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import sparserank as sr
+from sparserank.metrics import CONVENTIONS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+from site_pages import api, commands, conventions, docstrings, gallery, installed, sections
+
+DOCSTRING = """Weigh a_b * c_d by `weight`.
+
+Definition: |x| < 1.
+
+    w = a
+      + b
+
+Parameters
+    a, b      (n,) numbers >= 0,
+              of every row
+    c [text]  None: `L1`
+Returns
+    float     a * b
+Source    Somebody (2001), [1].
+"""
+
+
+def test_a_docstring_becomes_sections_rows_prose_and_formulas() -> None:
+    assert docstrings.markdown(DOCSTRING, lambda name: f"<{name}>").split("\n\n") == [
+        r"Weigh a\_b \* c\_d by <weight>.",
+        r"Definition: \|x\| \< 1.",
+        "```text\nw = a\n  + b\n```",
+        "**Parameters**",
+        "`a, b`\n: (n,) numbers \\>= 0, of every row",
+        "`c [text]`\n: None: <L1>",
+        "**Returns**",
+        "`float`\n: a \\* b",
+        "**Source**",
+        "Somebody (2001), \\[1\\].\n",
+    ]
+
+
+def test_the_reference_has_every_public_name_once_with_its_parameters() -> None:
+    pages = api.pages()
+    text = "\n".join(page for name, page in pages.items() if name != "index.md")
+    for name in api.public_names():
+        assert len(re.findall(rf"(?m)^::+\{{py:\w+\}} sparserank\.{name}\b", text)) == 1, name
+        assert f"(#api-{name})" in pages["index.md"]
+    assert "`margin`\n: loss that still counts as equally good" in pages["job.md"]
+    assert "{py:method} predict(X: Any" in pages["models.md"]
+    assert "[`LinearRanker`](#api-LinearRanker)" in pages["rankers.md"]
+
+
+def test_every_docstring_of_a_public_name_is_there() -> None:
+    assert [name for name in api.public_names() if not (getattr(sr, name).__doc__ or "").strip()] == []
+
+
+def test_the_page_of_commands_has_every_option() -> None:
+    page = commands.page()
+    assert "## sparserank select" in page
+    assert "## sparserank experiment published" in page
+    for option in ("--margin", "--refits`, `--no-refits", "--seed", "--penalty"):
+        assert f"`{option}`\n: " in page
+    assert "[bold]" not in page
+
+
+def test_sections_of_the_readme_lead_to_pages_of_the_site() -> None:
+    text = "# A\n\n## One\n\n[x](#the-main-job), [docs/scale.md](docs/scale.md), [y](benchmarks/README.md)\n\n## Two\n\nlast\n"
+    assert sections.section(text, "Two") == "last"
+    with pytest.raises(KeyError, match="One, Two"):
+        sections.section(text, "Three")
+    turned = sections.LINK.sub(sections._link, sections.section(text, "One"))
+    assert turned == "[x](main-job.md), [docs/scale.md](scale.md), y (`benchmarks/README.md`)"
+    expanded = sections.expanded(
+        "<!-- made: table -->\n<!-- include: README.md # The first hour -->", {"table": lambda: "T"}
+    )
+    assert expanded.startswith("T\n")
+    assert "sr.select(" in expanded
+    assert "](#" not in expanded
+
+
+def test_the_table_of_conventions_is_of_all_and_its_values_are_the_scripts() -> None:
+    text = conventions.table()
+    for name in CONVENTIONS:
+        assert len(re.findall(rf"(?m)^\| `{name}` \|", text)) == 1 + len(conventions.EXAMPLE)
+    first = text.split("**Five documents**")[1].split("**")[0]
+    assert "| `letor4` | 0.6247 | 0.0000 | 0.7556 |" in first  # NDCG@3 0.624667 and AP 0.755556 of the LETOR scripts
+
+
+def test_the_gallery_takes_any_number_of_scripts(tmp_path: Path) -> None:
+    assert list(gallery.pages(tmp_path)) == ["index.md"]
+    (tmp_path / "a.py").write_text('"""One idea: told at length.\n\nMore.\n"""\nprint(1)\n', encoding="utf-8")
+    (tmp_path / "_helper.py").write_text("x = 1\n", encoding="utf-8")
+    pages = gallery.pages(tmp_path)
+    assert list(pages) == ["index.md", "a.md"]
+    assert "[One idea](a.md)" in pages["index.md"]
+    assert pages["a.md"].startswith("# One idea\n\nOne idea: told at length.\n\nMore.")
+    (tmp_path / "b.py").write_text("print(2)\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="begins with a docstring"):
+        gallery.pages(tmp_path)
+
+
+def test_sizes_add_up(tmp_path: Path) -> None:
+    transcript = tmp_path / "t.md"
+    transcript.write_text(
+        "| package | version | MB |\n|---|---|---:|\n| big | 1.0 | 199.0 |\n| tiny | 2 | 1.0 |\n| tinier | 2 | 0.5 |\n"
+    )
+    rows = installed.table(transcript).splitlines()[2:]
+    assert rows == ["| big | 199 | 99% |", "| tinier, tiny | 2 | 1% |", "| all | 200 | 100% |"]
