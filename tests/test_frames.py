@@ -237,7 +237,7 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
     chosen = [sr.select(whole, **{**QUICK, "penalties": [p]}).model.coef for p in (by_name, by_number)]
     np.testing.assert_array_equal(*chosen)
     for rules, message in (
-        ({"weights": {"c1": -1.0}}, "weights must be >= 0"), ({"signs": {"c1": "up"}}, "must be a number"), ({"signs": {"c1": 2}}, "signs must be -1, 0 or 1"),
+        ({"weights": {"c1": -1.0}}, "weights must be >= 0"), ({"signs": {"c1": "up"}}, "the sign of 'c1' must be '\\+', '-'"), ({"signs": {"c1": 2}}, "signs must be -1, 0 or 1"),
         ({"weights": {1: 2.0}}, "must map each feature name"), ({"always_keep": ("c1", 1.5)}, "names of features, or whole numbers"),
         ({"groups": {"c1": 0.5}}, "must be a name or a number"), ({"never_use": "c1"}, "must be a tuple"),
     ):  # fmt: skip

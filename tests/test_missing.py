@@ -20,6 +20,7 @@ import sparserank as sr
 from sparserank.data.convert import convert
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
+from sparserank.data.sources import as_datasets
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ModelFormatError
 from sparserank.model import RankingModel
@@ -259,17 +260,173 @@ def test_engines_that_take_0_are_refused_another_value(to: str) -> None:
     assert median.export(to, filled=True)
 
 
-def test_models_that_disagree_are_not_scored_together(tmp_path: Path) -> None:
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sparserank", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_models_fill_in_their_own_values_side_by_side(tmp_path: Path) -> None:
     X, y, qid = holed()
-    frame_of(X, y, qid).to_parquet(tmp_path / "t.parquet")
-    for rule in ("min", "median"):
-        sr.SparseRanker(missing=rule).fit(frame_of(X, y, qid)[list(NAMES)], y, qid=qid).save(tmp_path / f"{rule}.json")
-    command = [sys.executable, "-m", "sparserank", "evaluate", "t.parquet", "--system", "min.json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    frame = frame_of(X, y, qid)
+    frame.to_parquet(tmp_path / "t.parquet")
+    models = {r: sr.SparseRanker(missing=r).fit(frame[list(NAMES)], y, qid=qid).to_model() for r in ("min", "median")}
+    for rule, model in models.items():
+        model.save(tmp_path / f"{rule}.json")
+    done = run(tmp_path, "evaluate", "t.parquet", "--system", "min.json", "--system", "median.json", "--format", "json")
     assert done.returncode == 0, done.stderr
-    done = subprocess.run(
-        [*command, "--system", "median.json"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    found = {(r["system"], r["metric"]): r["mean"] for r in json.loads(done.stdout)}
+    for rule, model in models.items():
+        for source in (frame, (X, y, qid)):
+            assert sr.evaluate(model, source)["ndcg@10"] == found[f"{rule}.json", "ndcg@10"]
+    assert found["min.json", "ndcg@10"] != found["median.json", "ndcg@10"]
+    for rule in ("min", "median"):  # learned from what is scored it would be another model
+        done = run(tmp_path, "predict", "min.json", "t.parquet", "--missing", rule)
+        assert done.returncode == 2
+        assert "the model remembers them" in " ".join(done.stderr.replace("│", " ").split())
+    by_hand = np.where(np.isfinite(X), X, 7.0)
+    done = run(tmp_path, "predict", "min.json", "t.parquet", "--missing", "7")
+    np.testing.assert_allclose([float(s) for s in done.stdout.split()], models["min"].predict(by_hand), rtol=1e-12)
+    clean = sr.SparseRanker().fit(by_hand, y, qid=qid).to_model()
+    with pytest.raises(DataError, match="row 0: feature 'f1' holds"):
+        sr.evaluate(clean, (X, y, qid))
+    assert np.isfinite(sr.evaluate(np.arange(len(y)), (X, y, qid))["map"])  # scores need no features
+
+
+def test_rankers_with_validation_keep_what_they_learned() -> None:
+    X, y, qid = holed()
+    for ranker in (sr.SparseRankerCV(n_alphas=8, cv=3, missing="median"), sr.SparseRanker(missing="median")):
+        ranker.fit(X, y, qid=qid, eval_set=[(X, y)], eval_qid=[qid])
+        expected = oracle.learned(X.tolist(), "median")
+        np.testing.assert_array_equal(ranker.fill_values_, expected)
+        whole = np.array(oracle.filled(X.tolist(), expected))
+        np.testing.assert_allclose(ranker.predict(X), whole @ ranker.coef_, rtol=1e-9)
+        np.testing.assert_array_equal(ranker.to_model().fill_values, expected)
+    on_data = sr.SparseRankerCV(n_alphas=8, cv=3).fit_dataset(sr.RankingDataset(whole, y, qid))
+    np.testing.assert_array_equal(
+        on_data.coef_, sr.SparseRankerCV(n_alphas=8, cv=3, missing="median").fit(X, y, qid=qid).coef_
     )
-    assert done.returncode == 1
-    assert "different values for a missing" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+
+
+def test_rows_of_queries_that_do_not_count_teach_nothing() -> None:
+    X, y, qid = holed()
+    first = np.unique(qid)[:15]
+    counts = np.isin(qid, first)
+    X[~counts] += 100.0
+    weight = np.isin(np.unique(qid), first).astype(float)
+    ranker = sr.SparseRanker(missing="median").fit(X, y, qid=qid, query_weight=weight)
+    np.testing.assert_array_equal(ranker.fill_values_, oracle.learned(X[counts].tolist(), "median"))
+    assert np.abs(ranker.fill_values_ - oracle.learned(X.tolist(), "median")).max() > 10.0
+
+
+def test_what_is_missing_still_is_no_score() -> None:
+    X, y, qid = holed()
+    frame = frame_of(X, y, qid)[list(NAMES)]
+    frame["c0"] = frame["c0"].where(np.isfinite(frame["c0"]), 0.0)
+    ranker = sr.SparseRanker(missing={"c0": "error", "*": "zero"}).fit(frame, y, qid=qid)
+    frame.loc[3, "c0"] = np.nan
+    with pytest.raises(DataError, match="SparseRanker: row 3, feature 'c0' is missing"):
+        ranker.predict(frame)
+    with pytest.raises(DataError, match="row 3: feature 'c0' holds nan"):
+        ranker.to_model().predict(frame)
+
+
+@pytest.mark.parametrize("names", [("1", "2", "0", "4", "3", "5"), ("f2", "f1", "f3", "f4", "f5", "f6"), NAMES])
+def test_values_go_to_the_features_whose_names_they_have(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Names that look like numbers, in orders that are not theirs."""
+    train, test = holed(), holed(seed=5)
+    frames = [pd.DataFrame(X, columns=list(names)).assign(label=y, qid=q) for X, y, q in (train, test)]
+    frames[1]["qid"] += 1000
+    frames[1] = frames[1][[*reversed(names), "label", "qid"]].assign(more=np.nan)
+    medians = oracle.learned(train[0].tolist(), "median")
+    parts = as_datasets({"train": frames[0], "test": frames[1]}, reading={"missing": "median"})
+    expected = oracle.filled(test[0].tolist(), medians)
+    np.testing.assert_array_equal(parts["test"].X, expected)
+    model = sr.SparseRanker().fit_dataset(parts["train"]).to_model()
+    model.save(tmp_path / "m.json")
+    for name, frame in zip(("train.csv", "test.csv"), frames, strict=True):
+        frame.to_csv(tmp_path / name, index=False)
+    done = run(tmp_path, "predict", "m.json", "test.csv")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose([float(s) for s in done.stdout.split()], model.predict(frames[1]), rtol=1e-12)
+    np.testing.assert_allclose(model.predict(frames[1]), np.array(expected) @ (model.coef / model.scaling.scale), rtol=1e-9)  # fmt: skip
+
+
+def test_feature_logs_are_filled_by_name_and_others_left_out(tmp_path: Path) -> None:
+    rows = [
+        {"qid": q, "label": label, "id": f"d{q}{label}", "[features]": f"bm25={3 * label + q},tf={label},pad=1"}
+        for q in range(8) for label in (0, 1, 2)
+    ]  # fmt: skip
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    gaps = [row | {"[features]": f"zz=7,tf=nan,bm25={3 * row['label'] + row['qid']}"} for row in rows]
+    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, gaps)) + "\n")
+    model = sr.SparseRanker().fit_dataset(sr.read_data(tmp_path / "train.jsonl", missing="median")).to_model()
+    model.save(tmp_path / "m.json")
+    done = run(tmp_path, "predict", "m.json", "test.jsonl")
+    assert done.returncode == 0, done.stderr
+    values = pd.DataFrame({"bm25": [3 * r["label"] + r["qid"] for r in rows], "tf": np.nan, "pad": 1.0})
+    np.testing.assert_allclose([float(s) for s in done.stdout.split()], model.predict(values), rtol=1e-12)
+    parts = as_datasets({"train": str(tmp_path / "train.jsonl"), "test": str(tmp_path / "test.jsonl")}, reading={"missing": "median"})  # fmt: skip
+    assert parts["test"].feature_names == ("bm25", "tf", "pad")
+    assert set(np.unique(parts["test"].X[:, 1])) == {1.0}
+
+
+def test_stores_that_learned_for_themselves_are_not_used_together(tmp_path: Path) -> None:
+    train, test = holed(), holed(seed=5)
+    for name, (X, y, q) in (("train", train), ("test", test)):
+        frame_of(X, y, q + 1000 * (name == "test")).to_parquet(tmp_path / f"{name}.parquet")
+        convert([tmp_path / f"{name}.parquet"], tmp_path / f"{name}-store", Reading(missing="median", dtype="float64"))
+    parts = {"train": tmp_path / "train-store", "test": tmp_path / "test-store"}
+    with pytest.raises(DataError, match=r"a missing 'c0' became .* --like the first store"):
+        as_datasets(parts)
+    with pytest.raises(DataError, match="a missing 'c0' became"):
+        sr.read_data([str(p) for p in parts.values()])
+    convert([tmp_path / "test.parquet"], tmp_path / "like", Reading(dtype="float64"), like=tmp_path / "train-store")
+    expected = oracle.filled(test[0].tolist(), oracle.learned(train[0].tolist(), "median"))
+    for source in (tmp_path / "like", tmp_path / "test.parquet"):  # a file beside a store learns nothing either
+        np.testing.assert_array_equal(as_datasets({**parts, "test": source})["test"].X[:], expected)
+
+
+def test_nullable_and_text_like_columns_are_numbers_with_holes() -> None:
+    X, y, qid = holed()
+    holes = np.where(np.isfinite(X), X, np.nan)
+    expected = sr.SparseRanker(missing="median").fit(holes, y, qid=qid)
+    nullable = pd.DataFrame(holes, columns=list(NAMES)).astype("Float64")
+    nullable = nullable.mask(nullable.isna(), pd.NA)
+    for form in (
+        nullable,
+        nullable.astype(object).where(nullable.notna(), None),
+        pl.DataFrame(holes, schema=list(NAMES)).fill_nan(None),
+    ):
+        ranker = sr.SparseRanker(missing="median").fit(form, y, qid=qid, eval_set=[(form, y)], eval_qid=[qid])
+        np.testing.assert_array_equal(ranker.fill_values_, expected.fill_values_)
+        np.testing.assert_allclose(ranker.predict(form), expected.predict(holes), rtol=1e-12)
+        np.testing.assert_allclose(ranker.to_model().predict(form), expected.predict(holes), rtol=1e-12)
+        (data,) = as_datasets({"data": (form, y, qid)}, reading={"missing": "median"}).values()
+        np.testing.assert_array_equal(data.fill_values, expected.fill_values_)
+    with pytest.raises(DataError, match="X must be a matrix of numbers"):
+        as_datasets({"data": ([[1.0], [1.0, 2.0]], [0, 1], [1, 1])}, reading={"missing": "zero"})
+    with pytest.raises(DataError, match="is too large for float32"):
+        sr.SparseRanker(missing=1e39).fit(holes.astype(np.float32), y, qid=qid)
+
+
+def test_features_that_are_not_named_are_refused_and_numbers_have_names() -> None:
+    X, y, qid = holed()
+    one = np.where(np.isfinite(X) | (np.arange(6) == 2), X, 0.0)
+    with pytest.raises(DataError, match="feature 'f1' has a missing"):
+        sr.SparseRanker(missing={"f3": "median"}).fit(X, y, qid=qid)
+    by_name, by_number = (sr.SparseRanker(missing={key: "median"}).fit(one, y, qid=qid) for key in ("f3", 3))
+    np.testing.assert_array_equal(by_name.coef_, by_number.coef_)
+    with pytest.raises(DataError, match="'a' is named twice"):
+        sr.SparseRanker(missing="a=zero;a=min").fit(X, y, qid=qid)
+
+
+def test_aligned_data_name_the_rows_that_were_given() -> None:
+    X, y, _ = holed(n_queries=4)
+    X = np.nan_to_num(X, posinf=0.0, neginf=0.0)
+    q = np.arange(len(y)) % 3
+    train = pd.DataFrame(X, columns=list(NAMES)).assign(label=y, qid=q)
+    turned = train[[*reversed(NAMES), "label", "qid"]]
+    (_, data) = as_datasets({"train": train, "test": turned}).values()
+    assert data is not None
+    np.testing.assert_array_equal(data.to_input_order(np.array(data.X)), X)
+    assert (data.row_index != np.arange(len(y))).any()

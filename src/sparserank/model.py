@@ -13,8 +13,10 @@ import scipy.sparse as sp
 
 from sparserank.curves import Curves, Knots, curves_of
 from sparserank.data.alignment import without_qid
-from sparserank.data.dataset import RankingDataset, as_csr, column_names, filled, names_of, numbered
+from sparserank.data.dataset import RankingDataset, column_names, names_of, numbered
+from sparserank.data.filling import fill_known
 from sparserank.data.grouping import as_query_ids, group_rows
+from sparserank.data.matrices import NO_MATRIX, as_csr
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.stored import StoredFeatures
 from sparserank.data.transforms import NONE, Transform
@@ -130,7 +132,7 @@ class RankingModel:
         if missing is not None:
             raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
         columns = data.X[:, [at[self.feature_names[j]] for j in self.support]]
-        return _array(columns.toarray() if data.is_sparse else columns, dtype=np.float64, order="C")
+        return self._filled(_array(columns.toarray() if data.is_sparse else columns, dtype=np.float64, order="C"))
 
     def _selected(self, X: Any) -> np.ndarray:
         """(n_docs, nnz) float64, the columns of the selected features."""
@@ -147,7 +149,7 @@ class RankingModel:
 
     def _filled(self, columns: np.ndarray) -> np.ndarray:
         """The selected columns, missing values replaced where there is what by."""
-        return columns if self.fill_values is None else filled(columns, self.fill_values[self.support])
+        return columns if self.fill_values is None else fill_known(columns, self.fill_values[self.support])
 
     def _named(self, frame: Any) -> np.ndarray:
         """The selected columns of a data frame, by name whatever their order; by position where the model has no names, or the frame only numbers."""
@@ -270,9 +272,6 @@ def curve_model(
             weights[j] = 0.0
     none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
     return RankingModel(weights, names, none, transform=transform, curves=curves, **more)
-
-
-NO_MATRIX = "X must be a matrix of numbers (n_docs, n_features)."
 
 
 def _array(values: Any, **options: Any) -> np.ndarray:

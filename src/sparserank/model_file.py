@@ -19,11 +19,8 @@ from sparserank.quoting import brief
 from sparserank.strict_json import MAX_DEPTH, check_text, plain, read_json
 
 FORMAT = "sparserank-model"
-SINCE = {
-    "transform": 2,
-    "curve": 3,
-    "missing": 4,
-}  # what a feature may have: a file without is of the version that older readers know
+# What a feature may have, and since which version: a file without it is of the version that older readers know.
+SINCE = {"transform": 2, "curve": 3, "missing": 4}
 FORMAT_VERSION = max(SINCE.values())
 
 

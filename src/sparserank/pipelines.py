@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.alignment import QID
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError
 from sparserank.model import RankingModel
 from sparserank.quoting import brief
 
-KNOWN = "SimpleImputer, StandardScaler, MinMaxScaler (without clip), MaxAbsScaler, RobustScaler and feature selectors"
+KNOWN = (
+    "SimpleImputer, StandardScaler, MinMaxScaler and MaxAbsScaler (without clip), RobustScaler and feature selectors"
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class _Affine:
 
 
 def model_of_pipeline(pipeline: Any) -> RankingModel:
-    """The model whose `predict` of the pipeline's input ranks as the pipeline does: scaling folded in, a constant left out.
+    """The model whose `predict` of the pipeline's input is the pipeline's, scaling folded in.
 
     Parameters
         pipeline   a fitted sklearn.pipeline.Pipeline: any of KNOWN (or 'passthrough'), then a ranker of this package
@@ -54,17 +57,23 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], LinearRanker):
         raise DataError("from_pipeline takes a fitted scikit-learn Pipeline whose last step is a ranker of sparserank.")
     ranker = pipeline.steps[-1][1]
+    steps = [(name, step) for name, step in pipeline.steps[:-1] if step is not None and not isinstance(step, str)]
     try:
-        check_is_fitted(ranker)
+        for step in [*(step for _, step in steps), ranker]:
+            check_is_fitted(step)
     except NotFittedError as error:
         raise DataError("the pipeline is not fitted; call its fit first.") from error
-    steps = [(name, step) for name, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
     first = steps[0][1] if steps else ranker
     d = int(first.n_features_in_)
     so_far = _Affine(np.arange(d), np.zeros(d), np.ones(d), np.full(d, np.nan))
+    names = tuple(str(n) for n in getattr(first, "feature_names_in_", [f"f{j + 1}" for j in range(d)]))
+    if QID in names:
+        raise DataError(
+            "the pipeline was fitted on a frame with a column 'qid', of which its steps make a feature; route the ids instead "
+            "(sklearn.config_context(enable_metadata_routing=True), fit(X, y, qid=qid))."
+        )
     for name, step in steps:
         so_far = _after(so_far, name, step)
-    names = tuple(str(n) for n in getattr(first, "feature_names_in_", [f"f{j + 1}" for j in range(d)]))
     return _on_input(ranker.to_model(), so_far, names)
 
 
@@ -82,7 +91,7 @@ def _after(so_far: _Affine, name: str, step: Any) -> _Affine:
         used = step.with_mean if kind is p.StandardScaler else step.with_centering
         scale = getattr(step, "scale_", None)
         return so_far.then(np.asarray(center) if used else 0.0 * ones, ones if scale is None else np.asarray(scale))
-    if kind is p.MaxAbsScaler:
+    if kind is p.MaxAbsScaler and not getattr(step, "clip", False):
         return so_far.then(0.0 * ones, np.asarray(step.scale_))
     if kind is p.MinMaxScaler and not step.clip:
         return so_far.then(-np.asarray(step.min_) / step.scale_, 1.0 / np.asarray(step.scale_))

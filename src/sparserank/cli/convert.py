@@ -25,7 +25,9 @@ that ends in .txt or .parquet it writes that file instead.
 
   sparserank convert 2024.parquet 2025.parquet store/ --label-column grade --qid-column query
 
-  sparserank select store/ --out run
+  sparserank convert valid.parquet valid-store/ --like store/
+
+  sparserank select store/ --valid valid-store/ --out run
 
   sparserank convert store/ train.parquet
 """
@@ -67,6 +69,14 @@ def convert(
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            "--like",
+            help="Store of the training data: its features in their order, and its values for missing ones.",
+            show_default=False,
+        ),
+    ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard what OUT already holds.")] = False,
     threads: opt.Threads = None,
 ) -> None:
@@ -85,13 +95,16 @@ def convert(
     *sources, out = files
     announce_compiling(parse_lines)
     if is_file_name(out):
+        opt.require(like is None, "--like", "is for stores.")
         with counting("documents") as progress:
             n = rewrite(sources, out, reading, progress=progress)
         give({"wrote": str(out), "n_docs": n}, [{"wrote": str(out), "n_docs": n}])
         say(f"wrote {out}: {n} documents")
         return
     with resumable(out, restart=restart), counting("documents") as progress:
-        store = to_store(sources, out, reading, shard_bytes=shard_mb << 20, restart=restart, progress=progress)
+        store = to_store(
+            sources, out, reading, shard_bytes=shard_mb << 20, restart=restart, like=like, progress=progress
+        )
     facts = {"wrote": str(out), **{name: store[name] for name in FACTS}, "n_shards": len(store["shards"])}
     give(facts, [facts])
     kind = "sparse" if store["sparse"] else "dense"

@@ -67,8 +67,12 @@ def explain(
         }
         for i in range(min(most, len(found.documents)))
     ]
-    flat = [{**{k: v for k, v in d.items() if k != "contributions"}, **d["contributions"]} for d in documents]
-    give({"query": found.query, "documents": documents, "pair": compared}, flat if compared is None else compared)
+    each = [
+        {**{k: v for k, v in d.items() if k != "contributions"}, "feature": feature, "contribution": value}
+        for d in documents
+        for feature, value in d["contributions"].items()
+    ]
+    give({"query": found.query, "documents": documents, "pair": compared}, each if compared is None else compared)
     if compared is None:
         table(
             f"Query {found.query}: {len(found.documents)} documents, and what moves each most from their mean",

@@ -97,7 +97,7 @@ def export(
         several = answer.format != TEXT and len(texts) == len(files)
         opt.require(several or len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")
         if answer.format != TEXT:
-            give({"files": files}, [{"file": name, "content": text} for name, text in files.items()])
+            give({"files": files}, [{"file": name, "content": text} for name, text in files.items()], exact=True)
             return
         sys.stdout.flush()
         sys.stdout.buffer.write(texts[0].encode())  # names of features as they are, whatever the terminal's encoding

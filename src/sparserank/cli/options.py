@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from sparserank.errors import DataError
 from sparserank.quoting import brief
 
 if TYPE_CHECKING:
-    from sparserank.data.missing import MissingPolicy
     from sparserank.data.reading import Reading
     from sparserank.model import RankingModel
 
@@ -137,31 +135,19 @@ def reading_of(
 
 
 def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
-    """The same, taking from a table the columns that the models use, where it has them and the user names none, and with the models' values in the
-    place of missing ones, where the user does not say."""
+    """The same, taking from a table the columns that the models use, where it has them and the user names none, and leaving missing values to models
+    that know what they become, where the user does not say."""
+    from sparserank.data.missing import KEEP, MissingPolicy
+
+    policy = MissingPolicy.parse(reading.missing)
+    require(
+        policy is None or not policy.learns,
+        "--missing",
+        "min and median are learned in training, and the model remembers them: leave the option out, or say zero, query-min or a number.",
+    )
     reading = _with_columns_of(reading, models, data)
-    if reading.missing is not None:
-        return reading
-    return replace(reading, missing=_filled_as(models, by_name=reading.feature_columns is not None))
-
-
-def _filled_as(models: Sequence[RankingModel], *, by_name: bool) -> MissingPolicy | None:
-    """What missing values of the features become that models use: their fill values; None where no model has any."""
-    from sparserank.data.missing import ERROR, ZERO, MissingPolicy
-
-    if all(m.fill_values is None for m in models):
-        return None
-    rules: dict[int | str, str | float] = {}
-    for model in models:
-        for j in model.support.tolist():
-            value = math.nan if model.fill_values is None else float(model.fill_values[j])
-            name = model.feature_names[j]
-            rule = ERROR if math.isnan(value) else value
-            if rules.setdefault(name if by_name else j, rule) != rule:
-                raise DataError(
-                    f"the models take different values for a missing {brief(name)}; score them one by one, or say what it becomes with --missing."
-                )
-    return MissingPolicy(ZERO, rules, index_base=0)
+    knows = any(m.fill_values is not None for m in models)
+    return replace(reading, missing=KEEP) if policy is None and knows else reading
 
 
 def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:

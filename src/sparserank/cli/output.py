@@ -52,6 +52,7 @@ class Answer:
     tables: list[dict[str, Any]] = field(default_factory=list)
     document: Any = None
     rows: Sequence[Mapping[str, Any]] | None = None
+    exact: bool = False  # whether texts of the rows are content that must stay what it is
 
     def print(self) -> None:
         """The document, or the rows: nothing in text, which is printed as it comes."""
@@ -64,17 +65,19 @@ class Answer:
             rows = self.rows
             if rows is None:
                 rows = [r for t in self.tables[:1] for r in t["rows"]] or [{"message": s} for s in self.sentences]
-            writer = csv.DictWriter(sys.stdout, list(dict.fromkeys(k for r in rows for k in r)), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows({k: visible(v) if isinstance(v, str) else v for k, v in r.items()} for r in rows)
+            columns = list(dict.fromkeys(k for r in rows for k in r))
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(map(visible, columns))
+            shown = (lambda v: v) if self.exact else _visible
+            writer.writerows([shown(r.get(k)) for k in columns] for r in rows)
 
 
 answer = Answer()
 
 
-def give(document: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """The result for programs: what json prints, and what csv does."""
-    answer.document, answer.rows = document, rows
+def give(document: Any, rows: Sequence[Mapping[str, Any]], *, exact: bool = False) -> None:
+    """The result for programs: what json prints, and what csv does, texts as they are with `exact`."""
+    answer.document, answer.rows, answer.exact = document, rows, exact
 
 
 def answering(command: Callable[..., None]) -> Callable[..., None]:
@@ -115,6 +118,10 @@ def _versions() -> str:
         f"{name} {version(name)}" for name in ("sparserank", "numpy", "scipy", "scikit-learn", "numba", "pyarrow")
     )
     return f"{packages}; Python {sys.version.split()[0]}, {available_cores()} cores"
+
+
+def _visible(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

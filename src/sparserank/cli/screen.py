@@ -1,4 +1,4 @@
-"""What people see: results on standard output, progress and notes on standard error. All text is escaped here, and only here."""
+"""What people see: results on standard output, progress and notes on standard error. Text is escaped here, and in `output` for programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -114,11 +114,6 @@ def announce_compiling(*kernels: Any) -> None:
     """Say so before a first use after installation, which compiles these kernels; nothing on any other day."""
     if not all(is_compiled(kernel) for kernel in kernels):
         note("compiling numerical kernels (first use after installation only) ...")
-
-
-def visible_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row for CSV on standard output: its texts are other people's."""
-    return {key: visible(value) if isinstance(value, str) else value for key, value in row.items()}
 
 
 def duration(seconds: float) -> str:

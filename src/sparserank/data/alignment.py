@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str, other: str =
         return data
     columns = columns_by_name(held, wanted, place, other)
     if columns is None:
-        return replace(data, feature_names=wanted)
+        return data.rename_features(wanted)
     if data.is_stored:
         raise DataError(
             f"{place} has the features of {other} in another order, or more; convert it with the same --feature-columns."

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.data.conversion import Conversion, Progress, sum_of
-from sparserank.data.missing import MissingPolicy
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.reading import Reading
 from sparserank.data.side_files import SUFFIXES
 from sparserank.data.store import (
@@ -23,7 +24,7 @@ from sparserank.data.store import (
     open_store,
     read_manifest,
 )  # fmt: skip
-from sparserank.data.streams import open_stream
+from sparserank.data.streams import Stream, open_stream
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.blocks import SHARD_BYTES
 from sparserank.runs.directory import RunDirectory
@@ -38,6 +39,7 @@ def convert(
     *,
     shard_bytes: int = SHARD_BYTES,
     restart: bool = False,
+    like: str | os.PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write a store; returns its manifest.
@@ -47,6 +49,7 @@ def convert(
         out       a new or empty folder, or one that an unfinished or finished conversion of the same files made
         reading   how to read them; dtype float32 unless it says otherwise
         restart   discard what an earlier conversion left
+        like      the store of the training data: its features in their order, and its values for missing ones
     Raises
         DataFormatError     names file and line, or row and column; what was written so far stays, and is used when the same
                             conversion is started again
@@ -57,6 +60,9 @@ def convert(
         raise DataError("convert needs at least one file to read.")
     _refuse_itself(paths, out)
     plan = _plan(paths, reading, shard_bytes)
+    first = None if like is None else open_store(like)
+    if first is not None:
+        plan["like"] = first.X.identity
     with RunDirectory(out, "store") as folder:
         if restart:
             _discard(folder.path)
@@ -72,16 +78,27 @@ def convert(
             open_store(folder.path)
             _drop_others(folder.path, known)
             return known
-        stream = open_stream(paths, reading)
-        work = Conversion(folder, plan, stream, stream.filling(MissingPolicy.parse(reading.missing)), progress)
+        stream, policy = _opened(paths, reading, first)
+        work = Conversion(folder, plan, stream, stream.filling(policy), progress)
         manifest = work.run(unfinished)
-        if _plan(paths, reading, shard_bytes) != plan:
+        if _plan(paths, reading, shard_bytes) != {k: v for k, v in plan.items() if k != "like"}:
             raise DataFormatError(
                 f"{', '.join(map(str, paths))}: changed while being read; convert again with --restart."
             )
         work.finish(manifest)
         _drop_others(folder.path, manifest)
         return manifest
+
+
+def _opened(
+    paths: Sequence[str | os.PathLike], reading: Reading, first: RankingDataset | None
+) -> tuple[Stream, MissingPolicy | None]:
+    """The rows, and what missing values become: what they became in the first data set, if there is one."""
+    policy = MissingPolicy.parse(reading.missing)
+    if first is None:
+        return open_stream(paths, reading), policy
+    policy = taught(policy, first.fill_values, first.feature_names or (), reading.index_base)
+    return open_stream(paths, replace(reading, missing=policy), like=first), policy
 
 
 def _progress(folder: RunDirectory) -> dict[str, Any] | None:

@@ -41,7 +41,8 @@ class ArrayRows(Stream):
 
     sparse, feature_names = False, None
 
-    def __init__(self, X: Any, y: Any, qid: Any) -> None:
+    def __init__(self, X: Any, y: Any, qid: Any, *, fills: bool = False) -> None:
+        self._fills = fills  # whether a policy says what missing values become
         if X.ndim != 2:
             raise DataError(f"X must be a matrix of numbers (n_docs, n_features); got {X.ndim} dimensions.")
         self._X = X.rechunk({1: -1})
@@ -62,7 +63,9 @@ class ArrayRows(Stream):
             X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=self.dtype)
             n = len(X)
             bad = ~np.isfinite(X)
-            if bad.any():
+            if bad.any() and self._fills:
+                X = np.where(bad, np.nan, X)
+            elif bad.any():
                 row, column = np.argwhere(bad)[0]
                 raise DataError(
                     f"X holds {X[row, column]} in row {at + row}, feature f{column + 1}; replace missing and infinite values by finite numbers."

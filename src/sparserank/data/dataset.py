@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.filling import fill_known
 from sparserank.data.grouping import as_query_ids, group_rows
+from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.stored import StoredFeatures, joined
 from sparserank.errors import DataError
 from sparserank.quoting import brief
@@ -48,6 +50,7 @@ class RankingDataset:
                         the propensity of its click (Joachims et al. 2017); 0: never the preferred one
         fill_values     (n_features,) numbers, optional: what a missing value of each feature (NaN, infinity) becomes, here and in models that
                         are trained on these data; NaN: a missing value is refused. `read_data` and rankers learn them (missing=)
+        keep_missing    missing values stay NaN: for models alone, which know what they become
     Raises
         DataError       shapes disagree, relevance not finite, X not numeric, not finite or not a valid sparse matrix,
                         a query id missing, names repeated or not writable as UTF-8; rows are counted from 0
@@ -61,12 +64,14 @@ class RankingDataset:
     comment: np.ndarray | None = None
     doc_weight: np.ndarray | None = None
     fill_values: np.ndarray | None = None
+    keep_missing: bool = False
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        X = _as_features(self.X, self.fill_values)
+        fill_values = None if self.fill_values is None else _as_fill_values(self.fill_values)
+        X = _as_features(self.X, fill_values, keep_missing=self.keep_missing)
         n_docs, n_features = X.shape
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else as_query_ids(self.qid, n_docs)
@@ -98,8 +103,7 @@ class RankingDataset:
         set_field(self, "query_ids", _frozen(query_ids))
         set_field(self, "row_index", _frozen(np.arange(n_docs) if order is None else order))
         set_field(self, "feature_names", names)
-        if self.fill_values is not None:
-            set_field(self, "fill_values", _frozen(np.asarray(self.fill_values, dtype=np.float64)))
+        set_field(self, "fill_values", None if fill_values is None else _frozen(fill_values))
         for name, column in columns.items():
             set_field(self, name, None if column is None else _frozen(column))
 
@@ -114,7 +118,7 @@ class RankingDataset:
         fields = {
             "X": X, "relevance": relevance, "qid": np.repeat(ids, np.diff(query_ptr)), "docid": docid,
             "feature_names": checked_names(feature_names, X.shape[1]), "comment": None, "doc_weight": doc_weight,
-            "fill_values": fill_values, "query_ptr": query_ptr, "query_ids": query_ids, "row_index": np.arange(X.shape[0]),
+            "fill_values": fill_values, "keep_missing": False, "query_ptr": query_ptr, "query_ids": query_ids, "row_index": np.arange(X.shape[0]),
         }  # fmt: skip
         for name, value in fields.items():
             object.__setattr__(self, name, _frozen(value) if isinstance(value, np.ndarray) else value)
@@ -158,16 +162,33 @@ class RankingDataset:
         """The same documents with other feature values; names are kept where there are as many features."""
         if X.shape[0] != self.n_docs:
             raise DataError(f"new features must have {self.n_docs} rows; got shape {X.shape}.")
-        names = self.feature_names if X.shape[1] == self.n_features else None
-        return RankingDataset(X, self.relevance, self.qid, self.docid, names, self.comment, self.doc_weight)
+        return self._with(X, self.feature_names if X.shape[1] == self.n_features else None, None)
 
     def take_features(self, columns: Sequence[int]) -> RankingDataset:
         """The data set of the given features, in that order; values are copied."""
         at = np.asarray(columns, dtype=np.int64)
-        return RankingDataset(
-            self.X[:, at], self.relevance, self.qid, self.docid, [(self.feature_names or ())[j] for j in at], self.comment,
-            self.doc_weight, None if self.fill_values is None else self.fill_values[at],
-        )  # fmt: skip
+        names = [(self.feature_names or ())[j] for j in at]
+        return self._with(self.X[:, at], names, None if self.fill_values is None else self.fill_values[at])
+
+    def rename_features(self, names: Sequence[str]) -> RankingDataset:
+        """The same data set, its features called otherwise."""
+        return self._with(self.X, names, self.fill_values)
+
+    def _with(self, X: Features, names: Sequence[str] | None, fill_values: np.ndarray | None) -> RankingDataset:
+        """The same documents with other features; `row_index` goes on naming the rows that the constructor was given."""
+        out = RankingDataset(
+            X,
+            self.relevance,
+            self.qid,
+            self.docid,
+            names,
+            self.comment,
+            self.doc_weight,
+            fill_values,
+            self.keep_missing,
+        )
+        object.__setattr__(out, "row_index", self.row_index)
+        return out
 
     def take_queries(self, queries: np.ndarray) -> RankingDataset:
         """The data set of the given query positions, in that order; rows are copied."""
@@ -188,6 +209,7 @@ class RankingDataset:
             None if self.comment is None else self.comment[rows],
             None if self.doc_weight is None else self.doc_weight[rows],
             self.fill_values,
+            self.keep_missing,
         )
 
     def constant_features(self) -> np.ndarray:
@@ -234,11 +256,12 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     """Several data sets of equal feature count as one.
 
     A query id in two of them becomes one query; with join_queries=False queries stay apart, under ids such as '1:17'
-    (the number of the data set, then the id) when an id occurs twice. fill_values are those of the first.
+    (the number of the data set, then the id) when an id occurs twice. Missing values must have become the same in all.
 
     Raises
         DataError   feature counts differ
     """
+    refuse_other_filling(datasets)
     counts = {d.n_features for d in datasets}
     if len(counts) != 1:
         raise DataError(f"data sets must have the same number of features; got {sorted(counts)}.")
@@ -269,6 +292,23 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
     )
 
 
+def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
+    """Raise DataError where missing values of a feature became different numbers in two of the data sets."""
+    known = [(d.feature_names or (), d.fill_values) for d in datasets if d.fill_values is not None]
+    for _, values in known[1:]:
+        names, first = known[0]
+        if values.shape != first.shape:
+            continue  # said better where features are counted
+        differ = values.astype(np.float32) != first.astype(np.float32)  # data of either precision
+        differ &= np.isfinite(values) & np.isfinite(first)
+        if differ.any():
+            j = int(np.argmax(differ))
+            raise DataError(
+                f"a missing {brief(names[j])} became {first[j]:g} in one of the data sets and {values[j]:g} in another; read them with the same "
+                "policy, or convert the later ones with --like the first store."
+            )
+
+
 def _joined_weights(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
     """(n_docs,) weights of all documents, 1 in the data sets without; None when none has any."""
     if all(d.doc_weight is None for d in datasets):
@@ -284,12 +324,25 @@ def _as_weights(given: Any, n_docs: int) -> np.ndarray:
     return weights
 
 
-def _as_features(X: Features, fill_values: Any = None) -> Features:
+def _as_fill_values(given: Any) -> np.ndarray:
+    """(n_features,) float64, NaN where nothing is known."""
+    try:
+        values = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"fill_values must hold one number per feature; got {brief(given)}.") from error
+    if values.ndim != 1 or np.isinf(values).any():
+        raise DataError(f"fill_values must hold one finite number per feature, or NaN; got {brief(given)}.")
+    return values
+
+
+def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_missing: bool = False) -> Features:
     """X as C-ordered float32/float64 array or canonical CSR, filled; refuses what is not numeric or not finite."""
     if isinstance(X, StoredFeatures):
         return X
+    if keep_missing:
+        return with_nan(X)
     if fill_values is not None:
-        X = filled(X, fill_values)
+        X = fill_known(X, fill_values)
     if sp.issparse(X):
         csr = as_csr(X)
         if csr.dtype not in (np.float32, np.float64):
@@ -327,49 +380,11 @@ def _as_features(X: Features, fill_values: Any = None) -> Features:
     return dense
 
 
-def filled(X: Any, fill_values: Any) -> Any:
-    """X, a copy where a value is missing (NaN or infinite) and there is one to fill in.
-
-    Raises
-        DataError   fill_values are not one number per feature
-    """
-    try:
-        values = np.asarray(fill_values, dtype=np.float64)
-        X = as_csr(X) if sp.issparse(X) else np.asarray(X)
-        held = X.data if sp.issparse(X) else X
-        missing = ~np.isfinite(held)
-    except (TypeError, ValueError):  # said better where X is looked at
-        return X
-    if X.ndim != 2 or values.shape != (X.shape[1],):
-        raise DataError(f"fill_values must hold one number per feature; got {brief(fill_values)}.")
-    if not missing.any():
-        return X
-    out = X.copy()
-    if sp.issparse(X):
-        by_entry = values[X.indices]
-        out.data = np.where(missing & np.isfinite(by_entry), by_entry, held).astype(X.dtype)
-    else:
-        np.copyto(out, values.astype(X.dtype), where=missing & np.isfinite(values))
-    return out
-
-
 def _unmasked(name: str, values: Any) -> Any:
     """`values`, unless some of them are masked: what lies below a mask is no data."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         raise DataError(f"{name} holds masked values; fill or drop them.")
     return values
-
-
-def as_csr(X: Any) -> sp.csr_matrix:
-    """X in CSR. Indices are checked first: SciPy's conversions write outside their arrays when these lie outside the shape."""
-    try:
-        if X.format == "coo":
-            X = sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
-        elif hasattr(X, "check_format"):
-            X.check_format(full_check=True)
-        return sp.csr_matrix(X)
-    except ValueError as error:
-        raise DataError(f"X is not a valid sparse matrix: {brief(str(error))}.") from error
 
 
 def _as_relevance(given: Any, n_docs: int) -> np.ndarray:

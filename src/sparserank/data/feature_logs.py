@@ -40,28 +40,28 @@ def log_names(paths: Sequence[str | os.PathLike], given: Sequence[str] | None = 
     return list(names)
 
 
-def log_tables(paths: Sequence[str | os.PathLike], names: Sequence[str]) -> list[Table]:
-    """The logs as tables with the columns qid, label, docid and the named features.
+def log_tables(paths: Sequence[str | os.PathLike], names: Sequence[str], *, others: bool = False) -> list[Table]:
+    """The logs as tables with the columns qid, label, docid and the named features; other features are left out, or refused.
 
     Raises
         DataFormatError   while they are read: names file and line
     """
-    return [_Log(str(path), list(names)) for path in paths]
+    return [_Log(str(path), list(names), others) for path in paths]
 
 
 class _Log(Table):
-    def __init__(self, path: str, names: list[str]) -> None:
+    def __init__(self, path: str, names: list[str], others: bool) -> None:
         features = [(name, pa.float64()) for name in names]
         schema = pa.schema([("qid", pa.string()), ("label", pa.float64()), ("docid", pa.string()), *features])
         super().__init__(path, schema, None)
-        self._names = names
+        self._names, self._others = names, others
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
         at = {name: j for j, name in enumerate(self._names)}
         rows: list[tuple[str, float, str, dict[str, float]]] = []
         for number, entry in _entries(self.place):
             unknown = next((name for name in entry[3] if name not in at), None)
-            if unknown is not None:
+            if unknown is not None and not self._others:
                 raise DataFormatError(f"{self.place}:{number}: feature {brief(unknown)} is not among those expected.")
             rows.append(entry)
             if len(rows) == BATCH_ROWS:
@@ -74,7 +74,8 @@ class _Log(Table):
         X = np.zeros((len(rows), len(at)))
         for i, (_, _, _, values) in enumerate(rows):
             for name, value in values.items():
-                X[i, at[name]] = value
+                if name in at:
+                    X[i, at[name]] = value
         qid, label, docid = ([row[k] for row in rows] for k in range(3))
         columns = {
             "qid": pa.array(qid, pa.string()),

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.dataset import as_csr
-from sparserank.data.missing import ERROR, LEARNED, MEDIAN, QUERY_MIN, ZERO, MissingPolicy
+from sparserank.data.matrices import with_nan
+from sparserank.data.missing import ERROR, KEPT, LEARNED, MEDIAN, QUERY_MIN, ZERO, MissingPolicy
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
@@ -31,22 +31,24 @@ class Filling:
     by_query: np.ndarray
     names: Sequence[str] | None = None
 
-    def fill(self, X: Any, query: np.ndarray) -> None:
+    def fill(self, X: Any, query: np.ndarray, *, strict: bool = True) -> None:
         """Replace every NaN of X, in place.
 
         Parameters
             X       (n_docs, n_features) float array, or CSR matrix that stores no entry twice; what it does not store is 0
             query   (n_docs,) number of each row's query, from 0
+            strict  False: what nothing is known for stays missing
         Raises
             DataError   a value is missing where none may be
         """
         sparse = sp.issparse(X)
         columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
-        refused = columns[np.isnan(self.values[columns]) & ~self.by_query[columns]]
-        if len(refused):
-            j = int(refused[0])
-            name = str(j + 1) if self.names is None else self.names[j]
+        refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
+        if refused.any() and strict:
+            j = int(columns[refused][0])
+            name = f"f{j + 1}" if self.names is None else self.names[j]
             raise DataError(f"feature {brief(name)} has a missing or infinite value; {CHOICES}.")
+        columns = columns[~refused]
         if sparse:
             self._fill_csr(X, columns, query)
             return
@@ -100,12 +102,17 @@ def learn_filling(
         for at, j in enumerate(median.tolist()):
             learned[j] = _median(sample, at)
     values = np.array([_value(rule, learned[j]) for j, rule in enumerate(rules)], dtype=np.float64)
-    rounded = values.astype(dtype).astype(np.float64)  # a model fills in what it was trained on
+    with np.errstate(over="ignore"):
+        rounded = values.astype(dtype).astype(np.float64)  # a model fills in what it was trained on
+    if np.isinf(rounded).any():
+        raise DataError(
+            f"missing={values[np.isinf(rounded)][0]:g} is too large for {dtype}, in which the features are; take a smaller number."
+        )
     return Filling(rounded, np.array([r == QUERY_MIN for r in rules], dtype=bool), names)
 
 
 def _value(rule: str | float, learned: float) -> float:
-    if rule in (ERROR, QUERY_MIN):
+    if rule in (ERROR, QUERY_MIN, KEPT):
         return np.nan
     if rule == ZERO:
         return 0.0
@@ -166,25 +173,43 @@ def _minimum(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray
     return smallest
 
 
-def fill_matrix(policy: MissingPolicy, X: Any, query: np.ndarray, names: Sequence[str] | None) -> tuple[Any, Filling]:
-    """(a filled copy of the training rows X (n_docs, n_features), the filling that they teach); NaN and infinite values are missing.
+def fill_matrix(
+    policy: MissingPolicy,
+    X: Any,
+    query: np.ndarray,
+    names: Sequence[str] | None,
+    taught: np.ndarray | None = None,
+    *,
+    index_base: int = 1,
+) -> tuple[Any, Filling]:
+    """(a filled copy of the training rows X (n_docs, n_features), the filling that they teach).
 
+    Parameters
+        query    (n_docs,) number of each row's query
+        taught   (n_docs,) bool: the rows that teach; None: all
     Raises
-        DataError   X is no matrix of numbers
+        DataError   X is no matrix of numbers, a value is missing where none may be
     """
-    try:
-        if sp.issparse(X):
-            out: Any = as_csr(X).astype(np.float32 if X.dtype == np.float32 else np.float64, copy=True)
-            out.sum_duplicates()
-            values = out.data
-        else:
-            kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-            values = out = np.array(X, dtype=kind, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError("X must be a matrix of numbers (n_docs, n_features).") from error
-    if out.ndim != 2 or len(query) != out.shape[0]:
-        raise DataError(f"X must be a matrix with one row per query id ({len(query)}); got shape {out.shape}.")
-    values[~np.isfinite(values)] = np.nan
-    filling = learn_filling(policy, [out], out.shape[1], out.dtype, names)
+    out = with_nan(X)
+    if len(query) != out.shape[0]:
+        raise DataError(f"X must have one row per query id ({len(query)}); got shape {out.shape}.")
+    teachers = out if taught is None else out[np.flatnonzero(taught)]
+    filling = learn_filling(policy, [teachers], out.shape[1], out.dtype, names, index_base=index_base)
     filling.fill(out, query)
     return out, filling
+
+
+def fill_known(X: Any, values: np.ndarray) -> Any:
+    """X, or a copy where a value is missing (NaN, infinite, None, NA) and `values` (n_features,) holds what it becomes; the others stay.
+
+    Raises
+        DataError   X is no matrix of numbers, or there is not one value per feature
+    """
+    plain = sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "") == "f"
+    if plain and np.isfinite(X.data if sp.issparse(X) else X).all() and X.shape[1:] == values.shape:
+        return X
+    out = with_nan(X)
+    if out.shape[1:] != values.shape:
+        raise DataError(f"fill_values must hold one number per feature ({out.shape[1]}); got {brief(values)}.")
+    Filling(values, np.zeros(len(values), dtype=bool)).fill(out, np.zeros(out.shape[0], dtype=np.int64), strict=False)
+    return out

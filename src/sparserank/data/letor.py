@@ -111,7 +111,7 @@ def read_letor(
     if policy is not None:
         filling = learn_filling(policy, [X], width, X.dtype, names, index_base=index_base)
         fill_values = filling.values
-        if any(c.missing is not None for c in chunks):
+        if any(c.missing is not None for c in chunks) and not policy.keeps:
             filling.fill(X, query_codes(qid))
     return RankingDataset(
         X,
@@ -121,6 +121,7 @@ def read_letor(
         names,
         comment if comment.astype(bool).any() else None,
         fill_values=fill_values,
+        keep_missing=policy is not None and policy.keeps,
     )
 
 

@@ -14,6 +14,7 @@ from sparserank.quoting import brief
 ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN = "error", "zero", "min", "median", "query-min"
 WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)
 LEARNED = (MINIMUM, MEDIAN)
+KEPT = "keep"  # of KEEP alone: no word for users
 MOST_DIGITS = 18  # of a feature's number; longer ones are names
 EXPECTED = f"{', '.join(repr(w) for w in WORDS)} or a number"
 
@@ -28,12 +29,12 @@ class MissingPolicy:
 
     default: str | float
     by_feature: Mapping[int | str, str | float]
-    index_base: int | None = None  # number of the first feature in by_feature; None: that of the file
+    by_position: tuple[str | float, ...] | None = None  # instead: one for each feature, in their order
 
     @classmethod
     def parse(cls, spec: str | float | Mapping | MissingPolicy | None) -> MissingPolicy | None:
         """From None, 'median', a number, a mapping {11: 'zero', 'bm25': 'min', '*': 'median'}, or the same as text:
-        '11,12,bm25=zero;*=median'. None and 'error' alone: None.
+        '11,12,bm25=zero;*=median'. Features that are not named are '*', 'error' where that is not given. None and 'error' alone: None.
 
         Raises
             DataError   an unknown policy
@@ -48,39 +49,51 @@ class MissingPolicy:
             rules = {}
             for part in spec.split(";"):
                 features, _, policy = part.rpartition("=")
-                for feature in features.split(","):
-                    rules[feature.strip()] = policy.strip()
+                for feature in map(str.strip, features.split(",")):
+                    if feature in rules:
+                        raise DataError(f"missing policy: {brief(feature)} is named twice.")
+                    rules[feature] = policy.strip()
         else:
             rules = {"*": spec}
-        default = _replacement(rules.pop("*", ZERO))
+        default = _replacement(rules.pop("*", ERROR))
         return cls(default, {_key(feature): _replacement(policy) for feature, policy in rules.items()})
+
+    @property
+    def _used(self) -> tuple[str | float, ...]:
+        return (self.default, *self.by_feature.values()) if self.by_position is None else self.by_position
 
     @property
     def by_query(self) -> bool:
         """Whether a replacement depends on the other rows of the query."""
-        return QUERY_MIN in (self.default, *self.by_feature.values())
+        return QUERY_MIN in self._used
 
     @property
     def learns(self) -> bool:
         """Whether a replacement depends on all training rows."""
-        return any(rule in LEARNED for rule in (self.default, *self.by_feature.values()))
+        return any(rule in LEARNED for rule in self._used)
 
     @property
-    def refuses(self) -> bool:
-        """Whether some features may not be missing."""
-        return ERROR in (self.default, *self.by_feature.values())
+    def keeps(self) -> bool:
+        """Whether missing values stay, for models that know what they become."""
+        return self.default == KEPT
 
     def rules(self, n_features: int, names: Sequence[str] | None = None, index_base: int = 1) -> list[str | float]:
-        """The replacement of each feature; index_base is the number of the first.
+        """The replacement of each feature; index_base is the number of the first, names are f1, f2, ... where there are none.
 
         Raises
             DataError   the policy names a feature that there is not
         """
-        base = index_base if self.index_base is None else self.index_base
-        at = {name: j for j, name in enumerate(() if names is None else names)}
+        if self.by_position is not None:
+            if len(self.by_position) != n_features:
+                raise DataError(
+                    f"missing values are known of {len(self.by_position)} features; the data have {n_features}."
+                )
+            return list(self.by_position)
+        known = [f"f{j + 1}" for j in range(n_features)] if names is None and self.by_feature else names
+        at = {name: j for j, name in enumerate(() if known is None else known)}
         rules: list[str | float] = [self.default] * n_features
         for feature, rule in self.by_feature.items():
-            j = at.get(str(feature), feature - base if isinstance(feature, int) else -1)
+            j = at.get(str(feature), feature - index_base if isinstance(feature, int) else -1)
             if not 0 <= j < n_features:
                 raise DataError(
                     f"missing policy names feature {brief(feature)}, but the data have {n_features} features."
@@ -88,24 +101,30 @@ class MissingPolicy:
             rules[j] = rule
         return rules
 
-    def with_values(self, fill_values: np.ndarray | None, names: Sequence[str], index_base: int) -> MissingPolicy:
-        """The policy for rows that are not trained on: what is learned comes from the training rows, whose fill_values (n_features,) these are.
 
-        Raises
-            DataError   the training rows were read without learning what is needed
-        """
-        if not self.learns:
-            return self
-        rules = self.rules(len(names), names, index_base)
-        learned = np.full(len(names), np.nan) if fill_values is None else fill_values
-        lacking = next((j for j, rule in enumerate(rules) if rule in LEARNED and np.isnan(learned[j])), None)
-        if lacking is not None:
-            raise DataError(
-                f"missing={rules[lacking]!r} is learned from the training rows, which were not read with it; read them with the same policy, or give "
-                "numbers."
-            )
-        values = [float(learned[j]) if rule in LEARNED else rule for j, rule in enumerate(rules)]
-        return MissingPolicy(ERROR, dict(enumerate(values)), index_base=0)
+KEEP = MissingPolicy(KEPT, {})
+
+
+def taught(
+    policy: MissingPolicy | None, fill_values: np.ndarray | None, names: Sequence[str], index_base: int
+) -> MissingPolicy | None:
+    """The policy for rows that are not trained on: what is learned, or not said at all, comes from the training rows, whose fill_values (n_features,) these are.
+
+    Raises
+        DataError   the training rows were read without learning what is needed
+    """
+    values = np.full(len(names), np.nan) if fill_values is None else fill_values
+    if policy is None and fill_values is not None:
+        return MissingPolicy(ERROR, {}, tuple(ERROR if np.isnan(v) else v for v in values.tolist()))
+    if policy is None or not policy.learns:
+        return policy
+    rules = policy.rules(len(names), names, index_base)
+    lacking = next((j for j, rule in enumerate(rules) if rule in LEARNED and np.isnan(values[j])), None)
+    if lacking is not None:
+        raise DataError(
+            f"missing={rules[lacking]!r} is learned from the training rows, which were not read with it; read them with the same policy, or give numbers."
+        )
+    return MissingPolicy(ERROR, {}, tuple(float(values[j]) if r in LEARNED else r for j, r in enumerate(rules)))
 
 
 def _key(feature: Any) -> int | str:

@@ -52,7 +52,7 @@ def read_files(
         if like is not None:
             names = list(like.feature_names or ())
         reading = replace(reading, feature_columns=names, label="label", qid="qid")
-        return read_tables(log_tables(listed, names), reading)
+        return read_tables(log_tables(listed, names, others=like is not None), reading)
     return read_tables([open_table(p, kind) for p in listed], reading, like=like)
 
 

@@ -12,12 +12,13 @@ import numpy as np
 from sparserank.data.alignment import aligned, without_qid
 from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dask_sources import ArrayRows, Partitions
-from sparserank.data.dataset import RankingDataset, names_of
+from sparserank.data.dataset import RankingDataset, names_of, refuse_other_filling
 from sparserank.data.filling import fill_matrix
 from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.kinds import kind_of
 from sparserank.data.letor import UNJUDGED
-from sparserank.data.missing import MissingPolicy
+from sparserank.data.matrices import with_nan
+from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.read import read_files
 from sparserank.data.reading import Reading, with_options
 from sparserank.data.streams import Stream, TableRows, open_stream
@@ -93,30 +94,26 @@ def as_datasets(
             first = present
         else:
             present = aligned(present, first, name)
+            refuse_other_filling([first, present])
         out[name] = present
     return out
 
 
 def _learned_from(options: Reading, first: RankingDataset) -> Reading:
-    """The options for data beside the first, which teach nothing."""
+    """The options for data beside the first, which teach nothing: a missing value becomes what it became there."""
     policy = MissingPolicy.parse(options.missing)
-    if policy is None:
-        return options
-    return replace(
-        options, missing=policy.with_values(first.fill_values, first.feature_names or (), options.index_base)
-    )
+    return replace(options, missing=taught(policy, first.fill_values, first.feature_names or (), options.index_base))
 
 
 def _from_arrays(X: Any, y: Any, qid: Any, options: Reading) -> RankingDataset:
     """X may be a frame, whose column qid is no feature."""
     X, qid = without_qid(X, qid)
     policy = MissingPolicy.parse(options.missing)
-    if policy is None:
-        return RankingDataset(X, y, qid)
-    names = names_of(X)
-    n_docs = int(np.shape(X)[0]) if np.ndim(X) else 0
-    ids = np.zeros(n_docs, dtype=np.int64) if qid is None else as_query_ids(qid, n_docs)
-    filled, filling = fill_matrix(policy, X, query_codes(ids), names)
+    if policy is None or policy.keeps:
+        return RankingDataset(X, y, qid, keep_missing=policy is not None)
+    names, numbers = names_of(X), with_nan(X)
+    ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
+    filled, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
     return RankingDataset(filled, y, qid, feature_names=names, fill_values=filling.values)
 
 
@@ -159,11 +156,11 @@ def _as_stream(
             return None
         return open_stream(paths, _of_files(options, named), natural=True, like=first)
     if isinstance(source, tuple) and len(source) == 3 and is_dask(source[0]):
-        return ArrayRows(*source)
+        return ArrayRows(*source, fills=options.missing is not None)
     if not is_dask(source):
         return None
     if not is_frame(source):
-        return ArrayRows(source, names["label"], names["qid"])
+        return ArrayRows(source, names["label"], names["qid"], fills=options.missing is not None)
     return TableRows([Partitions(name, source)], with_options(options, named), natural=True, like=first)
 
 

@@ -217,7 +217,7 @@ class TableRows(Stream):
         natural: bool = False,
         like: RankingDataset | None = None,
     ) -> None:
-        self._tables, self._reading = list(tables), reading
+        self._tables, self._reading, self.index_base = list(tables), reading, reading.index_base
         self._policy = MissingPolicy.parse(reading.missing)
         self._roles: list[Roles] = []
         wanted = None if like is None else list(like.feature_names or ())

@@ -58,13 +58,14 @@ def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDatas
         names = roles[0].features
     fill_values = None
     if policy is not None:
-        filling = learn_filling(policy, [X], X.shape[1], X.dtype, names)
+        filling = learn_filling(policy, [X], X.shape[1], X.dtype, names, index_base=reading.index_base)
         fill_values = filling.values
-        if np.isnan(X.sum(dtype=np.float64)):
+        if np.isnan(X.sum(dtype=np.float64)) and not policy.keeps:
             filling.fill(X, query_codes(qid))
     if docid is not None and not docid.astype(bool).any():
         docid = None
-    return RankingDataset(X, label, qid, docid, names, doc_weight=weight, fill_values=fill_values)
+    keep = policy is not None and policy.keeps
+    return RankingDataset(X, label, qid, docid, names, doc_weight=weight, fill_values=fill_values, keep_missing=keep)
 
 
 def natural_float(tables: Sequence[Table], roles: Sequence[Roles], wanted: Any) -> np.dtype:

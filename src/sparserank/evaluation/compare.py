@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.missing import KEEP
+from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
 from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError
@@ -152,7 +154,7 @@ def _judged(data: Any, label: Any, qid: Any) -> RankingDataset:
     if isinstance(data, np.ndarray | list) or (not isinstance(data, tuple) and np.ndim(data) == 1):
         relevance = np.asarray(data)
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid)
-    judged = as_datasets({"data": data}, label=label, qid=qid)["data"]
+    judged = as_datasets({"data": data}, label=label, qid=qid, reading=Reading(missing=KEEP))["data"]
     assert judged is not None
     return judged
 

@@ -47,5 +47,5 @@ def feature_numbers(owner: str, name: str, values: Any) -> tuple[int, ...]:
 
 def _sequence(owner: str, name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise DataError(f"{owner}: {name} must be a tuple of numbers; got {brief(values)}.")
+        raise DataError(f"{owner}: {name} must be a tuple of numbers, or of names of features; got {brief(values)}.")
     return tuple(values)

@@ -16,12 +16,13 @@ DIRECTIONS = {"+": 1, "-": -1}
 
 
 def is_named(given: Any) -> bool:
-    """Whether a rule names features: a mapping, its pairs, or a list with names in it."""
-    if isinstance(given, Mapping):
+    """Whether a rule names features: a mapping (or a pandas series), its pairs, or a list with names in it."""
+    if isinstance(given, Mapping) or hasattr(given, "items"):
         return True
-    return isinstance(given, tuple | list) and any(
-        isinstance(v, str) or (isinstance(v, tuple) and len(v) == 2 and isinstance(v[0], str)) for v in given
-    )
+    if not isinstance(given, tuple | list):
+        return False
+    kinds = set(map(type, given))  # of numbers by the hundred thousand one or two
+    return str in kinds or (tuple in kinds and any(isinstance(v, tuple) and isinstance(v[0], str) for v in given if v))
 
 
 def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
@@ -30,18 +31,20 @@ def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
     Raises
         DataError   a name that is no text or stands twice, a value of another kind
     """
-    pairs = tuple(given.items()) if isinstance(given, Mapping) else tuple(given)
+    pairs = tuple(given.items()) if hasattr(given, "items") else tuple(given)
     out: dict[str, Any] = {}
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in out:
             raise DataError(f"{owner}: {rule} must map each feature name once to its value; got {brief(pair)}.")
         name, value = pair
         if rule == "groups":
-            if isinstance(value, bool) or not isinstance(value, str | int):
+            if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
                 raise DataError(f"{owner}: the group of {brief(name)} must be a name or a number; got {brief(value)}.")
-            out[name] = value
+            out[name] = value if isinstance(value, str) else int(value)
         else:
-            number = DIRECTIONS.get(value, value) if isinstance(value, str) else value
+            if rule == "signs" and isinstance(value, str) and value not in DIRECTIONS:
+                raise DataError(f"{owner}: the sign of {brief(name)} must be '+', '-', 1, 0 or -1; got {brief(value)}.")
+            number = DIRECTIONS[value] if rule == "signs" and isinstance(value, str) else value
             out[name] = real_number(owner, f"the entry of {rule} for {brief(name)}", number)
     return tuple(out.items())
 

@@ -47,8 +47,8 @@ class FeatureRules:
         if not self.alpha >= 0:
             raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
         for given in ("weights", "signs", "groups"):
-            if is_named(getattr(self, given)):
-                put(self, given, checked_pairs(name, given, getattr(self, given)))
+            if is_named(getattr(self, given)):  # of no feature: no rule
+                put(self, given, checked_pairs(name, given, getattr(self, given)) or None)
         for given in ("always_keep", "never_use"):
             if is_named(getattr(self, given)):
                 put(self, given, checked_features(name, given, getattr(self, given)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,11 +14,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparserank.curves import Curve, Curves, Knots
-from sparserank.data.alignment import without_qid
+from sparserank.data.alignment import QID, without_qid
 from sparserank.data.dask_kinds import is_dask
-from sparserank.data.dataset import RankingDataset, as_csr, filled, numbered
-from sparserank.data.filling import fill_matrix
-from sparserank.data.grouping import ids_of_rows
+from sparserank.data.dataset import RankingDataset, column_names, numbered
+from sparserank.data.filling import fill_known, fill_matrix
+from sparserank.data.grouping import as_query_ids, ids_of_rows, query_codes
+from sparserank.data.matrices import as_csr
 from sparserank.data.missing import ERROR
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.transforms import Transform
@@ -37,6 +39,7 @@ from sparserank.rankers.checks import (
 from sparserank.rankers.evaluation_sets import evaluation_sets
 from sparserank.rankers.keywords import refuse_foreign
 from sparserank.shards.dask import placed
+from sparserank.weights import usable_weights
 
 MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
 
@@ -53,6 +56,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     coef_: np.ndarray
     scaled_coef_: np.ndarray
+    _evaluation: Sequence[RankingDataset] = ()  # evaluation sets of the fit that is going on
+    _one_list = False  # whether that fit was given no query ids at all
     _takes_client = False  # whether all that it reads is a sum over shards
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
@@ -84,9 +89,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """
         refuse_foreign(type(self).__name__, others)
         self._check_all_parameters()
-        data = self._fit_dataset(X, y, qid, group, doc_weight)
-        self._evaluation_sets(eval_set, eval_qid, eval_group, data)
-        return self._fit(data, query_weight, client)
+        data = self._fit_dataset(X, y, qid, group, doc_weight, query_weight)
+        sets = self._evaluation_sets(eval_set, eval_qid, eval_group, data)
+        self._evaluation, self._one_list = sets, qid is None and group is None and QID not in column_names(X)
+        try:
+            return self._fit(data, query_weight, client)
+        finally:
+            del self._evaluation, self._one_list
 
     def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
         """Fit on a data set, which may be stored: its features are read where they are, and copied only for a feature_transform.
@@ -116,7 +125,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self._client = client
         for old in ("transform_", "shaped_coef_", "curves_", "fill_values_"):
             self.__dict__.pop(old, None)
-        if data.fill_values is not None:
+        if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
         try:
             self._learn(data, checked_query_weight(data, query_weight))
@@ -187,7 +196,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """Set coef_ (n_features,) float64 and what else the ranker reports; query_weight (n_queries,) or None."""
         raise NotImplementedError
 
-    def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any = None) -> RankingDataset:
+    def _fit_dataset(
+        self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any = None, query_weight: Any = None
+    ) -> RankingDataset:
         """Validate training data, set n_features_in_ and feature_names_in_, group rows by query."""
         if doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
@@ -204,8 +215,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             names = None
         ids, fill_values = ids_of_rows(qid, group, X.shape[0]), None
         if policy is not None:
+            query = np.zeros(X.shape[0], dtype=np.int64) if ids is None else query_codes(as_query_ids(ids, X.shape[0]))
             try:
-                X, filling = fill_matrix(policy, X, np.zeros(X.shape[0], dtype=np.int64), names)
+                X, filling = fill_matrix(policy, X, query, names, _counted(query, query_weight))
             except DataError as error:
                 raise DataError(f"{type(self).__name__}: {error}") from error
             fill_values = filling.values
@@ -280,12 +292,28 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             ensure_all_finite=fill_values is None,
         )
         if fill_values is not None:
-            X = filled(X, fill_values)
+            X = fill_known(X, fill_values)
+            self._refuse_missing(X)
         if self._curves is not None:
             return self.to_model().predict(X)
         if self._shapes is not None:
             return np.asarray(self._shapes(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
+
+    def _refuse_missing(self, X: Any) -> None:
+        """Raise DataError for a value that is missing still, by row and name."""
+        at = X.data if sp.issparse(X) else X
+        if np.isfinite(at).all():
+            return
+        row, j = (int(v) for v in np.argwhere(~np.isfinite(X.toarray() if sp.issparse(X) else X))[0])
+        names = getattr(self, "feature_names_in_", [f"f{k + 1}" for k in range(self.n_features_in_)])
+        raise DataError(
+            f"{type(self).__name__}: row {row}, feature {brief(names[j])} is missing, and missing= says nothing of it."
+        )
+
+    def transform(self, X: Any) -> Any:
+        """X with the selected features alone; a data frame's column qid is left out."""
+        return super().transform(without_qid(X)[0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
         """Mean of `metric` (default NDCG@10) over queries; `sample_weight` is accepted for pipelines and not used.
@@ -356,10 +384,16 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self._missing != ERROR
+        tags.input_tags.allow_nan = self._missing not in (ERROR, None)
         return tags
 
 
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
     """The queries of positive weight: what feature measures are taken from, which know no other weights."""
     return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
+
+
+def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
+    """(n_docs,) bool: the rows of queries of positive weight; None for all, and for weights that are refused later."""
+    weight = None if query_weight is None else usable_weights(query_weight, int(query.max(initial=-1)) + 1)
+    return None if weight is None else weight[query] > 0

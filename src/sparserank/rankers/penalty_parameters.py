@@ -40,11 +40,16 @@ class PenaltyParameters(BaseEstimator):
         if nested:
             known = self._of_penalty()
             unknown = next((name for name in nested if name not in known), None)
+            if unknown == f"{PREFIX}alpha":
+                raise ValueError(
+                    f"Invalid parameter {unknown!r} for {type(self).__name__}: the strength is the ranker's own."
+                )
             if unknown is not None:
                 has = f"its penalty has {', '.join(sorted(known))}" if known else "it has no penalty to set"
                 raise ValueError(f"Invalid parameter {unknown!r} for {type(self).__name__}: {has}.")
-            values = {name.removeprefix(PREFIX): value for name, value in nested.items()}
-            self.penalty = replace(parse_penalty(self._penalty), **values)
+            changed = {n.removeprefix(PREFIX): v for n, v in nested.items() if v is not known[n] and v != known[n]}
+            if changed:  # what get_params gave changes nothing
+                self.penalty = replace(parse_penalty(self._penalty), **changed)
         return self
 
     def _of_penalty(self) -> dict[str, Any]:

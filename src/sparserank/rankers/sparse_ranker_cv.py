@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import mean_interval
@@ -19,14 +20,12 @@ from sparserank.rankers.checks import (
     MOST_ALPHAS,
     checked_metric,
     checked_penalty,
-    checked_query_weight,
     require_choice,
     require_count,
     require_number,
     require_variation,
     usable_penalty,
 )
-from sparserank.rankers.keywords import refuse_foreign
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.rankers.query_splits import check_splits, split_queries
 from sparserank.selection.candidates import FINAL, FoldedPaths
@@ -109,38 +108,18 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         self.max_iter = max_iter
         self.n_threads = n_threads
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        eval_set: Any = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        query_weight: Any = None,
-        doc_weight: Any = None,
-        client: Any = None,
-        **others: Any,
-    ) -> Self:
-        """Fit; `eval_set` is (X, y) or [(X, y)] with `eval_qid` or `eval_group` (one array or a list of one)."""
-        refuse_foreign(type(self).__name__, others)
-        self._check_all_parameters()
-        metric = checked_metric(type(self).__name__, "metric", self.metric)
-        data = self._fit_dataset(X, y, qid, group, doc_weight)
-        weight = checked_query_weight(data, query_weight)
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        metric, weight = checked_metric(type(self).__name__, "metric", self.metric), query_weight
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
             raise DataError(f"{type(self).__name__}: every query has weight 0; nothing is left to learn from.")
-        evaluation = self._evaluation_sets(eval_set, eval_qid, eval_group, data)
-        if len(evaluation) > 1:
-            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(evaluation)}.")
-        unseen = evaluation[0] if evaluation else None
+        if len(self._evaluation) > 1:
+            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(self._evaluation)}.")
+        unseen: RankingDataset | None = self._evaluation[0] if self._evaluation else None
         if unseen is None and len(counted) == 1:
-            if qid is not None or group is not None:
+            if not self._one_list:
                 warnings.warn(
-                    "one query cannot be validated: it is scored on itself; pass eval_set.", DataWarning, stacklevel=2
+                    "one query cannot be validated: it is scored on itself; pass eval_set.", DataWarning, stacklevel=4
                 )
             unseen = data
         of_query = np.full(data.n_queries, NO_FOLD)
@@ -152,7 +131,7 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         )  # fmt: skip
         work = FoldedPaths(
             data, of_query, settings, [metric], valid=unseen, query_weight=weight, max_iter=self.max_iter,
-            n_threads=self.n_threads, client=client,
+            n_threads=self.n_threads, client=getattr(self, "_client", None),
         )  # fmt: skip
         paths = [FINAL, *folds]
         objectives, _ = work.objectives(paths)
@@ -161,16 +140,15 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         fitted = FittedPaths(work, families({PATH: penalty}), paths, 1).all(None, None)
         path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()), penalty)
         self.path_ = replace(path, scale=None if self.scaling == "none" else scaling.scale)
-        warn_of_missed(self.path_, self.tol, stacklevel=2)
+        warn_of_missed(self.path_, self.tol, stacklevel=4)
         if unseen is data:
             fitted[PATH, FINAL]["values"][:, :, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
         pool = Pool(fitted, of_query if folds else None, each_alone(range(data.n_features)))
         self._choose(pool, penalty)
         self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
-        self._keep_weights(self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_, data.X.dtype)
+        self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
         self.n_iter_ = int(self.path_.n_iters.max(initial=1))
-        return self
 
     def _check_parameters(self) -> None:
         name = type(self).__name__

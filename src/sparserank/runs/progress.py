@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -79,3 +80,18 @@ class TimeLeft:
         overall = sum(means.values()) / len(means)
         expected = [means.get(kind, overall) for kind in self._unfinished.elements()]
         return max(sum(expected) / self._n_workers, max(expected, default=0.0))
+
+
+class LaterWork:
+    """Seconds of work that follows the pieces, worth so many of them, from the time that each piece takes."""
+
+    def __init__(self, worth: float) -> None:
+        self._worth, self._began, self._first = worth, 0.0, 0
+
+    def seconds(self, done: int, left: float | None, now: float | None = None) -> float | None:
+        """`left` and the work that follows, `done` pieces being done; None where nothing is known yet (left is None)."""
+        now = time.perf_counter() if now is None else now
+        if left is None or self._began == 0.0:  # the first piece comes after starting and compiling, and tells nothing
+            self._began, self._first = (0.0 if left is None else now), done
+            return left
+        return left + (self._worth * (now - self._began) / (done - self._first) if done > self._first else 0.0)

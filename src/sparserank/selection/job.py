@@ -21,7 +21,7 @@ from sparserank.model import RankingModel
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Mcp, Penalty, Ridge
-from sparserank.runs.progress import Progress
+from sparserank.runs.progress import LaterWork, Progress
 from sparserank.selection import defaults
 from sparserank.selection.alike import Alike, alike
 from sparserank.selection.candidates import FINAL, FoldedPaths
@@ -43,9 +43,8 @@ from sparserank.selection.store import SelectionStore
 LARGE_MARGIN = 0.1  # of `auto`: from here on the note says that the queries are too few
 RULES = ("weights", "signs", "always_keep", "never_use", "groups")  # of a penalty, by feature
 ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
-HALF_SAMPLE_SHARE = (
-    0.5  # of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone
-)
+# Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
+HALF_SAMPLE_SHARE = 0.5
 DENSE = "ridge"  # the label of the dense reference
 RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
 RIDGE_MIN_RATIO = 1e-6
@@ -202,18 +201,11 @@ class SelectionJob:
     ) -> tuple[Pool, list[Candidate], list[Candidate]]:
         """(all models, sparse candidates, dense ones that they are compared with); fits what is missing in `store`."""
 
-        began = 0.0
-        first: int | None = None
+        later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE)
 
         def with_one_more(done: int, n: int, what: str, left: float | None) -> None:
-            nonlocal began, first
             assert progress is not None
-            if left is None or first is None:  # the first path comes after starting and compiling, and tells nothing
-                began, first = time.perf_counter(), None if left is None else done
-            elif done > first:
-                a_path = (time.perf_counter() - began) / (done - first)
-                left += self.plan.half_samples * HALF_SAMPLE_SHARE * a_path
-            progress(done, n + bool(self.plan.half_samples), what, left)
+            progress(done, n + bool(self.plan.half_samples), what, later.seconds(done, left))
 
         fitted = FittedPaths(self.works, self._families(), [FINAL, *self.folds], self.n_threads)
         units = fitted.all(store, None if progress is None else with_one_more)

@@ -1,0 +1,55 @@
+"""What users hold as features, as matrices of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+NO_MATRIX = "X must be a matrix of numbers (n_docs, n_features)."
+
+
+def as_csr(X: Any) -> sp.csr_matrix:
+    """X in CSR. Indices are checked first: SciPy's conversions write outside their arrays when these lie outside the shape."""
+    try:
+        if X.format == "coo":
+            X = sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
+        elif hasattr(X, "check_format"):
+            X.check_format(full_check=True)
+        return sp.csr_matrix(X)
+    except ValueError as error:
+        raise DataError(f"X is not a valid sparse matrix: {brief(str(error))}.") from error
+
+
+def with_nan(X: Any) -> Any:
+    """X (n_docs, n_features) as a new C-ordered float array or canonical CSR matrix, NaN where a value is missing (NaN, infinite, None, NA).
+
+    Raises
+        DataError   X is no matrix of numbers
+    """
+    if sp.issparse(X):
+        out: Any = as_csr(X).astype(np.float32 if X.dtype == np.float32 else np.float64, copy=True)
+        out.sum_duplicates()
+        values = out.data
+    else:
+        try:
+            if hasattr(X, "loc"):  # pandas, whose nullable columns hold NA
+                values = out = np.array(X.to_numpy(dtype=_kind(X), na_value=np.nan), order="C")
+            else:
+                values = out = np.array(X, dtype=_kind(X), order="C")
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError(NO_MATRIX) from error
+        if out.ndim != 2:
+            raise DataError(NO_MATRIX)
+    values[~np.isfinite(values)] = np.nan
+    return out
+
+
+def _kind(X: Any) -> type:
+    """float32 for what is float32 throughout, else float64."""
+    kinds = {str(k).lower() for k in getattr(X, "dtypes", [getattr(X, "dtype", "float64")])}
+    return np.float32 if kinds == {"float32"} else np.float64
