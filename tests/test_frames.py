@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 
 import sparserank as sr
 from sparserank.data.synthetic import make_ranking
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.penalties import PENALTIES
 
 NAMES = [f"c{j}" for j in range(6)]
@@ -56,6 +56,9 @@ def test_a_column_qid_is_the_query_and_no_feature(ranker, container, frame, data
     assert found.score(container(with_qid(frame, data)), y) == expected.score(frame, y, qid=data.qid)
     together = clone(ranker).fit(container(with_qid(frame, data)), y, qid=data.qid)
     np.testing.assert_array_equal(together.coef_, expected.coef_)
+    X = container(with_qid(frame, data))
+    np.testing.assert_array_equal(np.asarray(found.transform(X)), frame.to_numpy()[:, found.support_])
+    np.testing.assert_array_equal(np.asarray(clone(ranker).fit_transform(X, y)), frame.to_numpy()[:, found.support_])
     with pytest.raises(DataError, match="column 'qid' and qid= differ"):
         clone(ranker).fit(container(with_qid(frame, data)), y, qid=np.asarray(data.qid)[::-1])
     as_a_feature = clone(ranker).fit(
@@ -183,7 +186,7 @@ def test_splitters_split_queries(frame, data) -> None:
         (rows, "cv cuts a query"), (ShuffleSplit(3, random_state=0), "hold out every query once"),
         (StratifiedKFold(3), "cv cannot split 40 queries"), ([], "cv must be a number of folds"), ("five", "cv must be a number of folds"),
         (1, "cv must be an integer >= 2"), (True, "cv must be a number of folds"), ([([0.5], [1])], "must hold numbers of the"),
-        ([over_queries[0]], r"30 of 40 never are"),
+        ([over_queries[0]], r"30 of 40 never are"), (iter(over_queries), "cv must be a number of folds"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=message):
             values(cv)
@@ -195,6 +198,11 @@ def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
     assert penalty == (2.0, sr.Mcp(gamma=5.0))
     assert sr.SparseRanker().set_params(penalty__never_use=(1,)).penalty == sr.L1(never_use=(1,))
     assert clone(ranker).penalty == sr.Mcp(gamma=5.0)
+    for same in (sr.SparseRanker(), sr.SparseRanker(penalty="mcp")):
+        before = same.penalty
+        assert same.set_params(**same.get_params()).penalty is before
+    both = sr.SparseRanker().set_params(penalty__gamma=2.0, penalty="mcp")
+    assert both.penalty == sr.Mcp(gamma=2.0)
     frozen = sr.Mcp(gamma=3.0)
     clone(sr.SparseRanker(penalty=frozen)).set_params(penalty__gamma=9.0)
     assert frozen.gamma == 3.0
@@ -229,6 +237,8 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
             match=f"{type(ranker).__name__}: L1: never_use names 'c9', which is no feature; there are c0 ... c5",
         ):
             clone(ranker).set_params(penalty=sr.L1(never_use=("c9",))).fit(frame, data.relevance, qid=data.qid)
+    assert sr.L1(weights=pd.Series({"c4": 0.5, "c1": 2.0})) == sr.L1(weights={"c4": 0.5, "c1": 2.0})
+    assert sr.L1(weights={}) == sr.L1()
     grouped = sr.Mcp(groups={"c0": "a", "c1": "a", "c4": "b"}).for_features(NAMES)
     assert np.array_equal(grouped.group_of(6), [0, 0, 1, 2, 3, 4])
     whole = frame.assign(label=data.relevance, qid=data.qid)
@@ -261,3 +271,76 @@ def test_select_from_model_with_every_penalty(penalty: str, data) -> None:
         ).fit(X, data.relevance, qid=data.qid)
     assert 0 < fitted.get_support().sum() < 6
     np.testing.assert_array_equal(selector.get_support(), fitted.get_support())
+
+
+def test_whatever_takes_a_frame_knows_its_column_qid(frame, data) -> None:
+    y = np.array(data.relevance)
+    with_ids, plain = sr.RankingDataset(with_qid(frame, data), y), sr.RankingDataset(frame, y, data.qid)
+    assert (with_ids.n_queries, with_ids.n_features, with_ids.feature_names) == (40, 6, plain.feature_names)
+    np.testing.assert_array_equal(with_ids.X, plain.X)
+    assert sr.alpha_max(with_qid(frame, data), y) == sr.alpha_max(frame, y, qid=data.qid)
+    paths = [
+        sr.fit_path(X, label=y, qid=q, n_alphas=4).coefs for X, q in ((frame, data.qid), (with_qid(frame, data), None))
+    ]
+    np.testing.assert_array_equal(*paths)
+    chosen = [
+        sr.select(X, label=y, qid=q, **QUICK).model.coef for X, q in ((frame, data.qid), (with_qid(frame, data), None))
+    ]
+    np.testing.assert_array_equal(*chosen)
+    with pytest.raises(DataError, match=r"eval_set needs eval_qid \(or eval_group, or a frame with a column qid\)"):
+        sr.SparseRankerCV(n_alphas=8).fit(frame, y, qid=data.qid, eval_set=(frame, y))
+    with pytest.raises(DataError, match="eval_qid and eval_group belong to eval_set"):
+        sr.SparseRankerCV(n_alphas=8).fit(frame, y, qid=data.qid, eval_qid=data.qid)
+
+
+def test_frames_that_hold_no_features_get_a_sentence(frame, data) -> None:
+    y, q = np.array(data.relevance), np.asarray(data.qid)
+    model = sr.SparseRanker().fit(frame, y, qid=q).to_model()
+    dates = frame.assign(c0=pd.Timestamp("2026-01-01"))
+    twice = pd.concat([frame, frame[["c1"]]], axis=1)
+    for odd, message in (
+        (dates, "column 'c0' holds no real numbers but dates"), (pl.from_pandas(dates), "column 'c0' holds no real numbers"),
+        (pa.Table.from_pandas(dates), "column 'c0' holds no real numbers"), (frame.assign(c0=1j), "column 'c0' holds no real numbers"),
+        (twice, "two columns 'c1'"), (pl.from_pandas(frame).lazy(), "collect it first"),
+    ):  # fmt: skip
+        for call in (lambda X: sr.SparseRanker().fit(X, y, qid=q), model.predict, lambda X: sr.RankingDataset(X, y, q)):
+            with pytest.raises(DataError, match=message):
+                call(odd)
+    with pytest.raises(DataError, match="no feature beside the column 'qid'"):
+        sr.SparseRanker().fit(with_qid(frame, data)[["qid"]], y)
+    batch = pa.RecordBatch.from_pandas(frame)
+    ranker = sr.SparseRanker().fit(batch, y, qid=q)
+    assert list(ranker.feature_names_in_) == NAMES
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(pa.RecordBatch.from_pandas(frame[NAMES[::-1]]))
+    holes = frame.assign(c0=np.nan)
+    with pytest.raises(
+        DataError, match=r"SparseRanker: Input X contains NaN; say what they become with missing='median'"
+    ):
+        sr.SparseRanker().fit(holes, y, qid=q)
+    with pytest.raises(DataError, match="RankRLS: Input X contains NaN; fill them in before"):
+        sr.RankRLS().fit(holes, y, qid=q)
+    with pytest.raises(DataError, match="scores must be one number per document"):
+        sr.evaluate(["a"] * len(y), y, qid=q)
+    with pytest.raises(DataError, match="eval_set must have the 6 features"):
+        sr.SparseRanker().fit(frame, y, qid=q, eval_set=([[1, 2], [1]], [0, 1]))
+
+
+def test_rules_that_contradict_each_other_are_refused(frame, data) -> None:
+    whole = frame.assign(label=data.relevance, qid=data.qid)
+    for penalty, options, message in (
+        (sr.L1(signs={"c0": "-"}), {"monotone": {"c0": "+"}}, "the opposite of a penalty's signs for 'c0'"),
+        (sr.L1(never_use=("c3",)), {"keep": ["c3"]}, "names 'c3', of which a penalty's never_use says the opposite"),
+        (
+            sr.L1(always_keep=("c3",)),
+            {"drop": ["c3"]},
+            "names 'c3', of which a penalty's always_keep says the opposite",
+        ),
+        (sr.L1(weights={"c0": 3.0}), {"costs": [1.0] * 6}, "and the weights of penalty l1 exclude each other"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            sr.select(whole, **{**QUICK, "penalties": [penalty], **options})
+    both = sr.select(whole, **{**QUICK, "penalties": [sr.L1(signs={"c0": "-"})], "monotone": {"c1": "+"}})
+    assert both.model.coef[0] <= 0 <= both.model.coef[1]
+    assert sr.L1(always_keep={"c5"}) == sr.L1(always_keep=("c5",)) == sr.L1(always_keep=np.array(["c5"]))
+    assert sr.parse_penalty("l1(weights={'c0': inf})") == sr.L1(weights={"c0": np.inf})

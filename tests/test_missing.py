@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.data.convert import convert
+from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
 from sparserank.data.sources import as_datasets
@@ -108,7 +109,6 @@ def test_a_store_learns_what_the_rows_in_memory_teach(tmp_path: Path) -> None:
 
 def test_medians_of_more_rows_than_are_kept_come_from_evenly_spread_ones() -> None:
     from sparserank.data.filling import learn_filling
-    from sparserank.data.missing import MissingPolicy
 
     rows = np.arange(10_000, dtype=np.float64)[:, None] * [1.0, -2.0]
     policy = MissingPolicy.parse("median")
@@ -430,3 +430,30 @@ def test_aligned_data_name_the_rows_that_were_given() -> None:
     assert data is not None
     np.testing.assert_array_equal(data.to_input_order(np.array(data.X)), X)
     assert (data.row_index != np.arange(len(y))).any()
+
+
+def test_digits_that_are_a_name_and_rules_said_twice() -> None:
+    X, y, qid = holed()
+    frame = pd.DataFrame(X, columns=["02", "01", "c", "d", "e", "f"])
+    ranker = sr.SparseRanker(missing={"01": 7.0, "*": 0}).fit(frame, y, qid=qid)
+    assert ranker.fill_values_.tolist() == [0, 7, 0, 0, 0, 0]
+    with pytest.raises(DataError, match="names feature 1 twice, by its name and its number"):
+        sr.SparseRanker(missing={"02": 7.0, 1: 8.0, "*": 0}).fit(frame, y, qid=qid)
+    with pytest.raises(DataError, match="feature '02' has a missing"):
+        sr.SparseRanker(missing={"c": "median"}).fit(frame, y, qid=qid)
+    assert MissingPolicy.parse({}) is None
+    assert MissingPolicy.parse("*=error") is None
+
+
+@pytest.mark.parametrize("values", ['["1"]', "[true]", "[1e400]", "[1" + "0" * 400 + "]", '{"a": 1}', "[NaN]"])
+def test_a_manifest_with_other_fill_values_is_damaged(values: str, tmp_path: Path) -> None:
+    from sparserank.data.store import identity_of_shards
+
+    text_of(tmp_path / "t.txt", *holed())
+    convert([tmp_path / "t.txt"], tmp_path / "s", Reading(missing="zero"))
+    manifest = json.loads((tmp_path / "s/manifest.json").read_text())
+    manifest["fill_values"] = json.loads(values)
+    manifest["identity"] = identity_of_shards(manifest)
+    (tmp_path / "s/manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataFormatError, match="is damaged"):
+        sr.open_store(tmp_path / "s")

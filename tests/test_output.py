@@ -15,6 +15,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.data.synthetic import make_ranking
+from sparserank.runs.progress import LaterWork
 from tests.command_line import Cli
 
 QUICK = ("--n-alphas", "6", "--folds", "2", "--penalty", "l1", "--half-samples", "0", "--transform", "none")
@@ -94,6 +95,12 @@ def test_what_programs_get_is_what_people_see(folder: Path, cli: Cli) -> None:
     )
     exported = json.loads(cli(*COMMANDS["export"], "--format", "json").out)
     assert exported == {"files": sr.load_model("model.json").export("sql")}
+    (row,) = csv.DictReader(io.StringIO(cli(*COMMANDS["export"], "--format", "csv").out, newline=""))
+    assert {row["file"]: row["content"]} == exported["files"]
+    explained = json.loads(cli(*COMMANDS["explain"], "--format", "json").out)["documents"]
+    rows = list(csv.DictReader(io.StringIO(cli(*COMMANDS["explain"], "--format", "csv").out)))
+    flat = [(d["document"], d["score"], f, v) for d in explained for f, v in d["contributions"].items()]
+    assert [(r["document"], float(r["score"]), r["feature"], float(r["contribution"])) for r in rows] == flat
     evaluated = json.loads(cli(*COMMANDS["evaluate"], "--format", "json").out)
     ours = sr.evaluate(sr.load_model("model.json"), sr.read_letor("test.txt"))
     assert {r["metric"]: r["mean"] for r in evaluated} == ours
@@ -145,3 +152,12 @@ def test_shell_completion_is_there(cli: Cli) -> None:
     help_text = cli("--help").out
     assert "--install-completion" in help_text
     assert "--show-completion" in help_text
+
+
+def test_the_time_left_counts_the_work_that_follows() -> None:
+    later = LaterWork(10.0)
+    assert later.seconds(3, None, now=0.0) is None  # three pieces of an earlier run
+    assert later.seconds(4, 30.0, now=20.0) == 30.0  # the first one compiled, and tells nothing
+    assert later.seconds(6, 8.0, now=24.0) == 8.0 + 10.0 * 2.0
+    assert later.seconds(8, 0.0, now=28.0) == 20.0
+    assert LaterWork(0.0).seconds(4, 30.0, now=20.0) == 30.0

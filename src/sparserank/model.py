@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.curves import Curves, Knots, curves_of
-from sparserank.data.alignment import without_qid
-from sparserank.data.dataset import RankingDataset, column_names, names_of, numbered
+from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.filling import fill_known
+from sparserank.data.frames import column_names, names_of, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import NO_MATRIX, as_csr
 from sparserank.data.scaling import FeatureScaling

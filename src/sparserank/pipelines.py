@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.alignment import QID
+from sparserank.data.frames import QID
 from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError
 from sparserank.model import RankingModel

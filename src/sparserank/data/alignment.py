@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
-from sparserank.data.dataset import RankingDataset, column_names, numbered
+from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.errors import DataError
 from sparserank.quoting import brief
-
-QID = "qid"
 
 
 def aligned(data: RankingDataset, like: RankingDataset, place: str, other: str = "the training data") -> RankingDataset:
@@ -49,21 +44,3 @@ def columns_by_name(held: Sequence[str], wanted: Sequence[str], place: str, othe
         return None
     missing = next(name for name in wanted if name not in at)
     raise DataError(f"{place} has no feature {brief(missing)}, which {other} have.")
-
-
-def without_qid(X: Any, qid: Any = None) -> tuple[Any, Any]:
-    """(X, query ids): a frame's column qid is taken out of it, and is the ids where none are given.
-
-    Raises
-        DataError   both are given and differ
-    """
-    if QID not in column_names(X):
-        return X, qid
-    column = np.asarray(X[QID])
-    if qid is not None and not (np.shape(qid) == column.shape and (np.asarray(qid) == column).all()):
-        raise DataError("the frame's column 'qid' and qid= differ; drop or rename the column, or leave qid= out.")
-    if hasattr(X, "drop_columns"):  # Arrow
-        rest = X.drop_columns([QID])
-    else:
-        rest = X.drop(columns=QID) if hasattr(X, "loc") else X.drop(QID)
-    return rest, column

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.filling import fill_known
+from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.stored import StoredFeatures, joined
@@ -43,7 +44,7 @@ class RankingDataset:
     Parameters
         X               (n_docs, n_features) float32/float64 array, anything array-like, or a SciPy sparse matrix (kept as CSR)
         relevance       (n_docs,) finite numbers; integer grades or reals
-        qid             (n_docs,) ints or strings, any order; None means one query
+        qid             (n_docs,) ints or strings, any order; None means a frame's column qid, or else one query
         docid           (n_docs,) strings, optional
         feature_names   n_features unique strings, optional (default those of a frame, else f1, f2, ...)
         doc_weight      (n_docs,) numbers >= 0, optional: weight of every pair in which the document is the preferred one, e.g. 1 over
@@ -71,11 +72,12 @@ class RankingDataset:
 
     def __post_init__(self) -> None:
         fill_values = None if self.fill_values is None else _as_fill_values(self.fill_values)
-        X = _as_features(self.X, fill_values, keep_missing=self.keep_missing)
+        held, ids = without_qid(self.X, self.qid)
+        X = _as_features(held, fill_values, keep_missing=self.keep_missing)
         n_docs, n_features = X.shape
         relevance = _as_relevance(self.relevance, n_docs)
-        qid = np.zeros(n_docs, dtype=np.int64) if self.qid is None else as_query_ids(self.qid, n_docs)
-        names = checked_names(names_of(self.X) if self.feature_names is None else self.feature_names, n_features)
+        qid = np.zeros(n_docs, dtype=np.int64) if ids is None else as_query_ids(ids, n_docs)
+        names = checked_names(names_of(held) if self.feature_names is None else self.feature_names, n_features)
         order, query_ptr, query_ids = group_rows(qid)
         columns: dict[str, Any] = {"docid": self.docid, "comment": self.comment}
         for name, column in columns.items():
@@ -422,17 +424,6 @@ def numbered(names: Sequence[str]) -> bool:
 
 def _numbers(n_features: int) -> tuple[str, ...]:
     return tuple(f"f{j + 1}" for j in range(n_features))
-
-
-def column_names(X: Any) -> list[Any]:
-    """The names of a frame's columns: pandas, polars, Arrow; empty for what has none."""
-    return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", []))
-
-
-def names_of(X: Any) -> Sequence[str] | None:
-    """The names of a frame's columns, if they are texts."""
-    columns = column_names(X)
-    return columns if columns and all(isinstance(c, str) for c in columns) else None
 
 
 def checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import zlib
 from collections.abc import Iterator, Sequence
@@ -134,6 +135,11 @@ def _name(name: Any) -> str:
     return name
 
 
+def _number(value: Any) -> float:
+    """NaN for null, which is missing; what was not logged at all is 0, as both engines have it."""
+    return math.nan if value is None or value == "null" else float(value)
+
+
 def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
     logged: Any = None
     try:
@@ -141,10 +147,10 @@ def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
             logged = entry[SOLR]
             separator, equals = (",", "=") if "=" in logged else (None, ":")
             pairs = [part.rsplit(equals, 1) for part in logged.split(separator) if part.strip()]
-            return {_name(name): float(value) for name, value in pairs}
+            return {_name(name): _number(value) for name, value in pairs}
         logged = entry["fields"][ELASTIC][0]
         (values,) = logged.values()
-        return {_name(v["name"]): float(v.get("value", 0.0)) for v in values}
+        return {_name(v["name"]): _number(v.get("value", 0.0)) for v in values}
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if logged is None:
             raise DataFormatError(

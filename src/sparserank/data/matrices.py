@@ -53,3 +53,10 @@ def _kind(X: Any) -> type:
     """float32 for what is float32 throughout, else float64."""
     kinds = {str(k).lower() for k in getattr(X, "dtypes", [getattr(X, "dtype", "float64")])}
     return np.float32 if kinds == {"float32"} else np.float64
+
+
+def with_holes(X: Any) -> Any:
+    """A pandas frame with NaN where it holds None or NA, which arrays of objects would keep; anything else as it is."""
+    if not hasattr(X, "loc"):
+        return X
+    return type(X)(with_nan(X), columns=X.columns, index=X.index)

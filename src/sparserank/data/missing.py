@@ -56,6 +56,8 @@ class MissingPolicy:
         else:
             rules = {"*": spec}
         default = _replacement(rules.pop("*", ERROR))
+        if not rules and default == ERROR:
+            return None
         return cls(default, {_key(feature): _replacement(policy) for feature, policy in rules.items()})
 
     @property
@@ -92,8 +94,12 @@ class MissingPolicy:
         known = [f"f{j + 1}" for j in range(n_features)] if names is None and self.by_feature else names
         at = {name: j for j, name in enumerate(() if known is None else known)}
         rules: list[str | float] = [self.default] * n_features
+        named: set[int] = set()
         for feature, rule in self.by_feature.items():
             j = at.get(str(feature), feature - index_base if isinstance(feature, int) else -1)
+            if 0 <= j < n_features and j in named:
+                raise DataError(f"missing policy names feature {brief(feature)} twice, by its name and its number.")
+            named.add(j)
             if not 0 <= j < n_features:
                 raise DataError(
                     f"missing policy names feature {brief(feature)}, but the data have {n_features} features."
@@ -132,7 +138,7 @@ def _key(feature: Any) -> int | str:
         return int(feature)
     if not isinstance(feature, str) or not feature:
         raise DataError(f"missing policy: a feature must be a name, a number or '*'; got {brief(feature)}.")
-    is_number = feature.isascii() and feature.isdigit() and len(feature) <= MOST_DIGITS
+    is_number = feature.isascii() and feature.isdigit() and len(feature) <= MOST_DIGITS and str(int(feature)) == feature
     return int(feature) if is_number else feature
 
 

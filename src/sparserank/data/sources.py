@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.alignment import aligned, without_qid
+from sparserank.data.alignment import aligned
 from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dask_sources import ArrayRows, Partitions
-from sparserank.data.dataset import RankingDataset, names_of, refuse_other_filling
+from sparserank.data.dataset import RankingDataset, refuse_other_filling
 from sparserank.data.filling import fill_matrix
+from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.kinds import kind_of
 from sparserank.data.letor import UNJUDGED
@@ -75,7 +76,7 @@ def as_datasets(
             present = read_files(source, _of_files(own, named), like=first)
         elif isinstance(source, RankingDataset):
             present = source
-        elif is_frame(source):
+        elif is_frame(source) and not (first is None and _is_values(label)):
             present = _from_frame(name, source, own, names, first)
         elif isinstance(source, tuple) and len(source) == 3:
             present = _from_arrays(*source, own)
@@ -107,14 +108,19 @@ def _learned_from(options: Reading, first: RankingDataset) -> Reading:
 
 def _from_arrays(X: Any, y: Any, qid: Any, options: Reading) -> RankingDataset:
     """X may be a frame, whose column qid is no feature."""
-    X, qid = without_qid(X, qid)
     policy = MissingPolicy.parse(options.missing)
     if policy is None or policy.keeps:
         return RankingDataset(X, y, qid, keep_missing=policy is not None)
+    X, qid = without_qid(X, qid)
     names, numbers = names_of(X), with_nan(X)
     ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
     filled, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
     return RankingDataset(filled, y, qid, feature_names=names, fill_values=filling.values)
+
+
+def _is_values(label: Any) -> bool:
+    """Whether labels are values, beside features, and no column's name."""
+    return label is not None and not isinstance(label, str)
 
 
 def _is_path(source: Any) -> bool:

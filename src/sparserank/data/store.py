@@ -91,6 +91,8 @@ def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
 def _fill_values(manifest: Mapping[str, Any]) -> np.ndarray | None:
     """What missing values of each feature became; NaN where they became no one value."""
     found = manifest.get("fill_values")
+    if found is not None and (not isinstance(found, list) or not {type(v) for v in found} <= {int, float, type(None)}):
+        raise ValueError("fill_values")
     return None if found is None else np.array([np.nan if v is None else v for v in found], dtype=np.float64)
 
 
@@ -127,7 +129,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         filled = _fill_values(manifest)
         if filled is not None and (filled.shape != (manifest["n_features"],) or np.isinf(filled).any()):
             raise ValueError("fill_values")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         if isinstance(error, DataFormatError):
             raise
         raise DataFormatError(f"{folder / MANIFEST}: is damaged; convert the data again.") from error

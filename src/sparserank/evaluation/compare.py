@@ -17,6 +17,7 @@ from sparserank.errors import DataError
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, rank_lists
+from sparserank.quoting import brief
 
 DEFAULT_METRICS = ("ndcg@10", "map")
 
@@ -180,4 +181,11 @@ def _values_of(
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
     if hasattr(system, "score_dataset"):  # a model, which may scale within queries
         return np.asarray(system.score_dataset(data), dtype=np.float64)
-    return np.asarray(system.predict(data.X) if hasattr(system, "predict") else system, dtype=np.float64)
+    try:
+        return np.asarray(system.predict(data.X) if hasattr(system, "predict") else system, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"scores must be one number per document; got {brief(system)} ({brief(str(error))})."
+        ) from error

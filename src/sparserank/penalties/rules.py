@@ -50,6 +50,8 @@ class FeatureRules:
             if is_named(getattr(self, given)):  # of no feature: no rule
                 put(self, given, checked_pairs(name, given, getattr(self, given)) or None)
         for given in ("always_keep", "never_use"):
+            if isinstance(getattr(self, given), set | frozenset | np.ndarray):
+                put(self, given, tuple(np.array(list(getattr(self, given))).tolist()))
             if is_named(getattr(self, given)):
                 put(self, given, checked_features(name, given, getattr(self, given)))
         for given in ("weights", "signs"):

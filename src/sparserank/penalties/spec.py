@@ -24,4 +24,6 @@ def _literal(node: ast.expr) -> Any:
         return float("inf")
     if isinstance(node, ast.Tuple):
         return tuple(_literal(n) for n in node.elts)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return {_literal(k): _literal(v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
     return ast.literal_eval(node)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +15,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sparserank.curves import Curve, Curves, Knots
-from sparserank.data.alignment import QID, without_qid
 from sparserank.data.dask_kinds import is_dask
-from sparserank.data.dataset import RankingDataset, column_names, numbered
+from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.filling import fill_known, fill_matrix
+from sparserank.data.frames import QID, column_names, without_qid
 from sparserank.data.grouping import as_query_ids, ids_of_rows, query_codes
-from sparserank.data.matrices import as_csr
+from sparserank.data.matrices import as_csr, with_holes
 from sparserank.data.missing import ERROR
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.transforms import Transform
@@ -205,7 +206,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
         X, qid = without_qid(X, qid)
         policy = checked_missing(type(self).__name__, self._missing)
-        with np.errstate(invalid="ignore"):  # sums of huge values, by which scikit-learn looks for infinities
+        X = with_holes(X) if policy is not None else X
+        with (
+            np.errstate(invalid="ignore"),
+            self._naming_missing(),
+        ):  # sums of huge values, by which scikit-learn looks for infinities
             X, y = validate_data(
                 self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True,
                 ensure_all_finite=policy is None,
@@ -236,7 +241,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> list[RankingDataset]:
         """The evaluation sets beside the training data."""
         return evaluation_sets(
-            type(self).__name__, eval_set, eval_qid, eval_group, n_features=self.n_features_in_,
+            type(self).__name__, eval_set, eval_qid, eval_group, n_features=self.n_features_in_, n_queries=data.n_queries,
             names=getattr(self, "feature_names_in_", None), fill_values=data.fill_values,
         )  # fmt: skip
 
@@ -283,14 +288,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         X, _ = without_qid(as_csr(X) if sp.issparse(X) else X)
         fill_values = self.__dict__.get("fill_values_")
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            reset=False,
-            ensure_all_finite=fill_values is None,
-        )
+        X = with_holes(X) if fill_values is not None else X
+        with self._naming_missing():
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, ensure_all_finite=fill_values is None,
+            )  # fmt: skip
         if fill_values is not None:
             X = fill_known(X, fill_values)
             self._refuse_missing(X)
@@ -299,6 +301,22 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if self._shapes is not None:
             return np.asarray(self._shapes(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
+
+    @contextmanager
+    def _naming_missing(self) -> Iterator[None]:
+        """What scikit-learn says of missing values, with our remedy instead of its."""
+        try:
+            yield
+        except ValueError as error:
+            said = str(error).splitlines()[0]
+            if "contains NaN" not in said and "contains infinity" not in said:
+                raise
+            remedy = (
+                "say what they become with missing='median' (or 'zero', 'min', a number)"
+                if hasattr(self, "missing")
+                else "fill them in before"
+            )
+            raise DataError(f"{type(self).__name__}: {said.rstrip('.')}; {remedy}.") from error
 
     def _refuse_missing(self, X: Any) -> None:
         """Raise DataError for a value that is missing still, by row and name."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.alignment import without_qid
-from sparserank.data.dataset import RankingDataset, names_of
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import ids_of_rows
 from sparserank.errors import DataError
 from sparserank.quoting import brief
@@ -21,6 +21,7 @@ def evaluation_sets(
     eval_group: Any,
     *,
     n_features: int,
+    n_queries: int,
     names: Sequence[str] | None,
     fill_values: np.ndarray | None,
 ) -> list[RankingDataset]:
@@ -29,10 +30,13 @@ def evaluation_sets(
     Parameters
         eval_set               (X, y), or a list of such pairs; None: no set
         eval_qid, eval_group   the query of each row, or sizes of consecutive queries; of a list of sets a list
+        n_queries              of the training data
         names                  of the training data's features, where they have some
     Raises
         DataError   a set of another form, shape or order of features
     """
+    if eval_set is None and (eval_qid is not None or eval_group is not None):
+        raise DataError(f"{owner}: eval_qid and eval_group belong to eval_set, which is missing.")
     if eval_set is None:
         return []
     several = isinstance(eval_set, list)
@@ -40,7 +44,7 @@ def evaluation_sets(
     ids, sizes = (_one_each(owner, v, len(pairs), several) for v in (eval_qid, eval_group))
     found = []
     for pair, qid, group in zip(pairs, ids, sizes, strict=True):
-        if not isinstance(pair, tuple | list) or len(pair) != 2 or not np.ndim(pair[1]):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or len(_shape(pair[1])) != 1:
             raise DataError(f"{owner}: eval_set must be a pair (X, y) of features and relevance, or a list of them.")
         X, qid = without_qid(pair[0], qid)
         held = names_of(X)
@@ -50,10 +54,16 @@ def evaluation_sets(
             raise DataError(
                 f"{owner}: eval_set has other columns than the training data ({how}); give the same, in the same order."
             )
-        if np.ndim(X) != 2 or np.shape(X)[1] != n_features:
+        if len(_shape(X)) != 2 or _shape(X)[1] != n_features:
             raise DataError(
-                f"{owner}: eval_set must have the {n_features} features of the training data; got X of shape {np.shape(X)}."
+                f"{owner}: eval_set must have the {n_features} features of the training data; got X of shape {_shape(X)}."
             )
+        if qid is None and group is None and n_queries > 1:
+            raise DataError(
+                f"{owner}: eval_set needs eval_qid (or eval_group, or a frame with a column qid): training has {n_queries} queries, and all rows would be one."
+            )
+        if len(pair[1]) == 0:
+            raise DataError(f"{owner}: eval_set has no rows.")
         ids_of = ids_of_rows(qid, group, len(pair[1]))
         found.append(RankingDataset(X, pair[1], ids_of, feature_names=names, fill_values=fill_values))
     return found
@@ -68,3 +78,11 @@ def _one_each(owner: str, given: Any, n: int, several: bool) -> list[Any]:
     if n == 1:
         return [given]
     raise DataError(f"{owner}: eval_set is a list of {n}; eval_qid or eval_group must be a list of as many arrays.")
+
+
+def _shape(given: Any) -> tuple[int, ...]:
+    """Its shape; () for what has none, rows of unequal length for instance."""
+    try:
+        return tuple(np.shape(given))
+    except ValueError:
+        return ()

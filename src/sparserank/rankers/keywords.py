@@ -9,7 +9,7 @@ from sparserank.errors import DataError
 
 HARMLESS = ("verbose",)  # nothing is printed anyway
 OURS = {
-    "sample_weight": "give one weight per query as query_weight=, or one per document, of the pairs in which it is preferred, as doc_weight=",
+    "sample_weight": "give one weight per query as query_weight= (SparseRanker takes one per document too, doc_weight=)",
     "group_id": "give the query of each row as qid=",
     "subgroup_id": "give the query of each row as qid=",
     "group_weight": "give one weight per query as query_weight=",

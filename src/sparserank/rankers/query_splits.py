@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ def check_splits(owner: str, cv: Any) -> None:
     """Raise DataError unless `cv` is one of EXPECTED; what it splits is looked at later."""
     if hasattr(cv, "split") and not isinstance(cv, str):
         return
-    if isinstance(cv, bool | str) or (not isinstance(cv, int | np.integer) and not isinstance(cv, Iterable)):
+    again = isinstance(cv, Iterable) and not isinstance(cv, Iterator)  # a generator would serve one fit alone
+    if isinstance(cv, bool | str) or not (isinstance(cv, int | np.integer) or again):
         raise DataError(f"{owner}: cv must be {EXPECTED}; got {brief(cv)}.")
     if isinstance(cv, int | np.integer):
         require_count(owner, "cv", cv, least=2)
@@ -50,6 +51,10 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
         parts = [tuple(_whole(owner, rows, code, counted) for rows in pair) for pair in _pairs(owner, cv)]  # type: ignore[misc]
     fold = np.full(n, -1)
     for number, (train, test) in enumerate(parts):
+        if any(
+            part.dtype.kind not in "iu" or (part < 0).any() or (part >= n).any() for part in (train, test) if len(part)
+        ):
+            raise DataError(f"{owner}: cv must give numbers of the {n} queries.")
         if len(test) == 0 or len(train) == 0 or len(np.intersect1d(train, test)):
             raise DataError(f"{owner}: each part of cv must learn from some queries and hold out others.")
         if len(train) + len(test) != n or (fold[test] >= 0).any():
@@ -71,7 +76,10 @@ def _pairs(owner: str, cv: Any) -> list[tuple[Any, Any]]:
 
 def _whole(owner: str, rows: Any, code: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """The positions among the counted queries of those that the rows are of."""
-    rows = np.asarray(rows)
+    try:
+        rows = np.asarray(rows)
+    except ValueError:  # of unequal length
+        rows = np.empty(0)
     if rows.dtype == bool and rows.shape == code.shape:
         rows = np.flatnonzero(rows)
     if (

@@ -97,9 +97,20 @@ def rules_of(
     both = set(kept) & set(dropped)
     if both:
         raise ParameterError("drop", f"names {brief(names[min(both)])}, which is to be kept.")
+    for option, other, features in (("keep", "never_use", kept), ("drop", "always_keep", dropped)):
+        against = set(features) & set(getattr(own, other))
+        if against:
+            raise ParameterError(
+                option, f"names {brief(names[min(against)])}, of which a penalty's {other} says the opposite."
+            )
     rules: dict[str, Any] = {}
     if monotone:
-        rules["signs"] = signs_of(monotone, names)
+        given = signs_of(monotone, names)
+        before = own.signs or (0,) * len(names)
+        odd = next((j for j, (a, b) in enumerate(zip(given, before, strict=True)) if a * b < 0), None)
+        if odd is not None:
+            raise ParameterError("monotone", f"says the opposite of a penalty's signs for {brief(names[odd])}.")
+        rules["signs"] = tuple(a or b for a, b in zip(given, before, strict=True))
     if kept:
         rules["always_keep"] = tuple(sorted({*own.always_keep, *kept}))
     if dropped:

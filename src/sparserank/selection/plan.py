@@ -136,6 +136,11 @@ class SelectionPlan:
             values = (math.nan,)
         if not all(math.isfinite(c) and c > 0 for c in values):
             raise ParameterError("costs", "must be numbers > 0, one per feature.")
+        own = next((p for p in self.penalties if p.weights is not None), None)
+        if own is not None:
+            raise ParameterError(
+                "costs", f"and the weights of penalty {own.name} exclude each other; costs are the weights."
+            )
         penalties = tuple(replace(p, weights=values) for p in self.penalties)
         return replace(self, costs=values, penalties=penalties)
 
