@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.dataset import RankingDataset, concatenate
+from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
+from sparserank.data.joining import concatenate
 from sparserank.data.scaling import SCALINGS, fit_scaling
 from sparserank.errors import DataError
 from tests.problems import small_problem

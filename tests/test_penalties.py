@@ -223,7 +223,7 @@ def test_ridge_refuses_weights_that_it_cannot_honour() -> None:
 
 def test_strengths_that_leave_the_range_of_numbers_are_refused() -> None:
     for penalty in (L1(1e-300, weights=(1.0, 1e-100)), L1(1e300, weights=(1.0, 1e100))):
-        with pytest.raises(DataError, match="feature 2"):
+        with pytest.raises(DataError, match="feature f2"):
             penalty.feature_alphas(2)
     assert L1(0.0, weights=(1.0, 1e-100)).feature_alphas(2).tolist() == [0.0, 0.0]
 

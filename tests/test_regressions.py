@@ -11,7 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.dataset import RankingDataset, concatenate
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.joining import concatenate
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.threads import one_blas_thread
 from sparserank.losses import SquaredHinge

@@ -67,7 +67,7 @@ def test_every_interval_names_the_confidence_that_was_asked_for(capsys: pytest.C
         "With 90% confidence such models lose",
         "all bounds hold at once, 90%",
         "90% interval (ndcg@10)",
-        "90% intervals;",
+        "with 90% intervals, paired",
         ">90% interval</th>",
         "(90%, all sizes at once)",
     ):

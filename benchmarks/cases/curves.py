@@ -32,7 +32,7 @@ def _passes() -> list[Verdict]:
         return []
     import sparserank as sr
     from sparserank.curves import fit_knots
-    from sparserank.data.dataset import concatenate
+    from sparserank.data.joining import concatenate
     from sparserank.objective import PairwiseObjective
 
     mslr = Path(folder) / "mslr-web10k-sample"

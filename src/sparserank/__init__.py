@@ -17,7 +17,7 @@ __version__ = "0.2.0"
 
 _HOME = {
     "RankingDataset": "sparserank.data.dataset",
-    "concatenate": "sparserank.data.dataset",
+    "concatenate": "sparserank.data.joining",
     "read_data": "sparserank.data.read",
     "Reading": "sparserank.data.reading",
     "open_store": "sparserank.data.store",

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.curves.knots import Knots
-from sparserank.data.dataset import ROUNDING
+from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
 from sparserank.number_range import LARGEST, SMALLEST, refuse_extreme

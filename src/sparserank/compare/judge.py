@@ -15,8 +15,9 @@ from sparserank.compare.judged import JUDGED_FILES, JudgedSelection, write_judge
 from sparserank.compare.pieces import Arrays, Pieces
 from sparserank.compare.result import ALL
 from sparserank.compare.trees import TreeSettings, check_trees, fit_trees, identity_of_trees, lengths_of
-from sparserank.data.dataset import RankingDataset, concatenate
+from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
+from sparserank.data.joining import concatenate
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError

@@ -13,7 +13,8 @@ from sparserank.data.filling import fill_known
 from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import as_csr, with_nan
-from sparserank.data.stored import StoredFeatures, joined
+from sparserank.data.stored import StoredFeatures
+from sparserank.data.varying import varying_dense, varying_sparse
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 from sparserank.weights import usable_weights
@@ -21,7 +22,6 @@ from sparserank.weights import usable_weights
 MISSING_REMEDY = (
     "Say what it becomes: missing='median' (or 'zero', 'min', a number) where data are read and rankers are made."
 )
-ROUNDING = 1e-14  # differences this small beside their values are the rounding of sums and products, no feature
 Features = Any  # a float array (n_docs, n_features), a CSR matrix of that shape, or StoredFeatures
 
 
@@ -220,102 +220,8 @@ class RankingDataset:
         parts, starts = (self.X.parts, self.X.starts) if self.is_stored else ((self.X,), (0, self.n_docs))
         for X, lo, hi in zip(parts, starts[:-1], starts[1:], strict=True):
             first, last = np.searchsorted(self.query_ptr, [lo, hi])
-            varying |= (_varying_sparse if self.is_sparse else _varying_dense)(X, self.query_ptr[first : last + 1] - lo)
+            varying |= (varying_sparse if self.is_sparse else varying_dense)(X, self.query_ptr[first : last + 1] - lo)
         return ~varying
-
-
-def _varying_dense(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
-    starts = query_ptr[:-1][np.diff(query_ptr) > 0]
-    if len(starts) == 0:
-        return np.zeros(X.shape[1], dtype=bool)
-    low, high = np.minimum.reduceat(X, starts, axis=0), np.maximum.reduceat(X, starts, axis=0)
-    return np.asarray(differ(low, high).any(axis=0))
-
-
-def _varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
-    """Features that take two values in a query, of which 0 is one where not every document stores the feature."""
-    varying, sizes = np.zeros(X.shape[1], dtype=bool), np.diff(query_ptr)
-    query = np.repeat(np.repeat(np.arange(len(sizes)), sizes), np.diff(X.indptr))
-    key = query * X.shape[1] + X.indices
-    order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-    if len(starts):
-        low, high = np.minimum.reduceat(X.data[order], starts), np.maximum.reduceat(X.data[order], starts)
-        some = np.diff(np.append(starts, len(key))) < sizes[query[order[starts]]]
-        low, high = np.where(some, np.minimum(low, 0.0), low), np.where(some, np.maximum(high, 0.0), high)
-        varying[X.indices[order[starts[differ(low, high)]]]] = True
-    return varying
-
-
-def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Whether smallest and largest values of features differ by more than the rounding of what they were computed from."""
-    low, high = low.astype(np.float64), high.astype(np.float64)
-    with np.errstate(over="ignore"):  # an infinite difference is one
-        return np.asarray(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))
-
-
-def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True) -> RankingDataset:
-    """Several data sets of equal feature count as one.
-
-    A query id in two of them becomes one query; with join_queries=False queries stay apart, under ids such as '1:17'
-    (the number of the data set, then the id) when an id occurs twice. Missing values must have become the same in all.
-
-    Raises
-        DataError   feature counts differ
-    """
-    refuse_other_filling(datasets)
-    counts = {d.n_features for d in datasets}
-    if len(counts) != 1:
-        raise DataError(f"data sets must have the same number of features; got {sorted(counts)}.")
-    if any(d.is_stored for d in datasets):
-        X: Any = joined([d.X for d in datasets])
-    elif any(d.is_sparse for d in datasets):
-        X = sp.vstack([sp.csr_matrix(d.X) for d in datasets], format="csr")
-    else:
-        X = np.concatenate([d.X for d in datasets])
-    columns = {}
-    for name in ("docid", "comment"):
-        parts = [getattr(d, name) for d in datasets]
-        columns[name] = None if any(p is None for p in parts) else np.concatenate(parts)
-    qids = [np.asarray(d.qid) for d in datasets]
-    if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
-        qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
-    if len({q.dtype.kind in "iu" for q in qids}) > 1:
-        qids = [q.astype(str) for q in qids]
-    return RankingDataset(
-        X,
-        np.concatenate([d.relevance for d in datasets]),
-        np.concatenate(qids),
-        columns["docid"],
-        datasets[0].feature_names,
-        columns["comment"],
-        _joined_weights(datasets),
-        datasets[0].fill_values,
-    )
-
-
-def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
-    """Raise DataError where missing values of a feature became different numbers in two of the data sets."""
-    known = [(d.feature_names or (), d.fill_values) for d in datasets if d.fill_values is not None]
-    for _, values in known[1:]:
-        names, first = known[0]
-        if values.shape != first.shape:
-            continue  # said better where features are counted
-        differ = values.astype(np.float32) != first.astype(np.float32)  # data of either precision
-        differ &= np.isfinite(values) & np.isfinite(first)
-        if differ.any():
-            j = int(np.argmax(differ))
-            raise DataError(
-                f"a missing {brief(names[j])} became {first[j]:g} in one of the data sets and {values[j]:g} in another; read them with the same "
-                "policy, or convert the later ones with --like the first store."
-            )
-
-
-def _joined_weights(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
-    """(n_docs,) weights of all documents, 1 in the data sets without; None when none has any."""
-    if all(d.doc_weight is None for d in datasets):
-        return None
-    return np.concatenate([np.ones(d.n_docs) if d.doc_weight is None else d.doc_weight for d in datasets])
 
 
 def _as_weights(given: Any, n_docs: int) -> np.ndarray:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.alignment import aligned
-from sparserank.data.dataset import RankingDataset, concatenate
+from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import log_names, log_tables
+from sparserank.data.joining import concatenate
 from sparserank.data.kinds import kind_of, refuse_mixed
 from sparserank.data.letor import read_letor
 from sparserank.data.reading import Reading, with_options

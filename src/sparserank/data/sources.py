@@ -12,10 +12,11 @@ import numpy as np
 from sparserank.data.alignment import aligned
 from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dask_sources import ArrayRows, Partitions
-from sparserank.data.dataset import RankingDataset, refuse_other_filling
+from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_matrix
 from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import as_query_ids, query_codes
+from sparserank.data.joining import refuse_other_filling
 from sparserank.data.kinds import kind_of
 from sparserank.data.letor import UNJUDGED
 from sparserank.data.matrices import with_nan

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sparserank.curves import Curve, Curves, Knots
-from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dataset import RankingDataset, numbered
-from sparserank.data.filling import fill_known, fill_matrix
 from sparserank.data.frames import QID, column_names, without_qid
-from sparserank.data.grouping import as_query_ids, ids_of_rows, query_codes
-from sparserank.data.matrices import as_csr, with_holes
+from sparserank.data.grouping import ids_of_rows
 from sparserank.data.missing import ERROR
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.transforms import Transform
-from sparserank.errors import DataError, DataWarning
+from sparserank.errors import DataError
 from sparserank.evaluation import evaluate
 from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
@@ -38,11 +32,9 @@ from sparserank.rankers.checks import (
     require_variation,
 )
 from sparserank.rankers.evaluation_sets import evaluation_sets
+from sparserank.rankers.inputs import features_to_score, training_data
 from sparserank.rankers.keywords import refuse_foreign
 from sparserank.shards.dask import placed
-from sparserank.weights import usable_weights
-
-MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
 
 
 class LinearRanker(SelectorMixin, BaseEstimator):
@@ -79,10 +71,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> Self:
         """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals.
 
-        A data frame's column qid is the query of each row, and no feature. query_weight holds one weight >= 0 per query, in order of first appearance; doc_weight (n_docs,) one per row, the weight
-        of every pair in which that document is the preferred one (not all rankers take it). Evaluation sets are accepted for callers
-        that always pass them, and must have the features of X; only SparseRankerCV uses them. Keywords of other rankers are refused with ours. coef_ takes the dtype of X; where float32 would lose a weight
-        (to infinity or to 0) it stays float64. client is a dask.distributed Client whose workers do the reading, of a store that they all
+        A data frame's column qid is the query of each row, and no feature. query_weight holds one weight >= 0 per query, in order of first
+        appearance; doc_weight (n_docs,) one per row, the weight of every pair in which that document is the preferred one (not all rankers
+        take it). Evaluation sets are accepted for callers that always pass them, (X, y) or a list of such pairs with eval_qid or eval_group, and
+        must have the features of X; only SparseRankerCV uses them. Keywords of other rankers are refused with ours. coef_ takes the dtype of X;
+        where float32 would lose a weight (to infinity or to 0) it stays float64. client is a dask.distributed Client whose workers do the reading, of a store that they all
         see; anything else is written to one in the folder for temporary files (TMPDIR) first (not all rankers take it). Collections of Dask are computed into memory.
 
         Raises
@@ -197,42 +190,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """Set coef_ (n_features,) float64 and what else the ranker reports; query_weight (n_queries,) or None."""
         raise NotImplementedError
 
-    def _fit_dataset(
-        self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any = None, query_weight: Any = None
-    ) -> RankingDataset:
-        """Validate training data, set n_features_in_ and feature_names_in_, group rows by query."""
+    def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any, query_weight: Any) -> RankingDataset:
+        """The training data, which set n_features_in_, feature_names_in_ and n_queries_in_."""
         if doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
-        X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
-        X, qid = without_qid(X, qid)
         policy = checked_missing(type(self).__name__, self._missing)
-        X = with_holes(X) if policy is not None else X
-        with (
-            np.errstate(invalid="ignore"),
-            self._naming_missing(),
-        ):  # sums of huge values, by which scikit-learn looks for infinities
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True,
-                ensure_all_finite=policy is None,
-            )  # fmt: skip
-        names = getattr(self, "feature_names_in_", None)  # for messages
-        if names is not None and len(set(names)) < len(names):
-            names = None
-        ids, fill_values = ids_of_rows(qid, group, X.shape[0]), None
-        if policy is not None:
-            query = np.zeros(X.shape[0], dtype=np.int64) if ids is None else query_codes(as_query_ids(ids, X.shape[0]))
-            try:
-                X, filling = fill_matrix(policy, X, query, names, _counted(query, query_weight))
-            except DataError as error:
-                raise DataError(f"{type(self).__name__}: {error}") from error
-            fill_values = filling.values
-        data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values)
-        if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
-            warnings.warn(
-                f"{type(self).__name__}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data frame with a column qid.",
-                DataWarning,
-                stacklevel=4,
-            )
+        data = training_data(self, X, y, qid, group, doc_weight, query_weight, policy)
         self.n_queries_in_ = data.n_queries
         return data
 
@@ -286,48 +249,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Scores (n_docs,), row by row; never needs qid, and leaves a data frame's column qid out."""
         check_is_fitted(self)
-        X, _ = without_qid(as_csr(X) if sp.issparse(X) else X)
-        fill_values = self.__dict__.get("fill_values_")
-        X = with_holes(X) if fill_values is not None else X
-        with self._naming_missing():
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, ensure_all_finite=fill_values is None,
-            )  # fmt: skip
-        if fill_values is not None:
-            X = fill_known(X, fill_values)
-            self._refuse_missing(X)
+        X = features_to_score(self, X, self.__dict__.get("fill_values_"))
         if self._curves is not None:
             return self.to_model().predict(X)
         if self._shapes is not None:
             return np.asarray(self._shapes(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
-
-    @contextmanager
-    def _naming_missing(self) -> Iterator[None]:
-        """What scikit-learn says of missing values, with our remedy instead of its."""
-        try:
-            yield
-        except ValueError as error:
-            said = str(error).splitlines()[0]
-            if "contains NaN" not in said and "contains infinity" not in said:
-                raise
-            remedy = (
-                "say what they become with missing='median' (or 'zero', 'min', a number)"
-                if hasattr(self, "missing")
-                else "fill them in before"
-            )
-            raise DataError(f"{type(self).__name__}: {said.rstrip('.')}; {remedy}.") from error
-
-    def _refuse_missing(self, X: Any) -> None:
-        """Raise DataError for a value that is missing still, by row and name."""
-        at = X.data if sp.issparse(X) else X
-        if np.isfinite(at).all():
-            return
-        row, j = (int(v) for v in np.argwhere(~np.isfinite(X.toarray() if sp.issparse(X) else X))[0])
-        names = getattr(self, "feature_names_in_", [f"f{k + 1}" for k in range(self.n_features_in_)])
-        raise DataError(
-            f"{type(self).__name__}: row {row}, feature {brief(names[j])} is missing, and missing= says nothing of it."
-        )
 
     def transform(self, X: Any) -> Any:
         """X with the selected features alone; a data frame's column qid is left out."""
@@ -409,9 +336,3 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:
     """The queries of positive weight: what feature measures are taken from, which know no other weights."""
     return data if query_weight is None or (query_weight > 0).all() else data.take_queries(query_weight > 0)
-
-
-def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
-    """(n_docs,) bool: the rows of queries of positive weight; None for all, and for weights that are refused later."""
-    weight = None if query_weight is None else usable_weights(query_weight, int(query.max(initial=-1)) + 1)
-    return None if weight is None else weight[query] > 0

@@ -10,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.dataset import ROUNDING, RankingDataset
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
 from sparserank.number_range import LARGEST, SMALLEST
 from sparserank.weights import usable_weights

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.curves import CURVES, NOT_IN_MEMORY
-from sparserank.data.dataset import RankingDataset, concatenate
+from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
+from sparserank.data.joining import concatenate
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, per_query_values
 from sparserank.evaluation.statistics import mean_interval

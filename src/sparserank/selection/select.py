@@ -85,7 +85,8 @@ def select(
 
     Parameters
         train, valid, test   each a path or list of paths of ranking text, a RankingDataset, a pandas or polars frame, or
-                             (X, y, qid); train also an array X with `label` and `qid` the values of its rows
+                             (X, y, qid); train also X alone with `label` and `qid` the values of its rows. Features of valid and test are found
+                             by name where they have names; others are left out
         label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
         penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size) or Penalty objects
         metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
@@ -121,7 +122,8 @@ def select(
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
         client               a dask.distributed Client whose workers read the training data: a store on a disk that they all see; anything
                              else is written to one in the folder for temporary files (TMPDIR) first
-        reading              a `Reading` or some of its fields (missing, unjudged, feature_columns, ...), for files and frames
+        reading              a `Reading` or some of its fields (missing, unjudged, feature_columns, ...), for files and frames, its missing for arrays
+                             too; what missing values become is learned on all rows of train, without labels, and the model remembers it
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
     Raises

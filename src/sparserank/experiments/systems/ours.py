@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparserank.data.dataset import concatenate
 from sparserank.data.folds import query_folds
+from sparserank.data.joining import concatenate
 from sparserank.experiments.systems.base import Candidate, Fold, Grid
 from sparserank.paths import PathResult, fit_path_on
 from sparserank.penalties import parse_penalty

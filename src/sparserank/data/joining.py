@@ -1,0 +1,78 @@
+"""Several data sets as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.stored import joined
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+
+def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True) -> RankingDataset:
+    """Several data sets of equal feature count as one.
+
+    A query id in two of them becomes one query; with join_queries=False queries stay apart, under ids such as '1:17'
+    (the number of the data set, then the id) when an id occurs twice. Missing values must have become the same in all.
+
+    Raises
+        DataError   feature counts differ
+    """
+    refuse_other_filling(datasets)
+    counts = {d.n_features for d in datasets}
+    if len(counts) != 1:
+        raise DataError(f"data sets must have the same number of features; got {sorted(counts)}.")
+    if any(d.is_stored for d in datasets):
+        X: Any = joined([d.X for d in datasets])
+    elif any(d.is_sparse for d in datasets):
+        X = sp.vstack([sp.csr_matrix(d.X) for d in datasets], format="csr")
+    else:
+        X = np.concatenate([d.X for d in datasets])
+    columns = {}
+    for name in ("docid", "comment"):
+        parts = [getattr(d, name) for d in datasets]
+        columns[name] = None if any(p is None for p in parts) else np.concatenate(parts)
+    qids = [np.asarray(d.qid) for d in datasets]
+    if not join_queries and sum(d.n_queries for d in datasets) > len({str(q) for d in datasets for q in d.query_ids}):
+        qids = [np.char.add(f"{k}:", q.astype(str)) for k, q in enumerate(qids, start=1)]
+    if len({q.dtype.kind in "iu" for q in qids}) > 1:
+        qids = [q.astype(str) for q in qids]
+    return RankingDataset(
+        X,
+        np.concatenate([d.relevance for d in datasets]),
+        np.concatenate(qids),
+        columns["docid"],
+        datasets[0].feature_names,
+        columns["comment"],
+        _joined_weights(datasets),
+        datasets[0].fill_values,
+    )
+
+
+def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
+    """Raise DataError where missing values of a feature became different numbers in two of the data sets."""
+    known = [(d.feature_names or (), d.fill_values) for d in datasets if d.fill_values is not None]
+    for _, values in known[1:]:
+        names, first = known[0]
+        if values.shape != first.shape:
+            continue  # said better where features are counted
+        differ = values.astype(np.float32) != first.astype(np.float32)  # data of either precision
+        differ &= np.isfinite(values) & np.isfinite(first)
+        if differ.any():
+            j = int(np.argmax(differ))
+            raise DataError(
+                f"a missing {brief(names[j])} became {first[j]:g} in one of the data sets and {values[j]:g} in another; read them with the same "
+                "policy, or convert the later ones with --like the first store."
+            )
+
+
+def _joined_weights(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
+    """(n_docs,) weights of all documents, 1 in the data sets without; None when none has any."""
+    if all(d.doc_weight is None for d in datasets):
+        return None
+    return np.concatenate([np.ones(d.n_docs) if d.doc_weight is None else d.doc_weight for d in datasets])

@@ -1,0 +1,39 @@
+"""Which features vary within queries: no other can tell documents apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+ROUNDING = 1e-14  # differences this small beside their values are the rounding of sums and products, no feature
+
+
+def varying_dense(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
+    """(n_features,) bool: features that take two values in a query."""
+    starts = query_ptr[:-1][np.diff(query_ptr) > 0]
+    if len(starts) == 0:
+        return np.zeros(X.shape[1], dtype=bool)
+    low, high = np.minimum.reduceat(X, starts, axis=0), np.maximum.reduceat(X, starts, axis=0)
+    return np.asarray(differ(low, high).any(axis=0))
+
+
+def varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
+    """Features that take two values in a query, of which 0 is one where not every document stores the feature."""
+    varying, sizes = np.zeros(X.shape[1], dtype=bool), np.diff(query_ptr)
+    query = np.repeat(np.repeat(np.arange(len(sizes)), sizes), np.diff(X.indptr))
+    key = query * X.shape[1] + X.indices
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    if len(starts):
+        low, high = np.minimum.reduceat(X.data[order], starts), np.maximum.reduceat(X.data[order], starts)
+        some = np.diff(np.append(starts, len(key))) < sizes[query[order[starts]]]
+        low, high = np.where(some, np.minimum(low, 0.0), low), np.where(some, np.maximum(high, 0.0), high)
+        varying[X.indices[order[starts[differ(low, high)]]]] = True
+    return varying
+
+
+def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Whether smallest and largest values of features differ by more than the rounding of what they were computed from."""
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    with np.errstate(over="ignore"):  # an infinite difference is one
+        return np.asarray(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))

@@ -1,0 +1,105 @@
+"""What a ranker is given to learn from and to score: checked as scikit-learn asks, grouped by query, missing values filled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from sparserank.data.dask_kinds import is_dask
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.filling import fill_known, fill_matrix
+from sparserank.data.frames import without_qid
+from sparserank.data.grouping import as_query_ids, ids_of_rows, query_codes
+from sparserank.data.matrices import as_csr, with_holes
+from sparserank.data.missing import MissingPolicy
+from sparserank.errors import DataError, DataWarning
+from sparserank.quoting import brief
+from sparserank.weights import usable_weights
+
+MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
+FORMS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+def training_data(
+    ranker: Any, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any, query_weight: Any, policy: MissingPolicy | None
+) -> RankingDataset:
+    """The training data, rows grouped by query; sets the ranker's n_features_in_ and feature_names_in_.
+
+    Missing values become what the rows of queries of positive weight teach.
+
+    Raises
+        DataError   data that cannot be used
+    """
+    owner = type(ranker).__name__
+    X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
+    X, qid = without_qid(X, qid)
+    X = with_holes(X) if policy is not None else X
+    with np.errstate(invalid="ignore"), _naming_missing(ranker):  # sums of huge values, by which infinities are found
+        X, y = validate_data(ranker, X, y, y_numeric=True, ensure_all_finite=policy is None, **FORMS)
+    names = getattr(ranker, "feature_names_in_", None)
+    ids, fill_values = ids_of_rows(qid, group, X.shape[0]), None
+    if policy is not None:
+        query = np.zeros(X.shape[0], dtype=np.int64) if ids is None else query_codes(as_query_ids(ids, X.shape[0]))
+        try:
+            X, filling = fill_matrix(policy, X, query, names, _counted(query, query_weight))
+        except DataError as error:
+            raise DataError(f"{owner}: {error}") from error
+        fill_values = filling.values
+    data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values)
+    if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
+        warnings.warn(
+            f"{owner}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data frame with a column qid.",
+            DataWarning,
+            stacklevel=4,
+        )
+    return data
+
+
+def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> Any:
+    """X (n_docs, n_features) as an array or CSR matrix, its missing values filled where the ranker learned what they become.
+
+    Raises
+        DataError    a value that is missing and may not be, by row and name
+        ValueError   other features than in training, as scikit-learn says it
+    """
+    X, _ = without_qid(as_csr(X) if sp.issparse(X) else X)
+    X = with_holes(X) if fill_values is not None else X
+    with _naming_missing(ranker):
+        X = validate_data(ranker, X, reset=False, ensure_all_finite=fill_values is None, **FORMS)
+    if fill_values is None:
+        return X
+    X = fill_known(X, fill_values)
+    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        row, j = (int(v) for v in np.argwhere(~np.isfinite(X.toarray() if sp.issparse(X) else X))[0])
+        names = getattr(ranker, "feature_names_in_", [f"f{k + 1}" for k in range(X.shape[1])])
+        raise DataError(
+            f"{type(ranker).__name__}: row {row}, feature {brief(names[j])} is missing, and missing= says nothing of it."
+        )
+    return X
+
+
+@contextmanager
+def _naming_missing(ranker: Any) -> Iterator[None]:
+    """What scikit-learn says of missing values, with our remedy instead of its."""
+    try:
+        yield
+    except ValueError as error:
+        said = str(error).splitlines()[0]
+        if "contains NaN" not in said and "contains infinity" not in said:
+            raise
+        remedy = "fill them in before"
+        if hasattr(ranker, "missing"):
+            remedy = "say what they become with missing='median' (or 'zero', 'min', a number)"
+        raise DataError(f"{type(ranker).__name__}: {said.rstrip('.')}; {remedy}.") from error
+
+
+def _counted(query: np.ndarray, query_weight: Any) -> np.ndarray | None:
+    """(n_docs,) bool: the rows of queries of positive weight; None for all, and for weights that are refused later."""
+    weight = None if query_weight is None else usable_weights(query_weight, int(query.max(initial=-1)) + 1)
+    return None if weight is None else weight[query] > 0
