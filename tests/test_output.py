@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sparserank as sr
 from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataError, DataWarning
 from sparserank.runs.progress import LaterWork
 from tests.command_line import Cli
 
@@ -48,6 +50,20 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "convert": ("convert", "train.txt", "store"),
     "convert to a file": ("convert", "train.txt", "train.parquet"),
     "systems": ("experiment", "systems"),
+    "judge": (
+        "select",
+        "train.txt",
+        "--judge",
+        "lightgbm",
+        "--n-trees",
+        "5",
+        "--folds",
+        "2",
+        "--k",
+        "2",
+        "--out",
+        "run",
+    ),
 }
 
 
@@ -161,3 +177,67 @@ def test_the_time_left_counts_the_work_that_follows() -> None:
     assert later.seconds(6, 8.0, now=24.0) == 8.0 + 10.0 * 2.0
     assert later.seconds(8, 0.0, now=28.0) == 20.0
     assert LaterWork(0.0).seconds(4, 30.0, now=20.0) == 30.0
+
+
+def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
+    """Text columns, missing values, no labels where none are needed."""
+    data = sr.read_letor("train.txt")
+    X = np.array(data.X)
+    X[::4, 1] = np.nan
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(6)]).assign(
+        title="a", brand="b", grade=data.relevance, qid=data.qid
+    )
+    frame.to_parquet("t.parquet")
+    frame.drop(columns="grade").to_parquet("unlabelled.parquet")
+    refused = cli("fit", "t.parquet", "--label-column", "grade", "--out", "m.json")
+    assert "'title' is not numeric" in refused.err
+    assert "--ignore-columns 'title,brand'" in refused.err
+    named = ("--label-column", "grade", "--ignore-columns", "title", "--ignore-columns", "brand")
+    shown = json.loads(cli("inspect", "t.parquet", *named, "--format", "json").out)
+    assert shown["missing"] == {"c1": np.isnan(X[:, 1]).mean()}
+    assert "c1 2" in cli("inspect", "t.parquet", *named).out
+    assert cli("fit", "t.parquet", *named, "--missing", "median", "--out", "m.json").code == 0
+    model = sr.load_model("m.json")
+    shown = cli("inspect", "m.json").out
+    assert all(f"{np.nanmedian(X[:, j]):.6g}" in shown for j in model.support)
+    scores = model.predict(frame)
+    Path("scores.txt").write_text("".join(f"{s!r}\n" for s in scores.tolist()))
+    by_file = json.loads(
+        cli("evaluate", "t.parquet", "--label-column", "grade", "--system", "scores.txt", "--format", "json").out
+    )
+    by_python = sr.evaluate(scores, frame, label="grade")
+    assert {r["metric"]: r["mean"] for r in by_file} == by_python == sr.evaluate(model, frame[[c for c in frame if c not in ("title", "brand")]], label="grade")  # fmt: skip
+    explained = cli("explain", "m.json", "unlabelled.parquet", "--query", str(frame.qid[0]), "--format", "json")
+    assert [d["label"] for d in json.loads(explained.out)["documents"]][:1] == [None]
+    with_missing, by_reading = (sr.select(frame.drop(columns=["title", "brand"]), label="grade", penalties="l1", n_alphas=6, folds=2, half_samples=0, transform="none", **how).model for how in ({"missing": "median"}, {"reading": {"missing": "median"}}))  # fmt: skip
+    np.testing.assert_array_equal(with_missing.coef, by_reading.coef)
+    np.testing.assert_array_equal(with_missing.fill_values, by_reading.fill_values)
+
+
+def test_the_better_run_is_named_and_what_it_misses(folder: Path, cli: Cli) -> None:
+    assert cli(*COMMANDS["predict to files"]).code == 0
+    lines = (folder / "t.run").read_text().splitlines()
+    worse = [
+        " ".join([*line.split()[:4], str(-float(line.split()[4])), "now"])
+        for line in lines
+        if not line.startswith("21 ")
+    ]
+    (folder / "now.run").write_text("\n".join(worse) + "\n")
+    outcome = cli("evaluate", "--qrels", "t.qrels", "--system", "now.run", "--system", "t.run")
+    assert "t.run is better than now.run by" in outcome.out
+    assert (
+        "note: now.run has nothing for 1 of the judged queries, e.g. '21'; they count 0 (trec_eval -c)." in outcome.err
+    )
+    other = cli("evaluate", "--qrels", "t.qrels", "--system", "t.run", "--system", "now.run")
+    assert "now.run is worse than t.run by" in other.out
+
+
+def test_one_list_by_oversight_is_told() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1200, 3)), rng.integers(0, 3, 1200)
+    with pytest.warns(DataWarning, match="no qid given"):
+        ranker = sr.SparseRanker().fit(X, y)
+    with pytest.raises(DataError, match="fitted on many rows without query ids"):
+        ranker.score(X, y)
+    with pytest.warns(DataWarning, match="evaluate: no qid given, so all 1200 rows are one query"):
+        sr.evaluate(X[:, 0], y)

@@ -115,7 +115,9 @@ def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
     with pytest.raises(DataError, match="is not fitted"):
         RankingModel.from_pipeline(half)
     with_ids = make_pipeline(StandardScaler(), sr.SparseRanker()).fit(X.assign(qid=qid), y)
-    with pytest.raises(DataError, match="column 'qid', of which its steps make a feature; route the ids"):
+    with pytest.raises(
+        DataError, match="column 'qid', of which its steps make a feature; drop the column and route the ids"
+    ):
         RankingModel.from_pipeline(with_ids)
     with pytest.raises(DataError, match="is not fitted"):
         RankingModel.from_pipeline(make_pipeline(StandardScaler(), sr.SparseRanker()))

@@ -124,7 +124,9 @@ def test_missing_qid_is_warned_of_in_fit_and_refused_in_score() -> None:
     many = np.random.default_rng(0).standard_normal((1001, 2))
     with pytest.warns(DataWarning, match="no qid given"):
         m = sr.SparseRanker().fit(many, np.arange(1001) % 3)
-    m.score(many, np.arange(1001) % 3)  # one query in training: nothing to warn of
+    with pytest.raises(DataError, match="fitted on many rows without query ids"):
+        m.score(many, np.arange(1001) % 3)
+    m.score(many, np.arange(1001) % 3, qid=np.arange(1001) % 50)
     two = sr.SparseRanker().fit(X, Y, qid=QID)
     with pytest.raises(DataError, match=r"SparseRanker\.score: pass qid="):
         two.score(X, Y)

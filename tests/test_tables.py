@@ -182,7 +182,7 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*--label-column"),
     "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*--qid-column"),
     "unknown feature": (FRAME, {"feature_columns": ["bm25"]}, "has no column 'bm25', which is to be a feature"),
-    "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*--feature-columns"),
+    "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*--ignore-columns 'url'"),
     "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
     "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),
     "null label": (FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)), {}, "row 3, column 'label': expected a finite number as label"),

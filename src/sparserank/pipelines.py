@@ -55,7 +55,10 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     from sparserank.rankers.base import LinearRanker
 
     if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], LinearRanker):
-        raise DataError("from_pipeline takes a fitted scikit-learn Pipeline whose last step is a ranker of sparserank.")
+        hint = "; of a search give best_estimator_" if hasattr(pipeline, "best_estimator_") else ""
+        raise DataError(
+            f"from_pipeline takes a fitted scikit-learn Pipeline whose last step is a ranker of sparserank{hint}."
+        )
     ranker = pipeline.steps[-1][1]
     steps = [(name, step) for name, step in pipeline.steps[:-1] if step is not None and not isinstance(step, str)]
     try:
@@ -69,7 +72,7 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     names = tuple(str(n) for n in getattr(first, "feature_names_in_", [f"f{j + 1}" for j in range(d)]))
     if QID in names:
         raise DataError(
-            "the pipeline was fitted on a frame with a column 'qid', of which its steps make a feature; route the ids instead "
+            "the pipeline was fitted on a frame with a column 'qid', of which its steps make a feature; drop the column and route the ids instead "
             "(sklearn.config_context(enable_metadata_routing=True), fit(X, y, qid=qid))."
         )
     for name, step in steps:

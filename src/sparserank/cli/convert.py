@@ -69,6 +69,7 @@ def convert(
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
+    ignore_columns: opt.IgnoreColumns = None,
     like: Annotated[
         Path | None,
         typer.Option(
@@ -84,7 +85,7 @@ def convert(
     opt.require(dtype in (None, "float32", "float64"), "--dtype", f"must be float32 or float64; got {dtype!r}.")
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns,
+        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     reading = replace(reading, dtype=dtype, sparse=sparse, doc_weight=doc_weight)
 

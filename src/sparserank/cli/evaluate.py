@@ -10,7 +10,7 @@ import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.output import give
-from sparserank.cli.screen import announce_compiling, table
+from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.quoting import brief
 from sparserank.reports.document import figure, p_text
 
@@ -25,7 +25,7 @@ the others are tested against. With --qrels, TREC judgments take the place of ju
 
   sparserank evaluate test.txt --system sparse.json --system dense.json --system bm25.run --convention letor4
 
-  sparserank evaluate --qrels test.qrels --system new.run --system now.run --metric ndcg@10
+  sparserank evaluate --qrels test.qrels --system now.run --system new.run --metric ndcg@10
 
   sparserank evaluate test.txt --system run/model.json --format csv
 """
@@ -60,9 +60,12 @@ def evaluate(
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
+    ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.read import read_files
+    from sparserank.data.table_roles import LABEL
     from sparserank.data.trec import read_qrels, read_run
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
@@ -70,7 +73,7 @@ def evaluate(
 
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column,
-        qid_column=qid_column, feature_columns=feature_columns,
+        qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     opt.require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
     rules = opt.parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
@@ -81,6 +84,12 @@ def evaluate(
         other = next((path for path in system if kinds[path] != "run"), None)
         opt.require(other is None, "--system", f"must be TREC runs with --qrels; {other} is none.")
         judgments, runs = read_qrels(qrels), {str(path): read_run(path) for path in system}
+        for name, found in runs.items():
+            absent = sorted({q for q, _ in judgments} - {q for q, _ in found})
+            if absent:
+                note(
+                    f"note: {name} has nothing for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; they count 0 (trec_eval -c)."
+                )
         _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())))
         return
     assert data
@@ -88,6 +97,10 @@ def evaluate(
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
+    if (
+        not models and feature_columns is None and kind_of(data[0]) in TABLES
+    ):  # no feature is looked at: some column has to be one
+        reading = replace(reading, feature_columns=[label_column or LABEL])
     judged = read_files(data, opt.for_models(replace(reading, n_features=width), list(models.values()), data))
     scores: dict[str, Any] = {}
     for path in system:
@@ -145,3 +158,15 @@ def _show(rows: list[dict[str, Any]], data: Any) -> None:
             for r in rows
         ],
     )  # fmt: skip
+    for r in rows:
+        if r["metric"] == rows[0]["metric"] and "difference" in r:
+            word = "better" if r["difference"] > 0 else "worse"
+            interval = f"[{figure(r['difference_low'], signed=True)}, {figure(r['difference_high'], signed=True)}]"
+            shown = (
+                ""
+                if r["difference_low"] > 0 or r["difference_high"] < 0
+                else "; these queries cannot tell the two apart"
+            )
+            say(
+                f"{r['system']} is {word} than {rows[0]['system']} by {figure(abs(r['difference']))} {r['metric']}, {interval}{shown}."
+            )

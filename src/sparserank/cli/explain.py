@@ -42,17 +42,23 @@ def explain(
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
+    ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.read import read_files
+    from sparserank.data.table_roles import LABEL
+    from sparserank.data.tables import open_table
     from sparserank.explanation import explain_query
     from sparserank.model_file import load_model
 
     opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
     reading = opt.reading_of(
         missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
-        feature_columns=feature_columns, labelled=False,
+        feature_columns=feature_columns, ignore_columns=ignore_columns, labelled=False,
     )  # fmt: skip
+    kind = kind_of(data[0])
+    labelled = kind not in TABLES or (label_column or LABEL) in open_table(data[0], kind).schema.names
     loaded = load_model(model)
     announce_compiling(parse_lines)
     reading = opt.for_models(replace(reading, n_features=loaded.n_features), [loaded], data)
@@ -61,7 +67,7 @@ def explain(
     documents: list[dict[str, Any]] = [
         {
             "document": found.documents[i],
-            "label": float(found.relevance[i]),
+            "label": float(found.relevance[i]) if labelled else None,
             "score": float(found.scores[i]),
             "contributions": dict(zip(found.features, found.contributions[i].tolist(), strict=True)),
         }
@@ -78,7 +84,7 @@ def explain(
             f"Query {found.query}: {len(found.documents)} documents, and what moves each most from their mean",
             ["document", "label", "score", "features"],
             [
-                [found.documents[i], f"{found.relevance[i]:g}", figure(found.scores[i]),
+                [found.documents[i], f"{found.relevance[i]:g}" if labelled else "-", figure(found.scores[i]),
                  ", ".join(f"{name} {figure(value, signed=True)}" for name, value in found.drivers(i))]
                 for i in range(min(most, len(found.documents)))
             ],

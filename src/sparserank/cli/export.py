@@ -113,5 +113,9 @@ def export(
         wrote = [str(out / file) for file in files]
         give({"wrote": wrote}, [{"file": file} for file in wrote])
         say("wrote " + ", ".join(wrote))
+    if to in ("solr", "elasticsearch", "opensearch") and features is None:
+        note(
+            "note: the model alone was written; its features must be in the engine's store under these names, or are written too with --features."
+        )
     if to == "lucene" and not offset and not sigmoid:
         note("note: Lucene clamps negative scores to 0; --offset or --sigmoid keeps them positive.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +14,9 @@ from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, say, table
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from sparserank.data.dataset import RankingDataset
     from sparserank.model import RankingModel
 
 HELP = """Show what data files, a store or a model file hold.
@@ -38,11 +43,12 @@ def inspect(
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
+    ignore_columns: opt.IgnoreColumns = None,
     verify: Annotated[bool, typer.Option("--verify", help="Read a store whole and compare every checksum.")] = False,
 ) -> None:
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        label_column=label_column, qid_column=qid_column, feature_columns=feature_columns,
+        label_column=label_column, qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     if len(files) == 1 and files[0].suffix == ".json":
         _model(files[0])
@@ -51,6 +57,8 @@ def inspect(
 
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.kinds import kind_of
+    from sparserank.data.matrices import with_zeros
+    from sparserank.data.missing import KEEP
     from sparserank.data.read import read_files
     from sparserank.data.store import open_store
     from sparserank.losses import SquaredHinge
@@ -60,7 +68,11 @@ def inspect(
         open_store(file, verify=True)
         say(f"{file}: every file is as it was written")
     announce_compiling(parse_lines)
-    data = read_files(files, reading)
+    data = read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
+    share = _missing(data)
+    holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
+    if holes:
+        data = replace(data, X=with_zeros(data.X), keep_missing=False)
     sizes = np.diff(data.query_ptr)
     pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
     labels, counts = np.unique(data.relevance, return_counts=True)
@@ -72,7 +84,7 @@ def inspect(
         "files": [str(f) for f in files], "n_docs": data.n_docs, "n_queries": data.n_queries, "smallest_query": int(sizes.min()),
         "largest_query": int(sizes.max()), "queries_without_pair": int((pairs == 0).sum()), "n_pairs": float(pairs.sum()),
         "labels": {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}, "n_features": data.n_features, "sparse": data.is_sparse,
-        "dtype": str(data.X.dtype), "stored": data.is_stored, "constant_features": constant.tolist(), "document_ids": data.docid is not None,
+        "dtype": str(data.X.dtype), "stored": data.is_stored, "constant_features": constant.tolist(), "document_ids": data.docid is not None, "missing": holes,
         "feature_names": list(data.feature_names or ()),
     }  # fmt: skip
     give(facts, [{"fact": name, "value": _shown(value)} for name, value in facts.items()])
@@ -95,6 +107,10 @@ def inspect(
                 "constant within every query",
                 f"{len(constant)}" + (f": {', '.join(constant[:20])}" if len(constant) else ""),
             ],
+            [
+                "missing values",
+                ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none",
+            ],
             ["document ids", "yes" if data.docid is not None else "no"],
         ],
     )
@@ -107,12 +123,13 @@ def _model(path: Path) -> None:
     facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())
     content = model.to_json()
     give(content, [{name: f[name] for name in f if name != "curve"} for f in content["features"]])
+    knows = model.fill_values is not None
     table(
         f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
-        ["feature", "weight", "enters as", "center", "scale", "weight on raw values"],
+        ["feature", "weight", "enters as", "center", "scale", "weight on raw values", *(["a missing value is"] if knows else [])],
         [
             [model.feature_names[j], f"{model.coef[j]:.6g}", _shape(model, j), f"{model.scaling.center[j]:.6g}", f"{model.scaling.scale[j]:.6g}",
-             "-" if model.scaling.logarithmic or model.scaling.per_query or _shape(model, j) != "it is" else f"{model.coef[j] / model.scaling.scale[j]:.6g}"]
+             "-" if model.scaling.logarithmic or model.scaling.per_query or _shape(model, j) != "it is" else f"{model.coef[j] / model.scaling.scale[j]:.6g}", *([_fill(model, j)] if knows else [])]
             for j in sorted(model.support, key=lambda j: -abs(model.coef[j]))
         ],
     )  # fmt: skip
@@ -130,6 +147,24 @@ def _model(path: Path) -> None:
             ],
         )  # fmt: skip
     say(facts)
+
+
+def _missing(data: RankingDataset) -> np.ndarray:
+    """(n_features,) share of the documents in which a value is missing."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    if data.is_stored:  # nothing is missing there
+        return np.zeros(data.n_features)
+    if sp.issparse(data.X):
+        return np.bincount(data.X.indices[np.isnan(data.X.data)], minlength=data.n_features) / data.n_docs
+    return np.asarray(np.isnan(data.X).mean(axis=0))
+
+
+def _fill(model: RankingModel, j: int) -> str:
+    """What a missing value of feature j becomes."""
+    value = math.nan if model.fill_values is None else float(model.fill_values[j])
+    return "refused" if math.isnan(value) else f"{value:.6g}"
 
 
 def _shown(value: Any) -> str:

@@ -22,10 +22,11 @@ READING = (
     "label_column",
     "qid_column",
     "feature_columns",
+    "ignore_columns",
 )
 TAKEN = (
     "train", "valid", "test", "out", "judge", "penalty", "metric", "also", "convention", "transform", "folds", "seed", "margin", "confidence",
-    "k", "budget", "costs", "groups", "keep", "drop", "n_trees", "n_leaves", "allow_overlap", "restart", "threads", *READING,
+    "k", "budget", "costs", "groups", "keep", "drop", "n_trees", "n_leaves", "allow_overlap", "restart", "threads", "format", "quiet", "verbose", *READING,
 )  # fmt: skip
 
 
@@ -59,4 +60,7 @@ def select_by_trees(train: list[Path], out: Path, restart: bool, **options: Any)
     show(kept_table(result))
     if result.test is not None:
         show(comparison_rows(result.test, result.plan.confidence))
+    say(
+        "trees.txt takes these features in the order of the data (`trees.columns` in result.json), and missing values as they were filled here."
+    )
     say("wrote " + ", ".join(str(out / name) for name in JUDGED_FILES if (out / name).exists()))

@@ -32,7 +32,7 @@ Missing = Annotated[
     typer.Option(
         "--missing",
         help="What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model remembers), query-min, a "
-        "number, or per feature: '11,12=zero;bm25=min;*=median'.",
+        "number, or per feature: '11,12=zero;bm25=min;*=median'. \\[default: error]",
         rich_help_panel=READING,
     ),
 ]
@@ -73,6 +73,15 @@ FeatureColumns = Annotated[
         show_default=False,
     ),
 ]
+IgnoreColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore-columns",
+        help="Columns of a table that are left out: names with commas between them; may be repeated.",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
 Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="Threads; default all cores. Results do not depend on it.")
 ]
@@ -109,6 +118,7 @@ def reading_of(
     label_column: str | None = None,
     qid_column: str | None = None,
     feature_columns: list[str] | None = None,
+    ignore_columns: list[str] | None = None,
     labelled: bool = True,
 ) -> Reading:
     """The reading options of a command; refuses values that no file could make right."""
@@ -130,7 +140,8 @@ def reading_of(
         require(twice is None, "--feature-columns", f"names {twice!r} twice.")
     return Reading(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        n_threads=threads, label=label_column, qid=qid_column, feature_columns=names, labelled=labelled,
+        n_threads=threads, label=label_column, qid=qid_column, feature_columns=names,
+        ignore_columns=tuple(name for given in ignore_columns or () for name in given.split(",")), labelled=labelled,
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ HELP = """Score documents with a saved model: one score per line in file order, 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file of select or fit.", show_default=False)],
-    data: Annotated[list[Path], typer.Argument(help="LETOR files to score.", show_default=False)],
+    data: Annotated[list[Path], typer.Argument(help="Files to score: LETOR text or tables.", show_default=False)],
     out: Annotated[Path | None, typer.Option("--out", help="File for the scores; default standard output.")] = None,
     run: Annotated[
         Path | None, typer.Option("--run", help="Write a TREC run (qid Q0 docno rank score tag) instead.")
@@ -45,6 +45,7 @@ def predict(
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
+    ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.read import read_files
@@ -54,7 +55,7 @@ def predict(
 
     reading = opt.reading_of(
         missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
-        feature_columns=feature_columns, labelled=qrels is not None,
+        feature_columns=feature_columns, ignore_columns=ignore_columns, labelled=qrels is not None,
     )  # fmt: skip
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     opt.require(run is None or out is None, "--run", "cannot be combined with --out.")

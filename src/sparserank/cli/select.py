@@ -15,7 +15,7 @@ from sparserank.selection import defaults
 
 HELP = """Select the smallest ranking model that ranks as well as the best.
 
-Reads LETOR files, fits a path of models for every penalty, estimates the quality of every point out of fold, chooses the
+Reads LETOR text or tables, fits a path of models for every penalty, estimates the quality of every point out of fold, chooses the
 smallest model that is not worse than the best by more than a margin, compares it on test queries with the dense model and
 the best single feature, and writes everything to a directory. Killed runs resume when started again.
 
@@ -222,6 +222,7 @@ def select(
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
     feature_columns: opt.FeatureColumns = None,
+    ignore_columns: opt.IgnoreColumns = None,
     allow_overlap: Annotated[
         bool,
         typer.Option(
@@ -236,7 +237,7 @@ def select(
 ) -> None:
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns,
+        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
 
     from sparserank.cli.selection_tables import show_selection

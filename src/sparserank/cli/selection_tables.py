@@ -36,7 +36,7 @@ def show_selection(result: SelectionResult) -> None:
 
 def _flat(drop: Mapping[str, Any]) -> dict[str, Any]:
     """A selected feature as one row: what dropping it costs, metric by metric."""
-    out = {name: drop[name] for name in ("feature", "coef", "transform", "shape")}
+    out = {"feature": drop["feature"], "weight": drop["coef"], "transform": drop["transform"], "shape": drop["shape"]}
     for metric, cost in drop.items():
         if isinstance(cost, dict) and "cost" in cost:
             out |= {f"{metric} {name}": value for name, value in cost.items()}

@@ -60,3 +60,12 @@ def with_holes(X: Any) -> Any:
     if not hasattr(X, "loc"):
         return X
     return type(X)(with_nan(X), columns=X.columns, index=X.index)
+
+
+def with_zeros(X: Any) -> Any:
+    """A float array or CSR matrix with 0 in the place of NaN."""
+    if not sp.issparse(X):
+        return np.nan_to_num(X, nan=0.0)
+    out = X.copy()
+    out.data = np.nan_to_num(X.data, nan=0.0)
+    return out

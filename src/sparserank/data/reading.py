@@ -24,6 +24,7 @@ class Reading:
     Tables (Parquet, CSV, Arrow, frames)
         label, qid        names of columns (default 'label' and 'qid')
         feature_columns   names of the features, in order (default: every other column)
+        ignore_columns    names of columns that are left out
         doc_weight        name of the column of weights, or None
     All
         missing, unjudged, feature_names, dtype, n_threads   as in `read_letor`
@@ -41,6 +42,7 @@ class Reading:
     label: str | None = None
     qid: str | None = None
     feature_columns: Sequence[str] | None = None
+    ignore_columns: Sequence[str] = ()
     doc_weight: str | None = None
     labelled: bool = True
 
@@ -62,7 +64,7 @@ class Reading:
     @property
     def columns(self) -> ColumnNames:
         features = None if self.feature_columns is None else tuple(self.feature_columns)
-        return ColumnNames(self.label, self.qid, features, self.doc_weight)
+        return ColumnNames(self.label, self.qid, features, self.doc_weight, tuple(self.ignore_columns))
 
 
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:

@@ -28,6 +28,7 @@ class ColumnNames:
     qid: str | None = None
     features: tuple[str, ...] | None = None
     weight: str | None = None
+    ignored: tuple[str, ...] = ()
 
 
 class Roles(NamedTuple):
@@ -81,26 +82,27 @@ def roles_of(
                 raise DataError(f"{place} has no column {brief(name)}, which is to be a feature; {_holds(table)}.")
         chosen = names.features
     else:
-        chosen = tuple(c for c in schema.names if c not in {*taken, docid})
+        chosen = tuple(c for c in schema.names if c not in {*taken, docid, *names.ignored})
         if len(chosen) == 1 and _is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0])
     if others and wanted is not None:
         chosen = tuple(c for c in chosen if c in set(wanted))
-    for name in chosen:
-        if not _numeric(schema, name):
-            raise DataError(
-                f"{place}: column {brief(name)} is not numeric ({schema.field(name).type}); drop it, turn it into numbers, "
-                "or name the features with --feature-columns (feature_columns=)."
-            )
+    odd = [name for name in chosen if not _numeric(schema, name)]
+    if odd:
+        more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
+        raise DataError(
+            f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with --ignore-columns {brief(','.join(odd))} "
+            "(ignore_columns=), or turn them into numbers."
+        )
     if not chosen and wanted is None:
         raise DataError(f"{place} has no feature column beside {brief(label)} and {brief(qid)}.")
     if wanted is not None:
         missing = [w for w in wanted if w not in chosen]
         extra = sorted(set(chosen) - set(wanted))
         if missing or extra:
-            odd = f"lacks {brief(missing[0])}" if missing else f"has {brief(extra[0])} beside them"
+            differs = f"lacks {brief(missing[0])}" if missing else f"has {brief(extra[0])} beside them"
             raise DataError(
-                f"{place} must have the same feature columns as the {'training data' if others else 'table before'}; it {odd}."
+                f"{place} must have the same feature columns as the {'training data' if others else 'table before'}; it {differs}."
             )
         chosen = tuple(wanted)
     return Roles(label, qid, docid, weight, tuple(chosen), None)

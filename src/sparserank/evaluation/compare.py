@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,16 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
+from sparserank.data.table_roles import LABEL
+from sparserank.data.tables import is_frame
 from sparserank.data.trec import Qrels, Run, document_ids
-from sparserank.errors import DataError
+from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
 from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, rank_lists
 from sparserank.quoting import brief
 
+MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
 DEFAULT_METRICS = ("ndcg@10", "map")
 
 
@@ -86,7 +90,11 @@ def evaluate(
         raise DataError("judgments are the second argument; the first is what is evaluated.")
     parsed = parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default"))
     labels = [repr(m) for m in parsed]
-    judged = data.documents(_runs_of(scores)) if isinstance(data, Qrels) else _judged(data, label, qid)
+    judged = (
+        data.documents(_runs_of(scores))
+        if isinstance(data, Qrels)
+        else _judged(data, label, qid, _reads_features(scores))
+    )
     order = None if isinstance(data, RankingDataset | Qrels) else judged.row_index
     if isinstance(scores, Mapping) and not isinstance(scores, Run):
         if not scores:
@@ -147,15 +155,30 @@ def _runs_of(scores: Any) -> list[Run]:
     return systems
 
 
-def _judged(data: Any, label: Any, qid: Any) -> RankingDataset:
+def _reads_features(scores: Any) -> bool:
+    """Whether one of the systems is a model."""
+    systems = scores.values() if isinstance(scores, Mapping) and not isinstance(scores, Run) else [scores]
+    return any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems)
+
+
+def _judged(data: Any, label: Any, qid: Any, features: bool) -> RankingDataset:
     if isinstance(data, Run):
         raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got a run.")
     if isinstance(data, RankingDataset):
         return data
     if isinstance(data, np.ndarray | list) or (not isinstance(data, tuple) and np.ndim(data) == 1):
         relevance = np.asarray(data)
+        if qid is None and len(relevance) > MANY_ROWS:
+            warnings.warn(
+                f"evaluate: no qid given, so all {len(relevance)} rows are one query; pass qid=.",
+                DataWarning,
+                stacklevel=3,
+            )
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid)
-    judged = as_datasets({"data": data}, label=label, qid=qid, reading=Reading(missing=KEEP))["data"]
+    # Of a frame that only scores are laid beside no feature is looked at: some column has to be one.
+    columns = None if features or not is_frame(data) else [label if isinstance(label, str) else LABEL]
+    reading = Reading(missing=KEEP, feature_columns=columns)
+    judged = as_datasets({"data": data}, label=label, qid=qid, reading=reading)["data"]
     assert judged is not None
     return judged
 

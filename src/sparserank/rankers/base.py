@@ -32,7 +32,7 @@ from sparserank.rankers.checks import (
     require_variation,
 )
 from sparserank.rankers.evaluation_sets import evaluation_sets
-from sparserank.rankers.inputs import features_to_score, training_data
+from sparserank.rankers.inputs import MANY_ROWS, features_to_score, training_data
 from sparserank.rankers.keywords import refuse_foreign
 from sparserank.shards.dask import placed
 
@@ -197,6 +197,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         policy = checked_missing(type(self).__name__, self._missing)
         data = training_data(self, X, y, qid, group, doc_weight, query_weight, policy)
         self.n_queries_in_ = data.n_queries
+        self._rows_without_ids = data.n_docs if qid is None and group is None and data.n_queries == 1 else 0
         return data
 
     def _evaluation_sets(
@@ -270,9 +271,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         scores = self.predict(X)
         _, qid = without_qid(X, qid)
-        if qid is None and self.n_queries_in_ > 1:
+        by_oversight = self.__dict__.get("_rows_without_ids", 0) > MANY_ROWS
+        if qid is None and (self.n_queries_in_ > 1 or by_oversight):
+            of = "many rows without query ids" if by_oversight else f"{self.n_queries_in_} queries"
             raise DataError(
-                f"{type(self).__name__}.score: pass qid=; the ranker was fitted on {self.n_queries_in_} queries, and all rows would be scored as one. "
+                f"{type(self).__name__}.score: pass qid=; the ranker was fitted on {of}, and all rows would be scored as one. "
                 "A search or cross-validation passes it with sklearn.set_config(enable_metadata_routing=True) and params={'qid': qid}, or X is a data "
                 "frame with a column qid."
             )

@@ -264,7 +264,8 @@ def _parsed(name: str, parse: Any, value: Any) -> Any:
     except ParameterError:
         raise
     except DataError as error:
-        raise ParameterError(name, str(error)) from error
+        said = str(error)
+        raise ParameterError(name, f"cannot be understood: {said}" if name in said else said) from error
 
 
 def _choice(name: str, value: Any, choices: Sequence[str]) -> None:

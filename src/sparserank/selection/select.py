@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.reading import Reading
+from sparserank.data.reading import Reading, with_options
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
@@ -74,6 +74,7 @@ def select(
     restart: bool = False,
     n_threads: int | None = None,
     progress: Progress | None = None,
+    missing: Any = None,
     reading: Reading | Mapping[str, Any] | None = None,
     client: Any = None,
 ) -> SelectionResult:
@@ -122,8 +123,9 @@ def select(
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
         client               a dask.distributed Client whose workers read the training data: a store on a disk that they all see; anything
                              else is written to one in the folder for temporary files (TMPDIR) first
-        reading              a `Reading` or some of its fields (missing, unjudged, feature_columns, ...), for files and frames, its missing for arrays
-                             too; what missing values become is learned on all rows of train, without labels, and the model remembers it
+        missing              what missing values become, as in SparseRanker, or 'query-min': learned on all rows of train, without labels, and
+                             remembered by the model; default that of `reading`
+        reading              a `Reading` or some of its fields (unjudged, feature_columns, ignore_columns, ...), for files and frames
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
     Raises
@@ -144,6 +146,9 @@ def select(
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
         usable_client(client)
+    if missing is not None:
+        options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
+        reading = replace(options, missing=missing)
     with warming_up():
         sources = {"train": train, "validation": valid, "test": test}
         parts = as_datasets(
