@@ -202,6 +202,10 @@ def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
     assert all(f"{np.nanmedian(X[:, j]):.6g}" in shown for j in model.support)
     scores = model.predict(frame)
     Path("scores.txt").write_text("".join(f"{s!r}\n" for s in scores.tolist()))
+    alone = cli("predict", "m.json", "t.parquet", "--qid-column", "qid").out
+    frame.drop(columns=["qid", "grade"]).to_parquet("features.parquet")
+    assert cli("predict", "m.json", "features.parquet").out == alone
+    assert "has no column 'qid'" in cli("predict", "m.json", "features.parquet", "--run", "x.run").err
     by_file = json.loads(
         cli("evaluate", "t.parquet", "--label-column", "grade", "--system", "scores.txt", "--format", "json").out
     )

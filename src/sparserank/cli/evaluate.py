@@ -97,9 +97,8 @@ def evaluate(
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
-    if (
-        not models and feature_columns is None and kind_of(data[0]) in TABLES
-    ):  # no feature is looked at: some column has to be one
+    # Beside scores and runs no feature is looked at: some column has to be one.
+    if not models and feature_columns is None and kind_of(data[0]) in TABLES:
         reading = replace(reading, feature_columns=[label_column or LABEL])
     judged = read_files(data, opt.for_models(replace(reading, n_features=width), list(models.values()), data))
     scores: dict[str, Any] = {}

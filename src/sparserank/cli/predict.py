@@ -66,7 +66,9 @@ def predict(
             refuse_inputs(target, [model, *data])
     loaded = load_model(model)
     announce_compiling(parse_lines)
-    reading = opt.for_models(replace(reading, n_features=loaded.n_features), [loaded], data)
+    grouped = run is not None or qrels is not None or loaded.scaling.per_query or qid_column is not None
+    reading = replace(reading, n_features=loaded.n_features, grouped=grouped)
+    reading = opt.for_models(reading, [loaded], data)
     documents = read_files(data, reading)
     scores = loaded.score_dataset(documents)
     if qrels is not None:

@@ -29,6 +29,7 @@ class Reading:
     All
         missing, unjudged, feature_names, dtype, n_threads   as in `read_letor`
         labelled          False: tables without labels are taken; every label is 0
+        grouped           False: tables without query ids are taken; all rows are one query
     """
 
     n_features: int | None = None
@@ -45,6 +46,7 @@ class Reading:
     ignore_columns: Sequence[str] = ()
     doc_weight: str | None = None
     labelled: bool = True
+    grouped: bool = True
 
     def __post_init__(self) -> None:
         if self.unjudged not in ("error", "drop", "zero"):

@@ -26,7 +26,14 @@ def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDatas
     for table in tables:
         unnamed = wanted if not roles or roles[0].packed is None else None
         roles.append(
-            roles_of(table, reading.columns, wanted=unnamed, others=like is not None, labelled=reading.labelled)
+            roles_of(
+                table,
+                reading.columns,
+                wanted=unnamed,
+                others=like is not None,
+                labelled=reading.labelled,
+                grouped=reading.grouped,
+            )
         )
         if (roles[-1].packed is None) != (roles[0].packed is None):
             raise DataError(
@@ -94,7 +101,9 @@ def _collect(
             if unjudged == "error" and batch.label is not None:
                 refuse_unjudged(batch.label, table, at - began)
             qid = batch.qid
-            if qid is None:
+            if qid is None and table.queries is None:
+                qid = np.zeros(n, dtype=np.int64)
+            elif qid is None:
                 assert table.queries is not None
                 qid = first_query + table.queries.ids(at - began, at - began + n, table.place)
             if known is None:

@@ -55,6 +55,7 @@ def roles_of(
     wanted: Sequence[str] | None = None,
     others: bool = False,
     labelled: bool = True,
+    grouped: bool = True,
 ) -> Roles:
     """Which column of a table is what.
 
@@ -62,12 +63,13 @@ def roles_of(
         wanted     names of the features, when another table has decided them
         others     columns beside the wanted ones are left out; False: refused, unless names.features says which to take
         labelled   False: a table without labels is taken too
+        grouped    False: a table without query ids is taken too
     Raises
         DataError   a column that is named and not there, one that can be no feature, no feature at all
     """
     schema, place = table.schema, table.place
     label = _column(table, names.label, LABEL, "label", required=labelled)
-    qid = _column(table, names.qid, QID, "qid", required=table.queries is None)
+    qid = _column(table, names.qid, QID, "qid", required=grouped and table.queries is None)
     first = wanted is None  # later tables need no weights
     weight = (
         None
