@@ -19,6 +19,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import sparserank as sr
+from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, SparserankError
 
 DATA = sr.make_ranking(60, (5, 30), 12, n_informative=4, noise=0.5, seed=3).data
@@ -131,7 +132,7 @@ def test_paths_and_objectives_of_what_is_in_memory(client: Client) -> None:
 def test_bad_values_are_refused_and_nothing_stays(client: Client, own_tmp: Path) -> None:
     X = np.array(DATA.X)
     X[7, 3] = np.inf
-    with pytest.raises(DataError, match="inf in row 7, column 3"):
+    with pytest.raises(DataError, match="inf in row 7, feature f4"):
         sr.select((da.from_array(X, chunks=(50, 12)), DATA.relevance, DATA.qid), client=client, **SELECT)
     broken = dd.from_pandas(frame().assign(x3=X[:, 3]), npartitions=2)
     with pytest.raises(DataError, match="row 7, column 'x3': missing or infinite"):
@@ -211,3 +212,22 @@ def arrow_table() -> Any:
     import pyarrow as pa
 
     return pa.Table.from_pandas(frame(), preserve_index=False)
+
+
+def test_missing_values_of_collections_become_what_those_in_memory_become() -> None:
+    """Block by block into a store, or computed: the same medians, learned on the training rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y, qid = rng.integers(0, 3, 120), np.repeat(np.arange(12), 10)
+    reading = {"missing": "median"}
+    (expected,) = as_datasets({"train": (X, y, qid)}, reading=reading).values()
+    blocks = (da.from_array(X, chunks=(50, 4)), y, qid)
+    (stored,) = as_datasets({"train": blocks}, reading=reading, to_store=("train",)).values()
+    assert expected is not None
+    assert stored is not None
+    np.testing.assert_array_equal(expected.fill_values, np.nanmedian(X, axis=0))
+    np.testing.assert_array_equal(stored.fill_values, expected.fill_values)
+    np.testing.assert_array_equal(stored.X[:], expected.X)
+    with pytest.raises(DataError, match="X holds nan"):
+        as_datasets({"train": blocks}, to_store=("train",))
