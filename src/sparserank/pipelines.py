@@ -53,6 +53,7 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     from sklearn.utils.validation import check_is_fitted
 
     from sparserank.rankers.base import LinearRanker
+    from sparserank.rankers.inputs import feature_names
 
     if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], LinearRanker):
         hint = "; of a search give best_estimator_" if hasattr(pipeline, "best_estimator_") else ""
@@ -69,7 +70,7 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     first = steps[0][1] if steps else ranker
     d = int(first.n_features_in_)
     so_far = _Affine(np.arange(d), np.zeros(d), np.ones(d), np.full(d, np.nan))
-    names = tuple(str(n) for n in getattr(first, "feature_names_in_", [f"f{j + 1}" for j in range(d)]))
+    names = tuple(feature_names(first, d))
     if QID in names:
         raise DataError(
             "the pipeline was fitted on a frame with a column 'qid', of which its steps make a feature; drop the column and route the ids instead "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import inspect
 import json
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,7 +59,9 @@ class Answer:
             found = self.document
             if found is None:
                 found = {"sentences": self.sentences, "tables": self.tables}
-            print(json.dumps(_plain(found), indent=1, allow_nan=False))
+            from sparserank.strict_json import plain
+
+            print(json.dumps(plain(found), indent=1, allow_nan=False))
         elif self.format == CSV:
             rows = self.rows
             if rows is None:
@@ -110,25 +111,11 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
 
 def _versions() -> str:
     """What runs: for reports of errors."""
-    from importlib.metadata import version
-
     from sparserank.execution import available_cores
+    from sparserank.runs.origin import versions
 
-    packages = ", ".join(
-        f"{name} {version(name)}" for name in ("sparserank", "numpy", "scipy", "scikit-learn", "numba", "pyarrow")
-    )
-    return f"{packages}; Python {sys.version.split()[0]}, {available_cores()} cores"
+    return f"{', '.join(f'{name} {number}' for name, number in versions().items())}, {available_cores()} cores"
 
 
 def _visible(value: Any) -> Any:
     return visible(value) if isinstance(value, str) else value
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    plain = value.item() if hasattr(value, "item") else value  # of an array
-    return None if isinstance(plain, float) and not math.isfinite(plain) else plain

@@ -31,6 +31,7 @@ from sparserank.errors import DataFormatError
 from sparserank.execution.blocks import shard_end
 from sparserank.quoting import brief
 from sparserank.runs.directory import RunDirectory
+from sparserank.strict_json import plain
 
 Progress = Callable[[int, str], None]  # documents written, what is going on
 
@@ -70,7 +71,7 @@ class Conversion:
         if self.scattered:
             self.shards = self._gathered()
         stream = self.stream
-        filled = {} if self.filling is None else {"fill_values": _plain(self.filling.values)}
+        filled = {} if self.filling is None else {"fill_values": plain(self.filling.values)}
         return {
             "format": FORMAT, "version": VERSION, "n_docs": self._n_docs(),
             "n_queries": sum(s["n_queries"] for s in self.shards), "n_features": stream.n_features,
@@ -217,10 +218,6 @@ def _bytes_until(X: Any) -> np.ndarray:
     if sp.issparse(X):
         return X.indptr.astype(np.int64) * (X.data.itemsize + X.indices.itemsize)
     return np.arange(len(X) + 1) * X.itemsize * X.shape[1]
-
-
-def _plain(values: np.ndarray) -> list[float | None]:
-    return [None if np.isnan(v) else v for v in values.tolist()]
 
 
 def _bytes(X: Any) -> int:

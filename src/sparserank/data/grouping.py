@@ -12,6 +12,8 @@ from sparserank.quoting import brief
 
 _PLAIN_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
+MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
+
 
 def group_rows(qid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
     """Group rows by query id, stably, queries in order of first appearance.

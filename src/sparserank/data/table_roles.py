@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from sparserank.data.frames import QID
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from sparserank.data.tables import Table
 
 
-LABEL, QID, PACKED = "label", "qid", "features"  # usual names of columns
+LABEL, PACKED = "label", "features"  # usual names of columns
 DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
 SHOWN = 8  # column names in a message
 

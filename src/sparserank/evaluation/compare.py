@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.grouping import MANY_ROWS
 from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
@@ -22,7 +23,6 @@ from sparserank.metrics import Convention, Metric, parse_metrics
 from sparserank.metrics.ranking import RankedLists, rank_lists
 from sparserank.quoting import brief
 
-MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
 DEFAULT_METRICS = ("ndcg@10", "map")
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparserank.curves import Curve, Curves, Knots
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.frames import QID, column_names, without_qid
-from sparserank.data.grouping import ids_of_rows
+from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.transforms import Transform
@@ -32,7 +32,7 @@ from sparserank.rankers.checks import (
     require_variation,
 )
 from sparserank.rankers.evaluation_sets import evaluation_sets
-from sparserank.rankers.inputs import MANY_ROWS, features_to_score, training_data
+from sparserank.rankers.inputs import feature_names, features_to_score, training_data
 from sparserank.rankers.keywords import refuse_foreign
 from sparserank.shards.dask import placed
 
@@ -233,7 +233,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         Raises
             DataError   a weight, or the loss or objective at the weights, is not finite
         """
-        names = getattr(self, "feature_names_in_", [f"f{j + 1}" for j in range(len(coef))])
+        names = feature_names(self, len(coef))
         lost = [f"the weight of feature {brief(names[j])}" for j in np.flatnonzero(~np.isfinite(coef))[:1]]
         lost += [f"{what}_" for what in ("loss", "objective") if not np.isfinite(getattr(self, f"{what}_", 0.0))]
         if lost:
@@ -301,7 +301,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         """The fitted ranker as a model file's content."""
         check_is_fitted(self)
         d = self.n_features_in_
-        names = tuple(str(n) for n in getattr(self, "feature_names_in_", [f"f{j + 1}" for j in range(d)]))
+        names = tuple(feature_names(self, d))
         scale = getattr(self, "scale_", None)
         scaling = FeatureScaling(
             "none" if scale is None else self.get_params(deep=False)["scaling"],

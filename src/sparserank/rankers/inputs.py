@@ -15,14 +15,13 @@ from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_known, fill_matrix
 from sparserank.data.frames import without_qid
-from sparserank.data.grouping import as_query_ids, ids_of_rows, query_codes
+from sparserank.data.grouping import MANY_ROWS, as_query_ids, ids_of_rows, query_codes
 from sparserank.data.matrices import as_csr, with_holes
 from sparserank.data.missing import MissingPolicy
 from sparserank.errors import DataError, DataWarning
 from sparserank.quoting import brief
 from sparserank.weights import usable_weights
 
-MANY_ROWS = 1000  # from here on, a missing qid is more likely an oversight than a single long list
 FORMS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
@@ -77,11 +76,16 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
     X = fill_known(X, fill_values)
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         row, j = (int(v) for v in np.argwhere(~np.isfinite(X.toarray() if sp.issparse(X) else X))[0])
-        names = getattr(ranker, "feature_names_in_", [f"f{k + 1}" for k in range(X.shape[1])])
+        name = feature_names(ranker, X.shape[1])[j]
         raise DataError(
-            f"{type(ranker).__name__}: row {row}, feature {brief(names[j])} is missing, and missing= says nothing of it."
+            f"{type(ranker).__name__}: row {row}, feature {brief(name)} is missing, and missing= says nothing of it."
         )
     return X
+
+
+def feature_names(ranker: Any, n_features: int) -> list[str]:
+    """The names of a ranker's features, f1, f2, ... where they have none."""
+    return [str(n) for n in getattr(ranker, "feature_names_in_", [f"f{j + 1}" for j in range(n_features)])]
 
 
 @contextmanager
