@@ -104,8 +104,10 @@ def test_the_order_depends_on_scores_and_rows_alone(m: int) -> None:
         expected = np.lexsort((np.arange(m), -scores))
         for start in (np.arange(m), np.arange(m)[::-1], rng.permutation(m), expected):
             order = start.astype(np.int32)
-            sort_descending(scores, order)
+            ranked = np.empty(m)
+            sort_descending(scores, order, ranked)
             np.testing.assert_array_equal(order, expected)
+            np.testing.assert_array_equal(ranked, scores[expected])
 
 
 FORK = """

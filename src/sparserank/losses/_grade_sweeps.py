@@ -1,7 +1,7 @@
 """Pairwise squared hinge of one sorted query with few grades: running sums per grade, no pair is stored.
 
 Conventions
-    scores (m,) float64 and levels (m,) int32 of one query; levels are relevance ranks from 0.
+    scores (m,) float64 and levels (m,) of one query; levels are relevance ranks from 0.
     order (m,) int32 holds documents by descending score; it comes in as a guess (the last permutation) and is
     corrected in place. table (K, K) holds the weight of a pair of levels, table[upper, lower], and 0 elsewhere.
     doc_weight (m,) multiplies the weight of a pair by that of its upper document; None for 1, which compiles to nothing.
@@ -29,33 +29,36 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
     One merge finds where the active partners of each document begin and end; behind it nothing depends on the data any more
     but addresses. A document is added to the sums of every level that it makes pairs with, four levels at a time.
-    work (WORK_ROWS, more than m) float64, C-ordered, is scratch: an allocation per query would cost a quarter of the sweep.
+    work (WORK_ROWS, more than m) float64, C-ordered, is scratch: an allocation per query would cost a quarter of the sweep,
+    and what X has pushed out of the first-level cache comes back slowly, so there is little of it.
     """
     m = len(scores)
-    sort_descending(scores, order)
-    origin = scores[order[m // 2]]
-    ranked, ranked_level, begins, ends, slope = work[0], work[1], work[2], work[3], work[4]
-    lower, upper = work[5:13].reshape(-1), work[13:21].reshape(-1)
+    ranked, slope, sums = work[0], work[1], work[2 : 2 + SUMS].reshape(-1)
+    begins, ends, level = work[2 + SUMS].view(np.int32), work[3 + SUMS].view(np.int32), work[4 + SUMS].view(np.int32)
+    sort_descending(scores, order, ranked)
+    origin = ranked[m // 2]
     for a in range(m):
-        ranked[a] = scores[order[a]]
-        ranked_level[a] = levels[order[a]]
+        level[a] = levels[order[a]]
         slope[a] = 0.0
     _partners(ranked, m, begins, ends)
     loss = 0.0
-    for first in range(0, n_levels - 1, AT_ONCE):
-        _lower_sums(ranked, origin, ranked_level, m, table, first, lower)
-        _upper_sums(ranked, origin, ranked_level, m, table, first, doc_weight, order, upper)
+    for first in range(0, n_levels - 1, AT_ONCE):  # a level among others than these four adds nothing here
+        _lower_sums(ranked, origin, level, m, table, first, sums)
         for a in range(m):
-            x, own = ranked[a] - origin, np.int64(ranked_level[a]) - first
-            as_upper, as_lower = own - 1, own  # columns; a level among others than these four adds nothing here
-            i, j = min(max(as_upper, 0), AT_ONCE - 1), min(max(as_lower, 0), AT_ONCE - 1)
-            here, there = SUMS * np.int64(ends[a]) + i, SUMS * np.int64(begins[a]) + j
-            r = (lower[here] * (1.0 - x) + lower[here + AT_ONCE]) * (i == as_upper)
+            as_upper = np.int64(level[a]) - first - 1
+            i = min(max(as_upper, 0), AT_ONCE - 1)
+            at = SUMS * np.int64(ends[a]) + i
+            r = (sums[at] * (1.0 - (ranked[a] - origin)) + sums[at + AT_ONCE]) * (i == as_upper)
             if doc_weight is not None:
                 r *= doc_weight[order[a]]
-            g = (upper[there] * (1.0 + x) - upper[there + AT_ONCE]) * (j == as_lower)
-            slope[a] += 2.0 * (g - r)
+            slope[a] -= 2.0 * r
             loss += r
+        _upper_sums(ranked, origin, level, m, table, first, doc_weight, order, sums)
+        for a in range(m):
+            as_lower = np.int64(level[a]) - first
+            j = min(max(as_lower, 0), AT_ONCE - 1)
+            at = SUMS * np.int64(begins[a]) + j
+            slope[a] += 2.0 * (sums[at] * (1.0 + (ranked[a] - origin)) - sums[at + AT_ONCE]) * (j == as_lower)
     half = 0.0
     for a in range(m):
         gradient[order[a]] = slope[a]
@@ -79,14 +82,14 @@ def _partners(ranked, m, begins, ends):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _lower_sums(ranked, origin, ranked_level, m, table, first, sums):
+def _lower_sums(ranked, origin, level, m, table, first, sums):
     """sums[SUMS p + c]: weights of the first p documents for uppers of level first + 1 + c; and, AT_ONCE further, times score."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     for c in range(SUMS):
         sums[c] = 0.0
     for p in range(m):
-        x, own = ranked[p] - origin, np.int64(ranked_level[p])
+        x, own = ranked[p] - origin, np.int64(level[p])
         w0, w1, w2, w3 = table[first + 1, own], table[first + 2, own], table[first + 3, own], table[first + 4, own]
         c0, c1, c2, c3 = c0 + w0, c1 + w1, c2 + w2, c3 + w3
         t0, t1, t2, t3 = t0 + w0 * x, t1 + w1 * x, t2 + w2 * x, t3 + w3 * x
@@ -96,14 +99,14 @@ def _lower_sums(ranked, origin, ranked_level, m, table, first, sums):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _upper_sums(ranked, origin, ranked_level, m, table, first, doc_weight, order, sums):
+def _upper_sums(ranked, origin, level, m, table, first, doc_weight, order, sums):
     """The same of the documents from p on, for lowers of level first + c."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     for c in range(SUMS * m, SUMS * (m + 1)):
         sums[c] = 0.0
     for p in range(m - 1, -1, -1):
-        x, own = ranked[p] - origin, np.int64(ranked_level[p])
+        x, own = ranked[p] - origin, np.int64(level[p])
         w0, w1, w2, w3 = table[own, first], table[own, first + 1], table[own, first + 2], table[own, first + 3]
         if doc_weight is not None:
             dw = doc_weight[order[p]]
@@ -125,16 +128,17 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     for i in range(m):
         for f in range(k):
             out[i, f] = 0.0
-    sort_descending(scores, order)
+    ranked = np.empty(m)
+    sort_descending(scores, order, ranked)
     count = np.zeros(n_levels)
     sums = np.zeros((n_levels, k))
     p = 0
     for a in range(m):
         i = order[a]
-        level = levels[i]
+        level = np.int64(levels[i])
         if level == 0:
             continue
-        while p < m and scores[i] - scores[order[p]] < 1.0:
+        while p < m and ranked[a] - ranked[p] < 1.0:
             j = order[p]
             p += 1
             if levels[j] < n_levels - 1:  # nobody is above the top level, so nobody reads its sums
@@ -154,10 +158,10 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     p = m - 1
     for a in range(m - 1, -1, -1):
         j = order[a]
-        level = levels[j]
+        level = np.int64(levels[j])
         if level == n_levels - 1:
             continue
-        while p >= 0 and scores[order[p]] - scores[j] < 1.0:
+        while p >= 0 and ranked[p] - ranked[a] < 1.0:
             i = order[p]
             p -= 1
             if levels[i] > 0:

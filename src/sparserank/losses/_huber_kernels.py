@@ -24,19 +24,18 @@ from sparserank.losses._sorting_kernels import sort_descending
 def see_from_both_sides(scores, levels, mirror, doc_weight, order, down, up):
     """Sort, and fill rows 0 to 3 of both sides; with mirror > 0 the levels of side 1 are mirror - level."""
     m = len(scores)
-    sort_descending(scores, order)
+    sort_descending(scores, order, down[0])
     for a in range(m):
         i = order[a]
         b = m - 1 - a
         weight = 1.0
         if doc_weight is not None:
             weight = doc_weight[i]
-        down[0, a] = scores[i]
         down[1, a] = levels[i]
         down[2, a] = 1.0
         down[3, a] = weight
         up[0, b] = -scores[i]
-        up[1, b] = mirror - levels[i] if mirror > 0 else levels[i]
+        up[1, b] = mirror - down[1, a] if mirror > 0 else down[1, a]
         up[2, b] = weight
         up[3, b] = 1.0
 

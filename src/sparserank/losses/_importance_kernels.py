@@ -27,8 +27,8 @@ def weighted_huber(scores, gains, discounts, query_ptr, query_scale, gradient):
         m = hi - lo
         order = np.arange(m).astype(np.int32)
         s = scores[lo:hi]
-        sort_descending(s, order)
         at = np.empty(m)
+        sort_descending(s, order, at)
         for r in range(m):
             at[order[r]] = discounts[r]
         for i in range(m):

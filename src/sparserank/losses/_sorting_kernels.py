@@ -7,29 +7,38 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def sort_descending(scores, order):
-    """Sort `order` by descending score, ties by row: one result, whatever permutation comes in; linear when it is nearly right."""
+def sort_descending(scores, order, ranked):
+    """Sort `order` by descending score, ties by row: one result, whatever permutation comes in; linear when it is nearly right.
+
+    ranked[a] (at least m) becomes the score at position a. It is sorted along: scores are looked up by document once.
+    """
     m = len(order)
+    for a in range(m):
+        ranked[a] = scores[order[a]]
     budget = 12 * m
-    last = scores[order[0]] if m > 0 else 0.0
+    last = ranked[0] if m > 0 else 0.0
     for a in range(1, m):
-        d = order[a]
-        s = scores[d]
+        s = ranked[a]
         if s < last:  # in place already, as nearly all are on a path: one comparison
             last = s
             continue
+        d = order[a]
         b = a
         while b > 0:
-            before = order[b - 1]
-            if not (scores[before] < s or (scores[before] == s and before > d)):
+            before = ranked[b - 1]
+            if not (before < s or (before == s and order[b - 1] > d)):
                 break
-            order[b] = before
+            ranked[b] = before
+            order[b] = order[b - 1]
             b -= 1
+        ranked[b] = s
         order[b] = d
-        last = scores[order[a]]
+        last = ranked[a]
         budget -= a - b
         if budget < 0:
             _merge_sort(scores, order)
+            for c in range(m):
+                ranked[c] = scores[order[c]]
             return
 
 

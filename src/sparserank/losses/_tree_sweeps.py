@@ -30,12 +30,10 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     m = len(scores)
     for i in range(m):
         gradient[i] = 0.0
-    sort_descending(scores, order)
-    origin = scores[order[m // 2]]
-    size = n_levels + 1
     ranked, count, total = work[0], work[1], work[2]
-    for a in range(m):
-        ranked[a] = scores[order[a]]
+    sort_descending(scores, order, ranked)
+    origin = ranked[m // 2]
+    size = n_levels + 1
     for level in range(size):
         count[level] = 0.0
         total[level] = 0.0
@@ -92,7 +90,8 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     for i in range(m):
         for f in range(k):
             out[i, f] = 0.0
-    sort_descending(scores, order)
+    ranked = np.empty(m)
+    sort_descending(scores, order, ranked)
     count = np.zeros(n_levels + 1)
     sums = np.zeros((n_levels + 1, k))
     p = 0
@@ -100,7 +99,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
         i = order[a]
         if levels[i] == 0:
             continue
-        while p < m and scores[i] - scores[order[p]] < 1.0:
+        while p < m and ranked[a] - ranked[p] < 1.0:
             j = order[p]
             add_row(count, sums, levels[j], 1.0, Z[j])
             p += 1
@@ -118,7 +117,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
         above = n_levels - 1 - levels[j]
         if above == 0:
             continue
-        while p >= 0 and scores[order[p]] - scores[j] < 1.0:
+        while p >= 0 and ranked[p] - ranked[a] < 1.0:
             i = order[p]
             weight = 1.0
             if doc_weight is not None:

@@ -16,8 +16,9 @@ CHUNK = 1 << 16  # documents, about, that are ranked together: sorting needs ten
 
 @dataclass(frozen=True)
 class RelevanceLevels:
-    """levels (n_docs,) int32, n_levels (n_queries,) int64, 0 for an empty query; table (K, K): pair weights below the diagonal and 0 elsewhere, or
-    (0, 0) for the tree. K - 1 is a multiple of AT_ONCE, whatever the number of levels.
+    """levels (n_docs,), uint8 where there is a table of at most 256 levels, as a pass reads them each time, else int32; n_levels (n_queries,)
+    int64, 0 for an empty query; table (K, K): pair weights below the diagonal and 0 elsewhere, or (0, 0) for the tree. K - 1 is
+    a multiple of AT_ONCE, whatever the number of levels.
     """
 
     levels: np.ndarray
@@ -44,7 +45,7 @@ def relevance_levels(
         if (levels != relevance).any() or (len(levels) and (levels.min() < 0 or levels.max() >= len(table))):
             raise DataError(f"with grade_pair_weights, relevance must be integers in 0..{len(table) - 1}.")
         n_levels = np.where(np.diff(query_ptr) > 0, len(table), 0).astype(np.int64)
-        return RelevanceLevels(levels, n_levels, _padded(np.tril(table, -1)))
+        return RelevanceLevels(_narrow(levels, table), n_levels, _padded(np.tril(table, -1)))
     levels, n_levels = np.empty(len(relevance), dtype=np.int32), np.zeros(n_queries, dtype=np.int64)
     chunk_of = query_ptr[:-1] // CHUNK
     cuts = [0, *(np.flatnonzero(np.diff(chunk_of)) + 1).tolist(), n_queries]
@@ -53,7 +54,11 @@ def relevance_levels(
         levels[lo:hi], n_levels[first:last] = _ranks(relevance[lo:hi], query_ptr[first : last + 1] - lo)
     most = int(n_levels.max(initial=1))
     table = _padded(np.tril(np.ones((most, most)), -1)) if most <= MAX_TABLE_LEVELS else np.zeros((0, 0))
-    return RelevanceLevels(levels, n_levels, table)
+    return RelevanceLevels(_narrow(levels, table), n_levels, table)
+
+
+def _narrow(levels: np.ndarray, table: np.ndarray) -> np.ndarray:
+    return levels.astype(np.uint8) if 0 < len(table) <= 256 else levels
 
 
 def _ranks(relevance: np.ndarray, query_ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -56,8 +56,8 @@ class _Weighting:
 class _Scored:
     """Scores (n_docs,) at w, of the queries that count, and the order (n_docs,) of each query's documents by them.
 
-    Several points at once are steps of solvers in lockstep. They ask for nothing that needs all scores, unless the loss has a
-    dual of its own, so none are kept.
+    Scores cost a pass 4%, so they are kept where a line or a dual has asked for them under this key, and of several points at once,
+    steps of solvers in lockstep, only if the loss has a dual of its own.
     """
 
     w: np.ndarray
@@ -103,6 +103,7 @@ class Shard:
         self._executor = executor
         self._weightings: dict[str, _Weighting] = {}
         self._last: dict[tuple[str, int], _Scored] = {}
+        self._asks_for_scores: set[str] = set()
         self._directions: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
         in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
         self._first_order = np.concatenate(in_rows or [np.empty(0, dtype=np.int32)])
@@ -128,6 +129,7 @@ class Shard:
         for kept in (self._last, self._directions):
             for held in [held for held in list(kept) if held[0] == key]:
                 kept.pop(held, None)
+        self._asks_for_scores.discard(key)
         self._weightings.pop(key, None)
 
     def moments(
@@ -156,7 +158,7 @@ class Shard:
         weighting = self._weightings[key]
         raw = weighting.coordinates.raw(W, ks)
         orders = np.array([self._order(key, k) for k in ks])
-        keep = m == 1 or self.loss.dual_sweep is not None
+        keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
         gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
         scales = weighting.scale[list(ks)]
@@ -192,6 +194,7 @@ class Shard:
 
     def _scored_at(self, w: np.ndarray, key: str, k: int) -> _Scored:
         """Scores and order at w, taken from the last pass when it was there; nobody may change them."""
+        self._asks_for_scores.add(key)
         last = self._last.get((key, k))
         if last is None or last.scores is None or not np.array_equal(w, last.w):
             last = self._pass(w[None, :], key, [k])[3][0]
