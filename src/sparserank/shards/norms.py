@@ -124,27 +124,23 @@ def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
     """Few levels, whose pairs have weights."""
     query_ptr, levels, n_levels, table, doc_weight = lists
     n_queries, n = len(n_levels), len(levels)
-    query = np.repeat(np.arange(n_queries), np.diff(query_ptr))
     K = int(levels.max()) + 1
-    count, weight_of = np.zeros((n_queries, K)), np.zeros((n_queries, K))
-    lower, upper = [], []
-    for a in range(K):
-        members = np.flatnonzero(levels == a)
-        place = (members, np.searchsorted(members, query_ptr))
-        lower.append(sp.csr_matrix((np.ones(len(members)), *place), shape=(n_queries, n)))
-        upper.append(sp.csr_matrix((weight[members], *place), shape=(n_queries, n)))
-        count[:, a] = np.diff(place[1])
-        weight_of[:, a] = np.bincount(query[members], weight[members], minlength=n_queries)
-    of_document = weight * (count @ table[:K, :K].T)[query, levels] + (weight_of @ table[:K, :K])[query, levels]
+    group = np.repeat(np.arange(n_queries) * K, np.diff(query_ptr)) + levels
+    order = np.argsort(group, kind="stable")
+    count, weight_of = (np.bincount(group, w, minlength=n_queries * K).reshape(-1, K) for w in (None, weight))
+    ptr = np.append(0, np.cumsum(count))
+    lower, upper = (sp.csr_matrix((w, order, ptr), shape=(n_queries * K, n)) for w in (np.ones(n), weight[order]))
+    t = table[:K, :K]
+    of_document = weight * (count @ t.T).ravel()[group] + (weight_of @ t).ravel()[group]
 
     def cross(V: Any) -> Any:
-        S = [members @ V for members in lower]
-        U = S if doc_weight is None else [members @ V for members in upper]
-        total = 0.0 * S[0]
+        S = lower @ V
+        U = S if doc_weight is None else upper @ V
+        total = 0.0 * S[::K]
         for a in range(1, K):
             for b in range(a):
-                if table[a, b] != 0.0:
-                    total = total + table[a, b] * _times(U[a], S[b])
+                if t[a, b] != 0.0:
+                    total = total + t[a, b] * _times(U[a::K], S[b::K])
         return total
 
     return _Groups(of_document, cross)
