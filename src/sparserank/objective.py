@@ -176,7 +176,7 @@ class PairwiseObjective:
             )
         if n_docs is not None and n_docs < 1:
             raise DataError(f"n_docs must be >= 1 or None; got {n_docs}.")
-        return self.weighting.hessians([(self._finite(w), columns.astype(np.int64), self.k, n_docs)])[0]
+        return self.weighting.hessians([(self._finite(w), columns.astype(np.int64), self.k, n_docs, 0)])[0]
 
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Generalised Hessian at w times v (n_features,), without forming the Hessian."""

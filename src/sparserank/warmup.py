@@ -27,7 +27,7 @@ def load_pass_kernels() -> None:
     objective, w = _tiny_objective(), np.zeros(2)
     key = objective.weighting.key
     objective.shards.call("value_and_gradient", w[None, :], key, [0])
-    objective.shards.call("hessians", key, [(w, np.arange(2), 0, 1)])
+    objective.shards.call("hessians", key, [(w, np.arange(2), 0, 0, 1)])
 
 
 def load_other_kernels() -> None:

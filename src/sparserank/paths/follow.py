@@ -15,18 +15,19 @@ from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts, better
 from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
-from sparserank.solvers.curvature import Curvature
+from sparserank.solvers.curvature import POINTS, Curvature, Samples
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.loop import solving
 from sparserank.solvers.newton_cg import NewtonCG
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
+from sparserank.solvers.working_set import working_sets_to_come
 
 DEFAULT_TOL = 1e-6
 ALPHA_MIN_RATIO = 1e-3
 ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
-SEEN = 2  # last points of a path that the next is found from
+SEEN = 3  # last points of a path that the next is found from
 WINDOW = 10  # points over which an early stop looks back
 
 
@@ -112,12 +113,17 @@ def following(
 
     if starts is None and not penalty.is_convex:
         starts = SolvedStarts(objective, penalty, rough)
+    many = penalty.smooth_at_zero and int(objective.varying.sum()) > MOST_IN_HESSIAN and penalty.signs is None
+    # Those with second starts jump: what was sampled before is of another place, and of other columns.
+    samples = Samples(objective) if starts is None and not many else None
     points = list(done)
     seen: list[Iterate] = []
-    for point in points[-SEEN:] if len(points) < len(alphas) else []:
-        w = point.w
+    for i in range(max(0, len(points) - POINTS), len(points)) if len(points) < len(alphas) else ():
+        w = points[i].w
         at = yield Evaluate(objective, w)
-        seen.append(Iterate(w, at, point.objective))
+        seen = [*seen, Iterate(w, at, points[i].objective)][-SEEN:]
+        if samples is not None and i + 1 < len(points):
+            yield from _sample(samples, objective, penalty.with_alpha(alphas[i + 1]), seen[-1], i + 1)
     for alpha in alphas[len(points) :].tolist():
         if _enough(points, objective, max_features, early_stop):
             break
@@ -126,10 +132,10 @@ def following(
         last = seen[-1] if seen else kept
         other = None if starts is None else (yield from starts.at(alpha, last))
         later = None if other is None else np.flatnonzero(other)
-        # Nothing but points crosses from strength to strength.
-        many = problem.penalty.smooth_at_zero and int(objective.varying.sum()) > MOST_IN_HESSIAN
-        many = many and penalty.signs is None
-        solver = NewtonCG() if many else ProxNewton(Curvature(objective, seen, later))
+        # Nothing but points, and what follows from them, crosses from strength to strength.
+        if samples is not None and last is not None:
+            yield from _sample(samples, objective, problem.penalty, last, len(points))
+        solver = NewtonCG() if many else ProxNewton(Curvature(objective, seen, later, samples))
         best = yield from solving(solver, objective, problem.penalty, stop=stop, start=last)
         if other is not None and isinstance(solver, ProxNewton):
             best = yield from better(solver, problem, best, other, stop, rough(alpha))
@@ -142,6 +148,13 @@ def following(
         points, given, alphas[: len(points)], start, scale, objective.n_pairs, objective.total_weight,
         feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)), width=objective.width,
     )  # fmt: skip
+
+
+def _sample(
+    samples: Samples, objective: PairwiseObjective, penalty: Penalty, start: Iterate, number: int
+) -> Steps[None]:
+    """Sample the Hessian where the point with this number is looked for from."""
+    return samples.add(start, working_sets_to_come(objective, penalty, start), number)
 
 
 def _enough(

@@ -45,7 +45,16 @@ def transposed(arrays, lo, hi, G, which, out):
             i = first
             while i + 8 <= last:
                 a = i - lo
-                g0, g1, g2, g3, g4, g5, g6, g7 = g[a], g[a + 1], g[a + 2], g[a + 3], g[a + 4], g[a + 5], g[a + 6], g[a + 7]
+                g0, g1, g2, g3, g4, g5, g6, g7 = (
+                    g[a],
+                    g[a + 1],
+                    g[a + 2],
+                    g[a + 3],
+                    g[a + 4],
+                    g[a + 5],
+                    g[a + 6],
+                    g[a + 7],
+                )
                 if g0 != 0.0 or g1 != 0.0 or g2 != 0.0 or g3 != 0.0 or g4 != 0.0 or g5 != 0.0 or g6 != 0.0 or g7 != 0.0:
                     for j in range(d):
                         t = total[j] + g0 * X[i, j] + g1 * X[i + 1, j] + g2 * X[i + 2, j] + g3 * X[i + 3, j]

@@ -246,15 +246,15 @@ class Shard:
     # -- curvature from scores of its own; lines and duals from those of the last pass ---------------------------------------------------
 
     def hessians(
-        self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int]]
+        self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int, int]]
     ) -> list[tuple[np.ndarray, float]]:
-        """For each (w, columns (c,), k, step): (generalised Hessian at w on the columns (c, c), the weight of its pairs), of every
-        step-th useful query."""
-        return [self._hessian(w, columns, key, k, step) for w, columns, k, step in asks]
+        """For each (w, columns (c,), k, first, step): (generalised Hessian at w on the columns (c, c), the weight of its pairs), of
+        every step-th useful query from the first."""
+        return [self._hessian(w, columns, key, k, slice(first, None, step)) for w, columns, k, first, step in asks]
 
-    def _hessian(self, w: np.ndarray, columns: np.ndarray, key: str, k: int, step: int) -> tuple[np.ndarray, float]:
+    def _hessian(self, w: np.ndarray, columns: np.ndarray, key: str, k: int, which: slice) -> tuple[np.ndarray, float]:
         weighting = self._weightings[key]
-        queries = weighting.useful[k][::step]
+        queries = weighting.useful[k][which]
         c, scale = len(columns), weighting.scale[k]
         share = float((scale * self._facts.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:

@@ -19,8 +19,49 @@ DOCUMENTS_PER_COLUMN = 40  # of a sample, at least, whatever it costs: fewer wou
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
 MORE, MOST = 3.0, 9.0  # documents in place of a sample that hardly helped, and at most, times those of the first
 MORE_COLUMNS = 1.5  # columns that will be asked for later are taken along while they make no more of them than this
+POINTS = 8  # of a path whose samples are averaged
+SHARE_OF_A_PASS = 1.0  # documents times columns of each, relative to the documents: about a tenth of a pass
+AVERAGED_DOCUMENTS_PER_COLUMN = 20  # at least
+BYTES = 8 << 20  # of their Hessians, at most, unless the last alone is larger
+MOST_GROWTH = 1.5  # of a path's steps, from one to the next, that is believed
 MEMORY = 5  # steps that a fresh sample is corrected by
 LEAST_CURVED = 1e-3  # a step along which the loss bends less than this share of what the model expects teaches nothing
+
+
+class Samples:
+    """Hessians of one objective at the last points of a path, each of a sample of its own: other queries every time.
+
+    From one strength to the next the Hessian changes by a percent or two, by less than a sample of some hundred queries errs, so
+    their mean is nearer the truth than the last of them.
+    """
+
+    def __init__(self, objective: PairwiseObjective) -> None:
+        self._objective = objective
+        self._known: list[tuple[np.ndarray, np.ndarray, int]] = []  # columns, Hessian, documents
+
+    def add(self, iterate: Iterate, columns: np.ndarray, turn: int) -> Steps[None]:
+        """The next point of the path, the one with number `turn`, on columns in rising order; nothing where a sample would be of most
+        documents."""
+        n, of_all = max(len(columns), 1), self._objective.n_useful_docs
+        n_docs = max(SHARE_OF_A_PASS * of_all / n, LEAST_WORK / n**2, AVERAGED_DOCUMENTS_PER_COLUMN * n)
+        if n_docs >= SAMPLED_SHARE * of_all:
+            self._known.clear()
+            return
+        H = yield Hessian(self._objective, iterate.w, columns, int(n_docs), turn)
+        self._known = [*self._known, (columns, H, int(n_docs))][-POINTS:]
+        while len(self._known) > 1 and sum(H.nbytes for _, H, _ in self._known) > BYTES:
+            del self._known[0]
+
+    def mean(self, columns: np.ndarray) -> np.ndarray | None:
+        """(c, c) mean on columns (c,) in rising order over the last points that know all of them; None if the last does not."""
+        total, documents = np.zeros((len(columns), len(columns))), 0
+        for known, H, n_docs in reversed(self._known):
+            if not np.isin(columns, known).all():
+                break
+            at = np.searchsorted(known, columns)
+            total += n_docs * H[np.ix_(at, at)]
+            documents += n_docs
+        return total / documents if documents else None
 
 
 class Curvature:
@@ -32,10 +73,15 @@ class Curvature:
     """
 
     def __init__(
-        self, objective: PairwiseObjective, seen: Sequence[Iterate] = (), later: np.ndarray | None = None
+        self,
+        objective: PairwiseObjective,
+        seen: Sequence[Iterate] = (),
+        later: np.ndarray | None = None,
+        samples: Samples | None = None,
     ) -> None:
         """seen: iterates of the objective that are known already, in the order of the path that led here;
-        later: columns in rising order that will be asked for besides those of the iterates."""
+        later: columns in rising order that will be asked for besides those of the iterates; samples: of that path's points, the
+        last of which is where a solver will begin."""
         self.objective = objective
         self.is_sampled = self._is_fresh = False
         self._is_stale = True
@@ -45,6 +91,8 @@ class Curvature:
         self._work = max(LEAST_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
         self._factor = 1.0
         self._secants = [secant(a, b) for a, b in pairwise(seen)][-MEMORY:]
+        self._samples = samples
+        self._drift: np.ndarray | None = None
 
     def near(self, iterate: Iterate, columns: np.ndarray) -> Steps[np.ndarray]:
         """(c, c) Hessian on columns (c,) in rising order, at an iterate, or at an earlier one when it still serves."""
@@ -58,13 +106,46 @@ class Curvature:
         both = np.union1d(columns, self._later)
         self._columns = both if len(both) <= MORE_COLUMNS * len(columns) else columns
         self._is_stale = False
-        n = len(self._columns)
-        n_docs = self._factor * max(self._work / max(n, 1) ** 2, DOCUMENTS_PER_COLUMN * n)
-        self.is_sampled = n_docs < SAMPLED_SHARE * self.objective.n_useful_docs
-        self._H = yield Hessian(self.objective, iterate.w, self._columns, int(n_docs) if self.is_sampled else None)
+        samples, self._samples = self._samples, None
+        mean = None if samples is None else samples.mean(self._columns)
+        if mean is None:
+            n = len(self._columns)
+            n_docs = self._factor * max(self._work / max(n, 1) ** 2, DOCUMENTS_PER_COLUMN * n)
+            self.is_sampled = n_docs < SAMPLED_SHARE * self.objective.n_useful_docs
+            self._H = yield Hessian(self.objective, iterate.w, self._columns, int(n_docs) if self.is_sampled else None)
+        else:
+            self.is_sampled, self._H = True, mean
         if self.is_sampled:
             for moved, turned in self._secants:
                 self._H = corrected(self._H, moved, turned, self._columns)
+            if samples is not None:
+                self._drift = self._expected_drift()
+
+    def _expected_drift(self) -> np.ndarray | None:
+        """(c,) how much more, or less, than H says the gradient will turn on the next step of a path.
+
+        H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by since, and it
+        will have changed by as much again. Where steps grow or shrink by a ratio r, so does the distance over which it changes:
+        what it turns a gradient by goes with r^3.
+        """
+        if len(self._secants) < 2:
+            return None
+        (before, turned), (last, _) = self._secants[-2:]
+        a, b = before[self._columns], last[self._columns]
+        if np.count_nonzero(a) < np.count_nonzero(before) or np.count_nonzero(b) < np.count_nonzero(last):
+            return None
+        along = self._H @ a
+        squares = float(b @ self._H @ b), float(a @ along)
+        if squares[1] <= 0.0:
+            return None
+        ratio = min(np.sqrt(squares[0] / squares[1]), MOST_GROWTH)
+        return np.asarray(ratio**3 * (along - turned[self._columns]))
+
+    def drift(self, columns: np.ndarray) -> np.ndarray | None:
+        """(c,) what the gradient is expected to turn by on the next step, besides H times the step; None when nothing is known.
+        It is told once."""
+        drift, self._drift = self._drift, None
+        return None if drift is None else drift[np.searchsorted(self._columns, columns)]
 
     def learn(self, before: Iterate, after: Iterate) -> None:
         """A step was taken."""

@@ -32,16 +32,18 @@ class Evaluate:
 
 @dataclass(frozen=True, eq=False)
 class Hessian:
-    """Ask for the Hessian of an objective at w on some columns, from a sample of about n_docs documents when given."""
+    """Ask for the Hessian of an objective at w on some columns, from a sample of about n_docs documents when given: the turn-th one,
+    other queries for each until all have had theirs."""
 
     objective: PairwiseObjective
     w: np.ndarray
     columns: np.ndarray
     n_docs: int | None
+    turn: int = 0
 
     @staticmethod
     def answer(weighting: Weighting, asked: Sequence[Hessian]) -> list[Any]:
-        return weighting.hessians([(a.w, a.columns, a.objective.k, a.n_docs) for a in asked])
+        return weighting.hessians([(a.w, a.columns, a.objective.k, a.n_docs, a.turn) for a in asked])
 
 
 @dataclass(frozen=True, eq=False)

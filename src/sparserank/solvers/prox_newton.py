@@ -7,15 +7,13 @@ from functools import partial
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.quadratic import minimise_model, newton_on_support
 from sparserank.solvers.solution import Iterate, Status, Stop
+from sparserank.solvers.working_set import working_set
 
-NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
-MOST_NEW = 200  # coordinates that may join the working set at once
 SUFFICIENT = 0.01  # share of the predicted decrease that a step must achieve
 NOISE = 4e-15  # relative rounding of an objective value (float64 sums)
 MAX_TRIALS = 30
@@ -64,38 +62,28 @@ class ProxNewton:
         if self._before is not None:
             self.curvature.learn(self._before, iterate)
         self._last_violation, self._before = violation, iterate
-        ws = self._working_set(iterate)
+        ws = working_set(self._objective, self._penalty, iterate)
         H = yield from self.curvature.near(iterate, ws)
         tol = max(INNER_ACCURACY * violation, 0.1 * self._stop.threshold)
         if violation < 1e3 * self._stop.threshold:
             tol = 0.1 * self._stop.threshold
-        following = yield from self._descend(iterate, ws, H, violation, tol)
+        drift = self.curvature.drift(ws)
+        following = yield from self._descend(iterate, ws, H, drift, violation, tol)
         if following is None and self.curvature.is_sampled:
             self.curvature.make_exact()
             H = yield from self.curvature.near(iterate, ws)
-            following = yield from self._descend(iterate, ws, H, violation, tol)
+            following = yield from self._descend(iterate, ws, H, None, violation, tol)
         if following is None and self._penalty.separable and not self._penalty.is_convex:
             following = yield from self._majorised_coordinate_step(iterate)
         return following
 
-    def _working_set(self, iterate: Iterate) -> np.ndarray:
-        """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound."""
-        penalty, w = self._penalty, iterate.w
-        curvature = np.where(self._usable, self._objective.curvature, 1.0)
-        pressure = penalty.pressure(w, iterate.gradient, NEARLY_ACTIVE, curvature)
-        candidate = self._usable & (pressure > 0) & ~gap_safe_screen(self._objective, penalty, iterate)
-        needed = self._usable & ((w != 0) | penalty.always_in(len(w)))
-        joining = np.flatnonzero(candidate & ~needed)
-        most = max(MOST_NEW, int(needed.sum()))
-        if len(joining) > most:
-            joining = joining[np.argsort(-pressure[joining], kind="stable")[:most]]
-        needed[joining] = True
-        return np.flatnonzero(penalty.working_units(needed) & self._usable)
-
     def _descend(
-        self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, violation: float, tol: float
+        self, iterate: Iterate, ws: np.ndarray, H: np.ndarray, drift: np.ndarray | None, violation: float, tol: float
     ) -> Steps[Iterate | None]:
-        """The step on the working set that passes the decrease test, or None at the noise floor."""
+        """The step on the working set that passes the decrease test, or None at the noise floor.
+
+        drift (len(ws),): what the gradient is expected to turn by besides H times the step; forgotten if that leads nowhere.
+        """
         penalty, curvature = self._penalty, self.curvature
         assert curvature is not None
         noise = NOISE * (abs(iterate.value) + abs(float(iterate.gradient @ iterate.w)) + iterate.loss)
@@ -109,13 +97,17 @@ class ProxNewton:
             if target is None:
                 model = H + self._damping * np.eye(len(ws)) if self._damping else H
                 find = newton_on_support if local else partial(minimise_model, tol=tol)
-                u = find(model, iterate.gradient[ws], iterate.w[ws], part)
+                slope = iterate.gradient[ws] if drift is None else iterate.gradient[ws] + drift
+                u = find(model, slope, iterate.w[ws], part)
                 delta = u - iterate.w[ws]
                 target = iterate.w.copy()
                 target[ws] = u
                 predicted = float(iterate.gradient[ws] @ delta) + penalty.value(target) - penalty.value(iterate.w)
                 if not penalty.is_convex:
                     predicted += 0.5 * float(delta @ model @ delta)
+                if drift is not None and predicted >= 0.0:
+                    drift, target = None, None
+                    continue
                 if not delta.any() and not local:
                     return None
             w = target if length == 1.0 else iterate.w + length * (target - iterate.w)
@@ -126,6 +118,9 @@ class ProxNewton:
                 return trial
             if change <= noise and self._problem.violation(trial) < violation:
                 return trial  # below the rounding of the value the certificate itself is the better judge
+            if drift is not None:
+                drift, target = None, None
+                continue
             curvature.renew()
             if abs(length * predicted) <= noise and not local:
                 return None

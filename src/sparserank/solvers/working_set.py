@@ -1,0 +1,56 @@
+"""Which coordinates a solver looks at, and which it will look at soon."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparserank.objective import PairwiseObjective
+from sparserank.penalties.base import Penalty
+from sparserank.solvers.certificates import gap_safe_screen
+from sparserank.solvers.solution import Iterate
+
+NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
+MOST_NEW = 200  # coordinates that may join the working set at once
+SOON_ACTIVE = 0.5  # as close as this: they will join at one of the next strengths of a path
+MOST_SOON = 100  # of these, or as many as are in the working set if these are more
+
+
+def working_set(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
+    """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound, in rising order."""
+    pressure = _pressure(objective, penalty, iterate, NEARLY_ACTIVE)
+    candidate = (pressure > 0) & ~gap_safe_screen(objective, penalty, iterate)
+    return _with_the_needed(objective, penalty, iterate, candidate, pressure, MOST_NEW)
+
+
+def working_sets_to_come(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
+    """The same, and what is likely to join while a path goes on from here."""
+    pressure = _pressure(objective, penalty, iterate, SOON_ACTIVE)
+    return _with_the_needed(objective, penalty, iterate, pressure > 0, pressure, MOST_SOON)
+
+
+def _usable(objective: PairwiseObjective, penalty: Penalty) -> np.ndarray:
+    return objective.varying & penalty.usable(objective.n_features)
+
+
+def _pressure(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate, share: float) -> np.ndarray:
+    curvature = np.where(_usable(objective, penalty), objective.curvature, 1.0)
+    return penalty.pressure(iterate.w, iterate.gradient, share, curvature)
+
+
+def _with_the_needed(
+    objective: PairwiseObjective,
+    penalty: Penalty,
+    iterate: Iterate,
+    candidate: np.ndarray,
+    pressure: np.ndarray,
+    most: int,
+) -> np.ndarray:
+    """Those that cannot be left out, and the candidates under most pressure: `most`, or as many as the former if these are more."""
+    usable, w = _usable(objective, penalty), iterate.w
+    needed = usable & ((w != 0) | penalty.always_in(len(w)))
+    joining = np.flatnonzero(candidate & usable & ~needed)
+    most = max(most, int(needed.sum()))
+    if len(joining) > most:
+        joining = joining[np.argsort(-pressure[joining], kind="stable")[:most]]
+    needed[joining] = True
+    return np.flatnonzero(penalty.working_units(needed) & usable)

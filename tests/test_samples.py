@@ -1,0 +1,123 @@
+"""Samples of the Hessian along a path: other queries every time, their mean, what it is expected to drift by; a path resumes to the same bits."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+import sparserank.solvers.curvature as module
+from sparserank.objective import PairwiseObjective
+from sparserank.paths.follow import following
+from sparserank.penalties import L1
+from sparserank.solvers.curvature import Curvature, Samples
+from sparserank.solvers.lockstep import Hessian, run
+from sparserank.solvers.solution import Iterate
+
+DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, seed=4).data
+OPTIONS = {"n_alphas": 14, "alpha_min_ratio": 0.01}
+
+
+@pytest.fixture
+def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LEAST_WORK": 1000.0, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 5}.items():
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "AVERAGED_DOCUMENTS_PER_COLUMN", 5)
+
+
+def finish(steps: Any, reply: Any = None) -> Any:
+    """What a computation returns that asks for one thing more, or for nothing more."""
+    try:
+        steps.send(reply)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("it asks for more")
+
+
+def test_the_turns_of_a_sample_are_all_queries_once() -> None:
+    objective = PairwiseObjective(DATA)
+    w, columns = np.linspace(-0.3, 0.3, 12), np.array([0, 3, 4, 9])
+    key = objective.weighting.key
+    parts = objective.shards.call("hessians", key, [(w, columns, 0, first, 7) for first in range(7)])[0]
+    whole = objective.shards.call("hessians", key, [(w, columns, 0, 0, 1)])[0][0]
+    np.testing.assert_allclose(sum(H for H, _ in parts), whole[0], rtol=1e-12)
+    assert sum(share for _, share in parts) == pytest.approx(whole[1], rel=1e-12)
+    assert not np.allclose(7 * parts[0][0], whole[0], rtol=1e-3)  # one of them, again and again, is another thing
+
+
+def test_the_mean_is_over_the_last_points_that_know_all_columns() -> None:
+    samples = Samples(SimpleNamespace(n_useful_docs=10**7))  # type: ignore[arg-type]
+    at = SimpleNamespace(w=np.zeros(5))
+    known = [np.array(c) for c in ([0, 1, 2, 4], [0, 1, 2], [0, 1, 4], [0, 1, 3, 4])]
+    given = [np.arange(len(c) ** 2, dtype=float).reshape(len(c), -1) * 10.0**i for i, c in enumerate(known)]
+    asked = []
+    for turn, (columns, H) in enumerate(zip(known, given, strict=True)):
+        steps = samples.add(at, columns, turn)  # type: ignore[arg-type]
+        request = next(steps)
+        assert isinstance(request, Hessian)
+        assert request.turn == turn
+        asked.append(request.n_docs or 0)
+        finish(steps, H)
+    mean = samples.mean(np.array([0, 4]))
+    pairs = [(asked[2], given[2][np.ix_([0, 2], [0, 2])]), (asked[3], given[3][np.ix_([0, 3], [0, 3])])]
+    np.testing.assert_allclose(mean, sum(n * H for n, H in pairs) / sum(n for n, _ in pairs))  # type: ignore[arg-type]
+    assert samples.mean(np.array([0, 2])) is None  # the last point does not know it
+    few = Samples(SimpleNamespace(n_useful_docs=100))  # type: ignore[arg-type]
+    assert list(few.add(at, known[0], 0)) == []  # type: ignore[arg-type]
+    assert few.mean(known[0]) is None
+
+
+def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
+    """The gradient is cubic along the path, with steps that shrink by a ratio: sampled curvature, agreed with the last step, misses the next
+    by what it changes; with the drift it does not."""
+
+    def gradient(w: float) -> float:
+        return 3.0 * w + 0.4 * w * w
+
+    def known(w: float) -> Any:
+        at = SimpleNamespace(value=0.0, gradient=np.array([gradient(w), 0.0, 0.0]))
+        return Iterate(np.array([w, 0.0, 0.0]), at, 0.0)  # type: ignore[arg-type]
+
+    points = [0.0, 1.0, 1.9, 2.71]
+    objective = SimpleNamespace(n_useful_docs=10**7)
+    samples = Samples(objective)  # type: ignore[arg-type]
+    columns = np.arange(3)
+    steps = samples.add(known(points[2]), columns, 3)
+    next(steps)
+    finish(steps, 8.0 * np.eye(3))  # far off, as samples are
+    curvature = Curvature(objective, [known(w) for w in points[:3]], samples=samples)  # type: ignore[arg-type]
+    H = finish(curvature.near(known(points[2]), columns))
+    step, truth = points[3] - points[2], gradient(points[3]) - gradient(points[2])
+    drift = curvature.drift(columns)
+    assert drift is not None
+    assert abs(H[0, 0] * step - truth) > 0.05 * abs(truth)
+    assert abs(H[0, 0] * step + drift[0] - truth) < 0.005 * abs(truth)
+    assert curvature.drift(columns) is None  # of one step
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[int] = []
+    answer = Hessian.answer
+    monkeypatch.setattr(
+        Hessian, "answer", staticmethod(lambda weighting, asked: turns.extend(a.turn for a in asked) or answer(weighting, asked))
+    )  # fmt: skip
+    points: list = []
+    whole = run(following(PairwiseObjective(DATA), L1(), keep=lambda p, n: points.append(p), **OPTIONS))  # type: ignore[arg-type]
+    assert len(set(turns)) > module.POINTS  # each point has a sample of its own
+    for n in range(len(points) + 1):
+        again = run(following(PairwiseObjective(DATA), L1(), done=points[:n], **OPTIONS))  # type: ignore[arg-type]
+        np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
+        np.testing.assert_array_equal(again.objectives, whole.objectives)
+
+
+def test_a_sampled_path_is_the_exact_path(request: pytest.FixtureRequest) -> None:
+    exact = run(following(PairwiseObjective(DATA), L1(), tol=1e-9, **OPTIONS))  # type: ignore[arg-type]
+    request.getfixturevalue("small_samples")
+    sampled = run(following(PairwiseObjective(DATA), L1(), tol=1e-9, **OPTIONS))  # type: ignore[arg-type]
+    assert set(sampled.statuses) == {"optimal"}
+    np.testing.assert_allclose(sampled.objectives, exact.objectives, rtol=1e-12)
+    np.testing.assert_allclose(sampled.scaled_coefs, exact.scaled_coefs, atol=1e-6)
