@@ -1,9 +1,10 @@
-"""Running sums that begin anew with each segment, compiled."""
+"""Sums of the pair norms, compiled: running sums that begin anew with each segment; all sums of dense rows with few grades."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -13,3 +14,50 @@ def sums_before(values, is_first, out):
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             out[i, j] = 0.0 if is_first[i] else out[i - 1, j] + values[i - 1, j]
+
+
+@njit(cache=True, nogil=True)
+def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
+    """Fill of_query, largest, offset, each (n_queries, d) of zeros, for dense rows X whose pairs of levels have a table: per query the
+    sum over pairs of t (v_i - v_j)^2, v = X times unit (d,), and the largest |deviation| from, and |value| of, the first document in a pair.
+
+    weight, of_document (n_docs,): of a document, and of all its pairs; NaN stays NaN.
+    """
+    query_ptr, levels, n_levels, table, doc_weight = lists
+    d, K = X.shape[1], table.shape[0]
+    S, U, around = np.empty((K, d)), np.empty((K, d)), np.empty(d)
+    for q in range(len(n_levels)):
+        lo, hi = query_ptr[q], query_ptr[q + 1]
+        if lo == hi:
+            continue
+        first = lo
+        while first < hi - 1 and not of_document[first] > 0.0:
+            first += 1
+        if not of_document[first] > 0.0:
+            first = lo
+        for j in range(d):
+            around[j] = X[first, j]
+            offset[q, j] = abs(around[j] * unit[j])
+        for level in range(K):
+            for j in range(d):
+                S[level, j] = 0.0
+                U[level, j] = 0.0
+        for i in range(lo, hi):
+            c = of_document[i]
+            if c > 0.0:
+                s, u, w = S[levels[i]], U[levels[i]], weight[i]
+                for j in range(d):
+                    v = (X[i, j] - around[j]) * unit[j]
+                    size = abs(v)
+                    largest[q, j] = size if size > largest[q, j] or size != size else largest[q, j]
+                    of_query[q, j] += c * v * v
+                    s[j] += v
+                if doc_weight is not None:
+                    for j in range(d):
+                        u[j] += w * (X[i, j] - around[j]) * unit[j]
+        for a in range(1, K):
+            for b in range(a):
+                t = 2.0 * table[a, b]
+                if t != 0.0:
+                    for j in range(d):
+                        of_query[q, j] -= t * (S[a, j] if doc_weight is None else U[a, j]) * S[b, j]

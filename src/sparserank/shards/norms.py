@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.shards._norm_kernels import sums_before
+from sparserank.shards._norm_kernels import dense_sums, sums_before
 from sparserank.shards._pass_kernels import ListFacts
 from sparserank.shards.rows import query_pieces
 
@@ -56,13 +56,17 @@ def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, o
     n, n_queries = len(lists.levels), len(lists.n_levels)
     weight = np.ones(n) if lists.doc_weight is None else lists.doc_weight
     groups = (_by_table if len(lists.table) else _by_rank)(lists, weight)
-    counted = groups.of_document > 0
-    V, largest, offset = (_sparse_deviations if sp.issparse(X) else _dense_deviations)(
-        X, lists.query_ptr, counted, unit
-    )
-    squares = V.multiply(V) if sp.issparse(V) else V * V
-    together = sp.csr_matrix((groups.of_document, np.arange(n), lists.query_ptr), shape=(n_queries, n))
-    of_query = together @ squares - 2.0 * groups.cross(V)
+    if len(lists.table) and not sp.issparse(X):
+        of_query, largest, offset = np.zeros((3, n_queries, X.shape[1]))
+        dense_sums(X, lists, weight, groups.of_document, unit, of_query, largest, offset)
+    else:
+        counted = groups.of_document > 0
+        V, largest, offset = (_sparse_deviations if sp.issparse(X) else _dense_deviations)(
+            X, lists.query_ptr, counted, unit
+        )
+        squares = V.multiply(V) if sp.issparse(V) else V * V
+        together = sp.csr_matrix((groups.of_document, np.arange(n), lists.query_ptr), shape=(n_queries, n))
+        of_query = together @ squares - 2.0 * groups.cross(V)
     for k, scale in enumerate(scales):
         used = np.flatnonzero(scale)
         if len(used):

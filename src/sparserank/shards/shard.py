@@ -228,9 +228,10 @@ class Shard:
     def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
         """(3, K, n_columns) norms, largest deviations and offsets of the columns times unit."""
         out = np.zeros((3, len(scale), len(unit)))
-        blocks = (
-            self._split(8.0) if self.rows.is_dense else self._blocks
+        written_out = self.rows.is_dense and not len(
+            self._lists.table
         )  # deviations are 8 bytes each, several times over
+        blocks = self._split(8.0) if written_out else self._blocks
 
         def block(b: int) -> np.ndarray:
             first, last = blocks[b], blocks[b + 1]
