@@ -118,7 +118,8 @@ def following(
     samples = Samples(objective) if starts is None and not many else None
     points = list(done)
     seen: list[Iterate] = []
-    for i in range(max(0, len(points) - POINTS), len(points)) if len(points) < len(alphas) else ():
+    known = SEEN if samples is None else POINTS
+    for i in range(max(0, len(points) - known), len(points)) if len(points) < len(alphas) else ():
         w = points[i].w
         at = yield Evaluate(objective, w)
         seen = [*seen, Iterate(w, at, points[i].objective)][-SEEN:]
