@@ -13,6 +13,7 @@ import sparserank.solvers.curvature as module
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import following
 from sparserank.penalties import L1
+from sparserank.shards import local
 from sparserank.solvers.curvature import Curvature, Samples
 from sparserank.solvers.lockstep import Hessian, run
 from sparserank.solvers.solution import Iterate
@@ -98,18 +99,37 @@ def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
     assert curvature.drift(columns) is None  # of one step
 
 
+@pytest.mark.parametrize(("n_queries", "n_docs"), [(5, 400), (12, 150), (300, 8)])
+def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps count documents, turns count queries: of few long lists, or of shards of few lists, every turn finds one."""
+    data = sr.make_ranking(n_queries, (n_docs, n_docs), 12, n_informative=5, noise=0.5, seed=5).data
+    if n_queries > 20:
+        monkeypatch.setattr(local, "SHARD_BYTES", 60 * 8 * 12)
+    weighting = PairwiseObjective(data).weighting
+    exact = weighting.hessians([(np.zeros(12), np.arange(12), 0, None, 0)])[0]
+    several = [weighting.hessians([(np.zeros(12), np.arange(12), 0, 100, turn)])[0] for turn in range(30)]
+    assert min(np.trace(H) for H in several) > 0.3 * np.trace(exact)
+    assert len({H.tobytes() for H in several}) >= 5  # not the same one again and again
+
+
 @pytest.mark.usefixtures("small_samples")
-def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rules", [{}, {"weights": (0.0,) * 2 + (1.0,) * 10}, {"shards": 4}, {"max_features": 6}])
+def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(
+    rules: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "shards" in rules:
+        monkeypatch.setattr(local, "SHARD_BYTES", DATA.X.nbytes // rules["shards"])
+    penalty, options = L1(weights=rules.get("weights")), {**OPTIONS, "max_features": rules.get("max_features")}
     turns: list[int] = []
     answer = Hessian.answer
     monkeypatch.setattr(
         Hessian, "answer", staticmethod(lambda weighting, asked: turns.extend(a.turn for a in asked) or answer(weighting, asked))
     )  # fmt: skip
     points: list = []
-    whole = run(following(PairwiseObjective(DATA), L1(), keep=lambda p, n: points.append(p), **OPTIONS))  # type: ignore[arg-type]
-    assert len(set(turns)) > module.POINTS  # each point has a sample of its own
+    whole = run(following(PairwiseObjective(DATA), penalty, keep=lambda p, n: points.append(p), **options))  # type: ignore[arg-type]
+    assert len(set(turns)) > min(module.POINTS, len(points) - 3)  # each point has a sample of its own
     for n in range(len(points) + 1):
-        again = run(following(PairwiseObjective(DATA), L1(), done=points[:n], **OPTIONS))  # type: ignore[arg-type]
+        again = run(following(PairwiseObjective(DATA), penalty, done=points[:n], **options))  # type: ignore[arg-type]
         np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
         np.testing.assert_array_equal(again.objectives, whole.objectives)
 

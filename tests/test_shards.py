@@ -373,3 +373,16 @@ def test_a_part_of_sparse_rows_is_no_copy() -> None:
     part = rows.part(10, 200)
     assert np.shares_memory(part.arrays[0], rows.arrays[0])
     assert np.shares_memory(part.arrays[1], rows.arrays[1])
+
+
+def test_a_query_that_does_not_count_is_not_read_whatever_it_holds() -> None:
+    """A row without a gradient costs nothing and adds nothing, infinity included."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 12))
+    X[50:, 5], X[50:, 6] = np.nan, np.inf
+    relevance, query_ptr, weight = np.tile([0.0, 1.0], 30), np.arange(0, 61, 10), np.array([1.0] * 5 + [0.0])
+    whole = PairwiseObjective(X, relevance, query_ptr, query_weight=weight)
+    without = PairwiseObjective(X[:50], relevance[:50], query_ptr[:6])
+    w, v = 0.1 * rng.normal(size=12), rng.normal(size=12)
+    np.testing.assert_allclose(whole.hessian_matvec(w, v), without.hessian_matvec(w, v), rtol=1e-12)
+    np.testing.assert_allclose(whole.value_and_gradient(w)[1], without.value_and_gradient(w)[1], rtol=1e-12)

@@ -129,9 +129,9 @@ class Weighting:
         return out
 
     def hessians(self, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int | None, int]]) -> list[np.ndarray]:
-        """PairwiseObjective.hessian for several (w, columns, k, n_docs, turn), each shard visited once; turn: which of the samples."""
+        """PairwiseObjective.hessian for several (w, columns, k, n_docs, turn), each shard visited once; turn: which of its samples."""
         steps = [1 if n is None else max(1, self.n_useful_docs[k] // max(n, 1)) for _, _, k, n, _ in asks]
-        small = [(w, columns, k, turn % s, s) for (w, columns, k, _, turn), s in zip(asks, steps, strict=True)]
+        small = [(w, columns, k, turn, s) for (w, columns, k, _, turn), s in zip(asks, steps, strict=True)]
         sums = [np.zeros((len(columns), len(columns))) for _, columns, *_ in asks]
         shares = [0.0] * len(asks)
         for of_shard in self.shards.in_order("hessians", self.key, small):

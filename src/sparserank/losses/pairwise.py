@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.losses.dual import Dual, QuadraticDual, SweptDual
 from sparserank.losses.levels import RelevanceLevels, pair_totals, relevance_levels
 
-WORK_ROWS = 17  # scratch rows of a sweep, each at least as long as the list and one more than there are levels
+WORK_ROWS = 17  # scratch rows of a sweep (those of the modified Huber use all), each at least as long as the list and one more than there are levels
 
 
 @dataclass(frozen=True)

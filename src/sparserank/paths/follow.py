@@ -118,13 +118,16 @@ def following(
     samples = Samples(objective) if starts is None and not many else None
     points = list(done)
     seen: list[Iterate] = []
-    known = SEEN if samples is None else POINTS
-    for i in range(max(0, len(points) - known), len(points)) if len(points) < len(alphas) else ():
-        w = points[i].w
-        at = yield Evaluate(objective, w)
-        seen = [*seen, Iterate(w, at, points[i].objective)][-SEEN:]
-        if samples is not None and i + 1 < len(points):
-            yield from _sample(samples, objective, penalty.with_alpha(alphas[i + 1]), seen[-1], i + 1)
+    if len(points) < len(alphas) and not _enough(points, objective, max_features, early_stop):
+        if samples is not None and kept is not None and 0 < len(points) < POINTS:
+            yield from _sample(samples, objective, penalty.with_alpha(alphas[0]), kept, 0)
+        known = SEEN if samples is None else POINTS
+        for i in range(max(0, len(points) - known), len(points)):
+            w = points[i].w
+            at = yield Evaluate(objective, w)
+            seen = [*seen, Iterate(w, at, points[i].objective)][-SEEN:]
+            if samples is not None and i + 1 < len(points):
+                yield from _sample(samples, objective, penalty.with_alpha(alphas[i + 1]), seen[-1], i + 1)
     for alpha in alphas[len(points) :].tolist():
         if _enough(points, objective, max_features, early_stop):
             break
@@ -136,7 +139,8 @@ def following(
         # Nothing but points, and what follows from them, crosses from strength to strength.
         if samples is not None and last is not None:
             yield from _sample(samples, objective, problem.penalty, last, len(points))
-        solver = NewtonCG() if many else ProxNewton(Curvature(objective, seen, later, samples))
+        behind = seen if samples is not None else seen[-2:]
+        solver = NewtonCG() if many else ProxNewton(Curvature(objective, behind, later, samples))
         best = yield from solving(solver, objective, problem.penalty, stop=stop, start=last)
         if other is not None and isinstance(solver, ProxNewton):
             best = yield from better(solver, problem, best, other, stop, rough(alpha))

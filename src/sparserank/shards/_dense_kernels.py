@@ -34,8 +34,8 @@ def scores(arrays, lo, hi, W, which, out):
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def transposed(arrays, lo, hi, G, which, out):
-    """out[k] += X[lo:hi]^T G[k] for k of `which`. Rows go eight at a time, unless none of them has a gradient: each sum is read and
-    written once for eight multiply-adds."""
+    """out[k] += X[lo:hi]^T G[k] for k of `which`; rows without a gradient are not read. Eight rows with one go together: each sum is
+    read and written once for eight multiply-adds."""
     X = arrays[0]
     d = X.shape[1]
     for first in range(lo, hi, ROWS_IN_CACHE):
@@ -43,28 +43,39 @@ def transposed(arrays, lo, hi, G, which, out):
         for k in which:
             g, total = G[k], out[k]
             i = first
-            while i + 8 <= last:
+            while i < last:
                 a = i - lo
-                g0, g1, g2, g3, g4, g5, g6, g7 = (
-                    g[a],
-                    g[a + 1],
-                    g[a + 2],
-                    g[a + 3],
-                    g[a + 4],
-                    g[a + 5],
-                    g[a + 6],
-                    g[a + 7],
-                )
-                if g0 != 0.0 or g1 != 0.0 or g2 != 0.0 or g3 != 0.0 or g4 != 0.0 or g5 != 0.0 or g6 != 0.0 or g7 != 0.0:
-                    for j in range(d):
-                        t = total[j] + g0 * X[i, j] + g1 * X[i + 1, j] + g2 * X[i + 2, j] + g3 * X[i + 3, j]
-                        total[j] = t + g4 * X[i + 4, j] + g5 * X[i + 5, j] + g6 * X[i + 6, j] + g7 * X[i + 7, j]
-                i += 8
-            for rest in range(i, last):
-                gi = g[rest - lo]
+                if i + 8 <= last:
+                    g0, g1, g2, g3, g4, g5, g6, g7 = (
+                        g[a],
+                        g[a + 1],
+                        g[a + 2],
+                        g[a + 3],
+                        g[a + 4],
+                        g[a + 5],
+                        g[a + 6],
+                        g[a + 7],
+                    )
+                    if (
+                        g0 != 0.0
+                        and g1 != 0.0
+                        and g2 != 0.0
+                        and g3 != 0.0
+                        and g4 != 0.0
+                        and g5 != 0.0
+                        and g6 != 0.0
+                        and g7 != 0.0
+                    ):
+                        for j in range(d):
+                            t = total[j] + g0 * X[i, j] + g1 * X[i + 1, j] + g2 * X[i + 2, j] + g3 * X[i + 3, j]
+                            total[j] = t + g4 * X[i + 4, j] + g5 * X[i + 5, j] + g6 * X[i + 6, j] + g7 * X[i + 7, j]
+                        i += 8
+                        continue
+                gi = g[a]
                 if gi != 0.0:
                     for j in range(d):
-                        total[j] += gi * X[rest, j]
+                        total[j] += gi * X[i, j]
+                i += 1
 
 
 @njit(cache=True, nogil=True)

@@ -21,11 +21,11 @@ def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
     """Fill of_query, largest, offset, each (n_queries, d) of zeros, for dense rows X whose pairs of levels have a table: per query the
     sum over pairs of t (v_i - v_j)^2, v = X times unit (d,), and the largest |deviation| from, and |value| of, the first document in a pair.
 
-    weight, of_document (n_docs,): of a document, and of all its pairs; NaN stays NaN.
+    weight, of_document (n_docs,): of a document, and of all its pairs. NaN in X stays NaN.
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
     d, K = X.shape[1], table.shape[0]
-    S, U, around = np.empty((K, d)), np.empty((K, d)), np.empty(d)
+    S, U, around, present = np.zeros((K, d)), np.zeros((K, d)), np.empty(d), np.zeros(K, dtype=np.bool_)
     for q in range(len(n_levels)):
         lo, hi = query_ptr[q], query_ptr[q + 1]
         if lo == hi:
@@ -38,11 +38,8 @@ def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
         for j in range(d):
             around[j] = X[first, j]
             offset[q, j] = abs(around[j] * unit[j])
-        for level in range(K):
-            for j in range(d):
-                S[level, j] = 0.0
-                U[level, j] = 0.0
         for i in range(lo, hi):
+            present[levels[i]] = True
             c = of_document[i]
             if c > 0.0:
                 s, u, w = S[levels[i]], U[levels[i]], weight[i]
@@ -52,12 +49,18 @@ def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
                     largest[q, j] = size if size > largest[q, j] or size != size else largest[q, j]
                     of_query[q, j] += c * v * v
                     s[j] += v
-                if doc_weight is not None:
-                    for j in range(d):
-                        u[j] += w * (X[i, j] - around[j]) * unit[j]
+                    if doc_weight is not None:
+                        u[j] += w * v
+        upper = S if doc_weight is None else U
         for a in range(1, K):
-            for b in range(a):
+            for b in range(a if present[a] else 0):
                 t = 2.0 * table[a, b]
-                if t != 0.0:
+                if present[b] and t != 0.0:
                     for j in range(d):
-                        of_query[q, j] -= t * (S[a, j] if doc_weight is None else U[a, j]) * S[b, j]
+                        of_query[q, j] -= t * upper[a, j] * S[b, j]
+        for level in range(K):
+            if present[level]:
+                present[level] = False
+                for j in range(d):
+                    S[level, j] = 0.0
+                    U[level, j] = 0.0

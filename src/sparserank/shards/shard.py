@@ -56,8 +56,8 @@ class _Weighting:
 class _Scored:
     """Scores (n_docs,) at w, of the queries that count, and the order (n_docs,) of each query's documents by them.
 
-    Scores cost a pass 4%, so they are kept where a line or a dual has asked for them under this key, and of several points at once,
-    steps of solvers in lockstep, only if the loss has a dual of its own.
+    Scores cost a pass 4%. They are kept if the loss has a dual of its own, and of a single point if a line has asked for them under this
+    key: the first to ask pays a pass.
     """
 
     w: np.ndarray
@@ -228,9 +228,8 @@ class Shard:
     def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
         """(3, K, n_columns) norms, largest deviations and offsets of the columns times unit."""
         out = np.zeros((3, len(scale), len(unit)))
-        written_out = self.rows.is_dense and not len(
-            self._lists.table
-        )  # deviations are 8 bytes each, several times over
+        # Where they are not compiled, deviations are 8 bytes each, several times over.
+        written_out = self.rows.is_dense and len(self._lists.table) == 0
         blocks = self._split(8.0) if written_out else self._blocks
 
         def block(b: int) -> np.ndarray:
@@ -249,13 +248,16 @@ class Shard:
     def hessians(
         self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int, int]]
     ) -> list[tuple[np.ndarray, float]]:
-        """For each (w, columns (c,), k, first, step): (generalised Hessian at w on the columns (c, c), the weight of its pairs), of
-        every step-th useful query from the first."""
-        return [self._hessian(w, columns, key, k, slice(first, None, step)) for w, columns, k, first, step in asks]
+        """For each (w, columns (c,), k, turn, step): (generalised Hessian at w on the columns (c, c), the weight of its pairs), of
+        every step-th useful query, the turn-th such sample of this shard: one query at least, if it has any."""
+        return [self._hessian(w, columns, key, k, turn, step) for w, columns, k, turn, step in asks]
 
-    def _hessian(self, w: np.ndarray, columns: np.ndarray, key: str, k: int, which: slice) -> tuple[np.ndarray, float]:
+    def _hessian(
+        self, w: np.ndarray, columns: np.ndarray, key: str, k: int, turn: int, step: int
+    ) -> tuple[np.ndarray, float]:
         weighting = self._weightings[key]
-        queries = weighting.useful[k][which]
+        useful = weighting.useful[k]
+        queries = useful[turn % max(min(step, len(useful)), 1) :: step]
         c, scale = len(columns), weighting.scale[k]
         share = float((scale * self._facts.pair_weight)[queries].sum())
         if c == 0 or len(queries) == 0:

@@ -130,15 +130,15 @@ class Curvature:
         """
         if len(self._secants) < 2:
             return None
-        (before, turned), (last, _) = self._secants[-2:]
+        (before, turned), (last, last_turned) = self._secants[-2:]
         a, b = before[self._columns], last[self._columns]
         if np.count_nonzero(a) < np.count_nonzero(before) or np.count_nonzero(b) < np.count_nonzero(last):
             return None
-        along = self._H @ a
-        squares = float(b @ self._H @ b), float(a @ along)
-        if squares[1] <= 0.0:
+        along, square = self._H @ a, float(b @ self._H @ b)
+        agrees = abs(square - float(b @ last_turned[self._columns])) <= 1e-6 * square
+        if not agrees or not float(a @ along) > 0.0:
             return None
-        ratio = min(np.sqrt(squares[0] / squares[1]), MOST_GROWTH)
+        ratio = min(np.sqrt(square / float(a @ along)), MOST_GROWTH)
         return np.asarray(ratio**3 * (along - turned[self._columns]))
 
     def drift(self, columns: np.ndarray) -> np.ndarray | None:

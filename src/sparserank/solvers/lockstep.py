@@ -32,8 +32,8 @@ class Evaluate:
 
 @dataclass(frozen=True, eq=False)
 class Hessian:
-    """Ask for the Hessian of an objective at w on some columns, from a sample of about n_docs documents when given: the turn-th one,
-    other queries for each until all have had theirs."""
+    """Ask for the Hessian of an objective at w on some columns, from a sample of about n_docs documents when given: the turn-th one, of
+    other queries than the last."""
 
     objective: PairwiseObjective
     w: np.ndarray

@@ -105,7 +105,7 @@ class ProxNewton:
                 predicted = float(iterate.gradient[ws] @ delta) + penalty.value(target) - penalty.value(iterate.w)
                 if not penalty.is_convex:
                     predicted += 0.5 * float(delta @ model @ delta)
-                if drift is not None and predicted >= 0.0:
+                if drift is not None and not predicted < 0.0:
                     drift, target = None, None
                     continue
                 if not delta.any() and not local:

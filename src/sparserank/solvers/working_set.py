@@ -10,22 +10,21 @@ from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.solution import Iterate
 
 NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
-MOST_NEW = 200  # coordinates that may join the working set at once
+MOST_NEW = 200  # coordinates that may join a working set at once
 SOON_ACTIVE = 0.5  # as close as this: they will join at one of the next strengths of a path
-MOST_SOON = 100  # of these, or as many as are in the working set if these are more
 
 
 def working_set(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
     """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound, in rising order."""
     pressure = _pressure(objective, penalty, iterate, NEARLY_ACTIVE)
     candidate = (pressure > 0) & ~gap_safe_screen(objective, penalty, iterate)
-    return _with_the_needed(objective, penalty, iterate, candidate, pressure, MOST_NEW)
+    return _with_the_needed(objective, penalty, iterate, candidate, pressure)
 
 
 def working_sets_to_come(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
     """The same, and what is likely to join while a path goes on from here."""
     pressure = _pressure(objective, penalty, iterate, SOON_ACTIVE)
-    return _with_the_needed(objective, penalty, iterate, pressure > 0, pressure, MOST_SOON)
+    return _with_the_needed(objective, penalty, iterate, pressure > 0, pressure)
 
 
 def _usable(objective: PairwiseObjective, penalty: Penalty) -> np.ndarray:
@@ -43,13 +42,12 @@ def _with_the_needed(
     iterate: Iterate,
     candidate: np.ndarray,
     pressure: np.ndarray,
-    most: int,
 ) -> np.ndarray:
-    """Those that cannot be left out, and the candidates under most pressure: `most`, or as many as the former if these are more."""
+    """Those that cannot be left out, and the candidates under most pressure: MOST_NEW, or as many as the former if these are more."""
     usable, w = _usable(objective, penalty), iterate.w
     needed = usable & ((w != 0) | penalty.always_in(len(w)))
     joining = np.flatnonzero(candidate & usable & ~needed)
-    most = max(most, int(needed.sum()))
+    most = max(MOST_NEW, int(needed.sum()))
     if len(joining) > most:
         joining = joining[np.argsort(-pressure[joining], kind="stable")[:most]]
     needed[joining] = True
