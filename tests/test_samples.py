@@ -72,7 +72,7 @@ def test_the_mean_is_over_the_last_points_that_know_all_columns() -> None:
 
 
 def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
-    """The gradient is cubic along the path, with steps that shrink by a ratio: sampled curvature, agreed with the last step, misses the next
+    """The loss is cubic along the path, with steps that shrink by a ratio: sampled curvature, agreed with the last step, misses the next
     by what it changes; with the drift it does not."""
 
     def gradient(w: float) -> float:

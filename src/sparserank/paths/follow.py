@@ -27,7 +27,10 @@ DEFAULT_TOL = 1e-6
 ALPHA_MIN_RATIO = 1e-3
 ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
-SEEN = 3  # last points of a path that the next is found from
+SEEN, SEEN_SAMPLED = (
+    2,
+    3,
+)  # last points of a path that the next is found from, and where the Hessian is sampled along it
 WINDOW = 10  # points over which an early stop looks back
 
 
@@ -116,16 +119,16 @@ def following(
     many = penalty.smooth_at_zero and int(objective.varying.sum()) > MOST_IN_HESSIAN and penalty.signs is None
     # Those with second starts jump: what was sampled before is of another place, and of other columns.
     samples = Samples(objective) if starts is None and not many else None
+    reach = SEEN if samples is None else SEEN_SAMPLED
     points = list(done)
     seen: list[Iterate] = []
     if len(points) < len(alphas) and not _enough(points, objective, max_features, early_stop):
         if samples is not None and kept is not None and 0 < len(points) < POINTS:
             yield from _sample(samples, objective, penalty.with_alpha(alphas[0]), kept, 0)
-        known = SEEN if samples is None else POINTS
-        for i in range(max(0, len(points) - known), len(points)):
+        for i in range(max(0, len(points) - (reach if samples is None else POINTS)), len(points)):
             w = points[i].w
             at = yield Evaluate(objective, w)
-            seen = [*seen, Iterate(w, at, points[i].objective)][-SEEN:]
+            seen = [*seen, Iterate(w, at, points[i].objective)][-reach:]
             if samples is not None and i + 1 < len(points):
                 yield from _sample(samples, objective, penalty.with_alpha(alphas[i + 1]), seen[-1], i + 1)
     for alpha in alphas[len(points) :].tolist():
@@ -139,12 +142,11 @@ def following(
         # Nothing but points, and what follows from them, crosses from strength to strength.
         if samples is not None and last is not None:
             yield from _sample(samples, objective, problem.penalty, last, len(points))
-        behind = seen if samples is not None else seen[-2:]
-        solver = NewtonCG() if many else ProxNewton(Curvature(objective, behind, later, samples))
+        solver = NewtonCG() if many else ProxNewton(Curvature(objective, seen, later, samples))
         best = yield from solving(solver, objective, problem.penalty, stop=stop, start=last)
         if other is not None and isinstance(solver, ProxNewton):
             best = yield from better(solver, problem, best, other, stop, rough(alpha))
-        seen = [*seen, best.iterate][-SEEN:]
+        seen = [*seen, best.iterate][-reach:]
         now = yield Seconds()
         points.append(Point.of(best, now - began))
         if keep is not None:

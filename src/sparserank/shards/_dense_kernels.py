@@ -46,26 +46,10 @@ def transposed(arrays, lo, hi, G, which, out):
             while i < last:
                 a = i - lo
                 if i + 8 <= last:
-                    g0, g1, g2, g3, g4, g5, g6, g7 = (
-                        g[a],
-                        g[a + 1],
-                        g[a + 2],
-                        g[a + 3],
-                        g[a + 4],
-                        g[a + 5],
-                        g[a + 6],
-                        g[a + 7],
-                    )
-                    if (
-                        g0 != 0.0
-                        and g1 != 0.0
-                        and g2 != 0.0
-                        and g3 != 0.0
-                        and g4 != 0.0
-                        and g5 != 0.0
-                        and g6 != 0.0
-                        and g7 != 0.0
-                    ):
+                    g0, g1, g2, g3 = g[a], g[a + 1], g[a + 2], g[a + 3]
+                    g4, g5, g6, g7 = g[a + 4], g[a + 5], g[a + 6], g[a + 7]
+                    all_first = g0 != 0.0 and g1 != 0.0 and g2 != 0.0 and g3 != 0.0
+                    if all_first and g4 != 0.0 and g5 != 0.0 and g6 != 0.0 and g7 != 0.0:
                         for j in range(d):
                             t = total[j] + g0 * X[i, j] + g1 * X[i + 1, j] + g2 * X[i + 2, j] + g3 * X[i + 3, j]
                             total[j] = t + g4 * X[i + 4, j] + g5 * X[i + 5, j] + g6 * X[i + 6, j] + g7 * X[i + 7, j]

@@ -31,10 +31,9 @@ def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
         if lo == hi:
             continue
         first = lo
-        while first < hi - 1 and not of_document[first] > 0.0:
-            first += 1
-        if not of_document[first] > 0.0:
-            first = lo
+        for i in range(hi - 1, lo - 1, -1):
+            if of_document[i] > 0.0:
+                first = i
         for j in range(d):
             around[j] = X[first, j]
             offset[q, j] = abs(around[j] * unit[j])

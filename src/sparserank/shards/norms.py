@@ -130,16 +130,15 @@ def _by_table(lists: ListFacts, weight: np.ndarray) -> _Groups:
     n_queries, n = len(n_levels), len(levels)
     K = int(levels.max()) + 1
     group = np.repeat(np.arange(n_queries) * K, np.diff(query_ptr)) + levels
-    order = np.argsort(group, kind="stable")
     count, weight_of = (np.bincount(group, w, minlength=n_queries * K).reshape(-1, K) for w in (None, weight))
-    ptr = np.append(0, np.cumsum(count))
-    lower, upper = (sp.csr_matrix((w, order, ptr), shape=(n_queries * K, n)) for w in (np.ones(n), weight[order]))
     t = table[:K, :K]
     of_document = weight * (count @ t.T).ravel()[group] + (weight_of @ t).ravel()[group]
 
     def cross(V: Any) -> Any:
-        S = lower @ V
-        U = S if doc_weight is None else upper @ V
+        order, ptr = np.argsort(group, kind="stable"), np.append(0, np.cumsum(count))
+        shape = (n_queries * K, n)
+        S = sp.csr_matrix((np.ones(n), order, ptr), shape=shape) @ V
+        U = S if doc_weight is None else sp.csr_matrix((weight[order], order, ptr), shape=shape) @ V
         total = 0.0 * S[::K]
         for a in range(1, K):
             for b in range(a):

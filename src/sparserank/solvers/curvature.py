@@ -20,7 +20,7 @@ SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noi
 MORE, MOST = 3.0, 9.0  # documents in place of a sample that hardly helped, and at most, times those of the first
 MORE_COLUMNS = 1.5  # columns that will be asked for later are taken along while they make no more of them than this
 POINTS = 8  # of a path whose samples are averaged
-SHARE_OF_A_PASS = 1.0  # documents times columns of each, relative to the documents: about a tenth of a pass
+SAMPLED_VALUES = 1.0  # of features that each reads, for every document there is: about a tenth of a pass
 AVERAGED_DOCUMENTS_PER_COLUMN = 20  # at least
 BYTES = 8 << 20  # of their Hessians, at most, unless the last alone is larger
 MOST_GROWTH = 1.5  # of a path's steps, from one to the next, that is believed
@@ -43,12 +43,12 @@ class Samples:
         """The next point of the path, the one with number `turn`, on columns in rising order; nothing where a sample would be of most
         documents."""
         n, of_all = max(len(columns), 1), self._objective.n_useful_docs
-        n_docs = max(SHARE_OF_A_PASS * of_all / n, LEAST_WORK / n**2, AVERAGED_DOCUMENTS_PER_COLUMN * n)
+        n_docs = int(max(SAMPLED_VALUES * of_all / n, LEAST_WORK / n**2, AVERAGED_DOCUMENTS_PER_COLUMN * n))
         if n_docs >= SAMPLED_SHARE * of_all:
             self._known.clear()
             return
-        H = yield Hessian(self._objective, iterate.w, columns, int(n_docs), turn)
-        self._known = [*self._known, (columns, H, int(n_docs))][-POINTS:]
+        H = yield Hessian(self._objective, iterate.w, columns, n_docs, turn)
+        self._known = [*self._known, (columns, H, n_docs)][-POINTS:]
         while len(self._known) > 1 and sum(H.nbytes for _, H, _ in self._known) > BYTES:
             del self._known[0]
 
