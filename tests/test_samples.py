@@ -82,21 +82,29 @@ def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
         at = SimpleNamespace(value=0.0, gradient=np.array([gradient(w), 0.0, 0.0]))
         return Iterate(np.array([w, 0.0, 0.0]), at, 0.0)  # type: ignore[arg-type]
 
-    points = [0.0, 1.0, 1.9, 2.71]
+    points = [0.0, 1.0, 1.9, 2.71, 3.439]
     objective = SimpleNamespace(n_useful_docs=10**7)
     samples = Samples(objective)  # type: ignore[arg-type]
     columns = np.arange(3)
     steps = samples.add(known(points[2]), columns, 3)
     next(steps)
     finish(steps, 8.0 * np.eye(3))  # far off, as samples are
-    curvature = Curvature(objective, [known(w) for w in points[:3]], samples=samples)  # type: ignore[arg-type]
+    curvature = Curvature(objective, [known(w) for w in points[:3]], samples=samples, strides=1)  # type: ignore[arg-type]
     H = finish(curvature.near(known(points[2]), columns))
-    step, truth = points[3] - points[2], gradient(points[3]) - gradient(points[2])
-    drift = curvature.drift(columns)
-    assert drift is not None
+    for beyond in (0, 1):
+        step, truth = points[3 + beyond] - points[2], gradient(points[3 + beyond]) - gradient(points[2])
+        drift = curvature.drift(columns, beyond)
+        assert drift is not None
+        assert abs(H[0, 0] * step - truth) > (0.05 + 0.05 * beyond) * abs(truth)
+        assert abs(H[0, 0] * step + drift[0] - truth) < 0.005 * abs(truth)
+    curvature.learn(known(points[2]), known(points[3]))
+    H = curvature.known(columns)[1]
+    assert curvature.drift(columns) is None  # there is no way to go
+    further = curvature.drift(columns, 1)
+    assert further is not None
+    step, truth = points[4] - points[3], gradient(points[4]) - gradient(points[3])
     assert abs(H[0, 0] * step - truth) > 0.05 * abs(truth)
-    assert abs(H[0, 0] * step + drift[0] - truth) < 0.005 * abs(truth)
-    assert curvature.drift(columns) is None  # of one step
+    assert abs(H[0, 0] * step + further[0] - truth) < 0.005 * abs(truth)
 
 
 @pytest.mark.parametrize(("n_queries", "n_docs"), [(5, 400), (12, 150), (300, 8)])

@@ -15,6 +15,7 @@ from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts, better
 from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
+from sparserank.solvers.ahead import Ahead
 from sparserank.solvers.curvature import POINTS, Curvature, Samples
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.loop import solving
@@ -101,9 +102,9 @@ def following(
     given = penalty.resolve(objective.curvature[:: objective.width], objective.total_weight)
     penalty = on_coefficients(given, objective)
     kept = _kept_alone(objective, penalty, tol)
-    start = _start(objective, penalty, kept)
+    alpha_max = _start(objective, penalty, kept)
     if alphas is None:
-        alphas = _falling(start, n_alphas, alpha_min_ratio)
+        alphas = _falling(alpha_max, n_alphas, alpha_min_ratio)
     else:
         alphas = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
         if len(alphas) == 0 or not np.isfinite(alphas).all() or alphas[-1] <= 0:
@@ -120,48 +121,70 @@ def following(
     # Those with second starts jump: what was sampled before is of another place, and of other columns.
     samples = Samples(objective) if starts is None and not many else None
     reach = SEEN if samples is None else SEEN_SAMPLED
+    problems = [Penalised(objective, penalty.with_alpha(alpha)) for alpha in alphas.tolist()]
     points = list(done)
     seen: list[Iterate] = []
-    if len(points) < len(alphas) and not _enough(points, objective, max_features, early_stop):
-        if samples is not None and kept is not None and 0 < len(points) < POINTS:
-            yield from _sample(samples, objective, penalty.with_alpha(alphas[0]), kept, 0)
-        for i in range(max(0, len(points) - (reach if samples is None else POINTS)), len(points)):
-            w = points[i].w
-            at = yield Evaluate(objective, w)
-            seen = [*seen, Iterate(w, at, points[i].objective)][-reach:]
-            if samples is not None and i + 1 < len(points):
-                yield from _sample(samples, objective, penalty.with_alpha(alphas[i + 1]), seen[-1], i + 1)
-    for alpha in alphas[len(points) :].tolist():
+    found: Iterate | None = None  # where the next strength was looked at while the last one was solved
+    if 0 < len(points) < len(alphas) and not _enough(points, objective, max_features, early_stop):
+        seen, found = yield from _seen_again(problems, points, kept, samples, reach)
+    for i in range(len(points), len(alphas)):
         if _enough(points, objective, max_features, early_stop):
             break
         began = yield Seconds()
-        problem = Penalised(objective, penalty.with_alpha(alpha))
-        last = seen[-1] if seen else kept
-        other = None if starts is None else (yield from starts.at(alpha, last))
+        problem, last = problems[i], seen[-1] if seen else kept
+        other = None if starts is None else (yield from starts.at(float(alphas[i]), last))
         later = None if other is None else np.flatnonzero(other)
         # Nothing but points, and what follows from them, crosses from strength to strength.
-        if samples is not None and last is not None:
-            yield from _sample(samples, objective, problem.penalty, last, len(points))
-        solver = NewtonCG() if many else ProxNewton(Curvature(objective, seen, later, samples))
-        best = yield from solving(solver, objective, problem.penalty, stop=stop, start=last)
+        start, ahead = last, None
+        if samples is not None:
+            start = _lower(problem, last, found)
+            if last is not None and start is not None and problem.violation(start) > stop.threshold:
+                yield from samples.add(last, working_sets_to_come(objective, problem.penalty, last), i)
+            ahead = Ahead(problems[i + 1], stop) if i + 1 < len(alphas) else None
+        if many:
+            solver: NewtonCG | ProxNewton = NewtonCG()
+        else:
+            way = seen if start is last or start is None else [*seen, start]
+            strides = int(samples is not None and start is last)
+            solver = ProxNewton(Curvature(objective, way, later, samples, strides), ahead)
+        best = yield from solving(solver, objective, problem.penalty, stop=stop, start=start)
         if other is not None and isinstance(solver, ProxNewton):
-            best = yield from better(solver, problem, best, other, stop, rough(alpha))
-        seen = [*seen, best.iterate][-reach:]
+            best = yield from better(solver, problem, best, other, stop, rough(float(alphas[i])))
+        seen, found = [*seen, best.iterate][-reach:], None if ahead is None else ahead.found
         now = yield Seconds()
-        points.append(Point.of(best, now - began))
+        points.append(Point.of(best, now - began, None if found is None else found.w))
         if keep is not None:
             keep(points[-1], len(alphas))
     return PathResult.of(
-        points, given, alphas[: len(points)], start, scale, objective.n_pairs, objective.total_weight,
+        points, given, alphas[: len(points)], alpha_max, scale, objective.n_pairs, objective.total_weight,
         feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)), width=objective.width,
     )  # fmt: skip
 
 
-def _sample(
-    samples: Samples, objective: PairwiseObjective, penalty: Penalty, start: Iterate, number: int
-) -> Steps[None]:
-    """Sample the Hessian where the point with this number is looked for from."""
-    return samples.add(start, working_sets_to_come(objective, penalty, start), number)
+def _lower(problem: Penalised, last: Iterate | None, found: Iterate | None) -> Iterate | None:
+    """The better place to begin at: the last solution, or what was found for this problem beforehand."""
+    if last is None or found is None:
+        return last if found is None else found
+    return found if found.value < problem.iterate(last.w, last.at).value else last
+
+
+def _seen_again(
+    problems: Sequence[Penalised], points: Sequence[Point], kept: Iterate | None, samples: Samples | None, reach: int
+) -> Steps[tuple[list[Iterate], Iterate | None]]:
+    """(the last points, the place found for the next strength), evaluated again in one read of X; the Hessian is sampled where it was."""
+    stepped = [] if samples is None else [i for i, point in enumerate(points) if point.n_iter > 0][-POINTS:]
+    needed = sorted({i - 1 for i in stepped if i > 0} | set(range(max(len(points) - reach, 0), len(points))))
+    ahead = points[-1].ahead
+    places = [points[i].w for i in needed] + ([] if ahead is None else [np.asarray(ahead.toarray()[0])])
+    objective = problems[0].objective
+    evaluations = yield Evaluate(objective, np.array(places))
+    iterates = {i: problems[i].iterate(w, at) for i, w, at in zip(needed, places, evaluations, strict=False)}
+    for i in stepped:
+        before = kept if i == 0 else iterates[i - 1]
+        if samples is not None and before is not None:
+            yield from samples.add(before, working_sets_to_come(objective, problems[i].penalty, before), i)
+    found = None if ahead is None else problems[len(points)].iterate(places[-1], evaluations[-1])
+    return [iterates[i] for i in needed][-reach:], found
 
 
 def _enough(

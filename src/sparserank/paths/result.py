@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Point:
     """One strength of a path, solved: what a run keeps of it, and goes on from.
 
-    coef is (1, n_features), sparse: a path holds as many numbers as its models have features.
+    coef is (1, n_features), sparse: a path holds as many numbers as its models have features. ahead, of the same shape: where the
+    next strength was looked at beforehand, if it was.
     """
 
     coef: sp.csr_array
@@ -33,11 +34,23 @@ class Point:
     n_iter: int
     time_s: float
     status: str
+    ahead: sp.csr_array | None = None
 
     @classmethod
-    def of(cls, s: Solution, seconds: float) -> Point:
+    def of(cls, s: Solution, seconds: float, ahead: np.ndarray | None = None) -> Point:
         gap = np.nan if s.gap is None else s.gap
-        return cls(sp.csr_array(s.w[None, :]), s.loss, s.value, s.kkt_violation, gap, s.n_iter, seconds, s.status.value)
+        foreseen = None if ahead is None else sp.csr_array(ahead[None, :])
+        return cls(
+            sp.csr_array(s.w[None, :]),
+            s.loss,
+            s.value,
+            s.kkt_violation,
+            gap,
+            s.n_iter,
+            seconds,
+            s.status.value,
+            foreseen,
+        )
 
     @property
     def w(self) -> np.ndarray:

@@ -46,6 +46,10 @@ def _arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
         numbers = [(p.loss, p.objective, p.kkt_violation, p.gap, p.n_iter, p.time_s) for p in known]
         coefs = sp.vstack([p.coef for p in known], format="csr") if known else sp.csr_array((0, 0))
         arrays |= csr_arrays(f"coefs {fold}", coefs)
+        foreseen = [i for i, p in enumerate(known) if p.ahead is not None]
+        aheads = sp.vstack([known[i].ahead for i in foreseen], format="csr") if foreseen else sp.csr_array((0, 0))
+        arrays |= csr_arrays(f"aheads {fold}", aheads)
+        arrays[f"foreseen {fold}"] = np.array(foreseen, dtype=np.int64)
         arrays[f"numbers {fold}"] = np.array(numbers, dtype=np.float64)
         arrays[f"statuses {fold}"] = np.array([p.status for p in known], dtype="U32")
     return arrays
@@ -54,9 +58,20 @@ def _arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
 def _points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:
     if f"numbers {fold}" not in arrays:
         return []
-    coefs = csr_from(f"coefs {fold}", arrays)
+    coefs, aheads = csr_from(f"coefs {fold}", arrays), csr_from(f"aheads {fold}", arrays)
+    ahead_of = {int(i): aheads[[row]] for row, i in enumerate(arrays[f"foreseen {fold}"])}
     each = zip(range(coefs.shape[0]), arrays[f"numbers {fold}"], arrays[f"statuses {fold}"], strict=True)
     return [
-        Point(coefs[[i]], float(x[0]), float(x[1]), float(x[2]), float(x[3]), int(x[4]), float(x[5]), str(status))
+        Point(
+            coefs[[i]],
+            float(x[0]),
+            float(x[1]),
+            float(x[2]),
+            float(x[3]),
+            int(x[4]),
+            float(x[5]),
+            str(status),
+            ahead_of.get(i),
+        )
         for i, x, status in each
     ]

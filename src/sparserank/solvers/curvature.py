@@ -78,10 +78,11 @@ class Curvature:
         seen: Sequence[Iterate] = (),
         later: np.ndarray | None = None,
         samples: Samples | None = None,
+        strides: int = 0,
     ) -> None:
-        """seen: iterates of the objective that are known already, in the order of the path that led here;
-        later: columns in rising order that will be asked for besides those of the iterates; samples: of that path's points, the
-        last of which is where a solver will begin."""
+        """seen: iterates of the objective that are known already, in the order of the path that led here, the last of them where a
+        solver will begin; later: columns in rising order that will be asked for besides those of the iterates; samples: of that path's
+        points; strides: how many of its points there are from where a solver begins to the solution, 1 or 0."""
         self.objective = objective
         self.is_sampled = self._is_fresh = False
         self._is_stale = True
@@ -91,16 +92,20 @@ class Curvature:
         self._work = max(LEAST_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
         self._factor = 1.0
         self._secants = [secant(a, b) for a, b in pairwise(seen)][-MEMORY:]
-        self._samples = samples
-        self._drift: np.ndarray | None = None
+        self._samples, self._strides = samples, strides
 
     def near(self, iterate: Iterate, columns: np.ndarray) -> Steps[np.ndarray]:
         """(c, c) Hessian on columns (c,) in rising order, at an iterate, or at an earlier one when it still serves."""
         self._is_fresh = self._is_stale or not np.isin(columns, self._columns).all()
         if self._is_fresh:
             yield from self._ask(iterate, columns)
-        at = np.searchsorted(self._columns, columns)
-        return self._H[np.ix_(at, at)]
+        return self.known(columns)[1]
+
+    def known(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the columns that it knows, in rising order, and the Hessian on them."""
+        own = np.intersect1d(columns, self._columns)
+        at = np.searchsorted(self._columns, own)
+        return own, self._H[np.ix_(at, at)]
 
     def _ask(self, iterate: Iterate, columns: np.ndarray) -> Steps[None]:
         both = np.union1d(columns, self._later)
@@ -118,17 +123,17 @@ class Curvature:
         if self.is_sampled:
             for moved, turned in self._secants:
                 self._H = corrected(self._H, moved, turned, self._columns)
-            if samples is not None:
-                self._drift = self._expected_drift()
 
-    def _expected_drift(self) -> np.ndarray | None:
-        """(c,) how much more, or less, than H says the gradient will turn on the next step of a path.
+    def drift(self, columns: np.ndarray, beyond: int = 0) -> np.ndarray | None:
+        """(c,) how much more, or less, than H says the gradient will turn on the way to the solution, or to that point of the path
+        which is the beyond-th after it; on columns that it knows. None when nothing is known, or there is no way to go.
 
-        H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by since, and it
-        will have changed by as much again. Where steps grow or shrink by a ratio r, so does the distance over which it changes:
-        what it turns a gradient by goes with r^3.
+        H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by since, half of both
+        steps long, and it goes on changing as it did. Steps grow or shrink by a ratio r: of a length l, in those of the last step,
+        the way is r + r^2 + ..., and turns the gradient by r^2 l (1 + l) / (1 + r) times that; r^3 for a single step.
         """
-        if len(self._secants) < 2:
+        n = self._strides + beyond
+        if len(self._secants) < 2 or n == 0 or not self.is_sampled:
             return None
         (before, turned), (last, last_turned) = self._secants[-2:]
         a, b = before[self._columns], last[self._columns]
@@ -138,17 +143,14 @@ class Curvature:
         agrees = abs(square - float(b @ last_turned[self._columns])) <= 1e-6 * square
         if not agrees or not float(a @ along) > 0.0:
             return None
-        ratio = min(np.sqrt(square / float(a @ along)), MOST_GROWTH)
-        return np.asarray(ratio**3 * (along - turned[self._columns]))
-
-    def drift(self, columns: np.ndarray) -> np.ndarray | None:
-        """(c,) what the gradient is expected to turn by on the next step, besides H times the step; None when nothing is known.
-        It is told once."""
-        drift, self._drift = self._drift, None
-        return None if drift is None else drift[np.searchsorted(self._columns, columns)]
+        r = min(np.sqrt(square / float(a @ along)), MOST_GROWTH)
+        length = sum(r**k for k in range(1, n + 1))
+        share = r**2 * length * (1.0 + length) / (1.0 + r)
+        return np.asarray(share * (along - turned[self._columns])[np.searchsorted(self._columns, columns)])
 
     def learn(self, before: Iterate, after: Iterate) -> None:
         """A step was taken."""
+        self._strides = 0
         self._secants = [*self._secants, secant(before, after)][-MEMORY:]
         if not self._is_stale:
             self._H = corrected(self._H, *self._secants[-1], self._columns)

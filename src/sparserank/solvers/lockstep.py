@@ -18,16 +18,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Evaluate:
-    """Ask for the Evaluation of an objective at w."""
+    """Ask for the Evaluation of an objective at w (n_features,), or for the m Evaluations at w (m, n_features), of which the objective
+    remembers the last."""
 
     objective: PairwiseObjective
     w: np.ndarray
 
     @staticmethod
     def answer(weighting: Weighting, asked: Sequence[Evaluate]) -> list[Any]:
-        W = np.array([a.objective.checked(a.w) for a in asked])
-        results = weighting.evaluate([a.objective.k for a in asked], W)
-        return [a.objective.remember(w, r) for a, w, r in zip(asked, W, results, strict=True)]
+        places = [(a.objective, a.objective.checked(w)) for a in asked for w in np.atleast_2d(a.w)]
+        results = weighting.evaluate([o.k for o, _ in places], np.array([w for _, w in places]))
+        each = iter([o.remember(w, r) for (o, w), r in zip(places, results, strict=True)])
+        return [next(each) if a.w.ndim == 1 else [next(each) for _ in a.w] for a in asked]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.solvers.ahead import Ahead
 from sparserank.solvers.curvature import Curvature
-from sparserank.solvers.lockstep import Steps
+from sparserank.solvers.lockstep import Evaluate, Steps
 from sparserank.solvers.problem import Penalised
-from sparserank.solvers.quadratic import minimise_model, newton_on_support
+from sparserank.solvers.quadratic import minimise_model, newton_on_support, slightly_lifted
 from sparserank.solvers.solution import Iterate, Status, Stop
 from sparserank.solvers.working_set import working_set
 
@@ -33,10 +34,10 @@ class ProxNewton:
 
     gives_up = Status.STALLED
 
-    def __init__(self, curvature: Curvature | None = None) -> None:
-        """curvature: what is known of the objective's Hessian already, default nothing."""
+    def __init__(self, curvature: Curvature | None = None, ahead: Ahead | None = None) -> None:
+        """curvature: what is known of the objective's Hessian already, default nothing; ahead: the problem that comes next on a path."""
         self.n_iter = 0
-        self.curvature = curvature
+        self.curvature, self._ahead = curvature, ahead
         self._damping = 0.0
 
     def begin(self, problem: Penalised, stop: Stop) -> None:
@@ -87,7 +88,7 @@ class ProxNewton:
         penalty, curvature = self._penalty, self.curvature
         assert curvature is not None
         noise = NOISE * (abs(iterate.value) + abs(float(iterate.gradient @ iterate.w)) + iterate.loss)
-        H = H + np.diag(np.full(len(ws), 1e-13 * max(float(np.trace(H)), 1e-300) / max(len(ws), 1)))
+        H = slightly_lifted(H)
         largest = float(H.diagonal().max(initial=1e-300))
         part = penalty.restrict(ws, len(iterate.w))
         length = 1.0
@@ -111,7 +112,8 @@ class ProxNewton:
                 if not delta.any() and not local:
                     return None
             w = target if length == 1.0 else iterate.w + length * (target - iterate.w)
-            trial = yield from self._problem.evaluate(w)
+            ahead = self._ahead if trial_number == 0 else None
+            trial = yield from self._evaluate(w, ahead, iterate)
             change = trial.value - iterate.value
             if change <= SUFFICIENT * length * predicted and change < 0.0:
                 self._damping = 0.0 if self._damping < 1e-3 * largest else 0.25 * self._damping
@@ -134,6 +136,16 @@ class ProxNewton:
             if not local:
                 self._damping = max(4.0 * self._damping, 0.05 * largest)
         return None
+
+    def _evaluate(self, w: np.ndarray, ahead: Ahead | None, here: Iterate) -> Steps[Iterate]:
+        """The iterate at w; in the same read the place where the next problem is looked for from here, if there is one."""
+        assert self.curvature is not None
+        guess = None if ahead is None else ahead.guess(self.curvature, here)
+        if ahead is None or guess is None:
+            return (yield from self._problem.evaluate(w))
+        there, at = yield Evaluate(self._objective, np.array([guess, w]))
+        ahead.learn(guess, there)
+        return self._problem.iterate(w, at)
 
     def _majorised_coordinate_step(self, iterate: Iterate) -> Steps[Iterate | None]:
         """Prox step of the one coordinate that moves most, at the largest curvature the loss has along it.

@@ -19,6 +19,12 @@ MAX_BLOCK_ROUNDS = 50
 MAX_HALVINGS = 8
 
 
+def slightly_lifted(H: np.ndarray) -> np.ndarray:
+    """H with a diagonal large enough to be positive definite in floating point, and too small to change a step."""
+    n = max(len(H), 1)
+    return H + np.diag(np.full(len(H), 1e-13 * max(float(np.trace(H)), 1e-300) / n))
+
+
 def minimise_model(
     H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | BlockPart | Part, tol: float
 ) -> np.ndarray:

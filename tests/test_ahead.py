@@ -1,0 +1,169 @@
+"""Looking ahead on a path: several places in one read, fewer reads than strengths, the same solutions, resumed to the same bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import Point
+from sparserank.paths.follow import following
+from sparserank.penalties import Penalty
+from sparserank.selection.store import SelectionStore
+from sparserank.selection.unfinished import save_points, stored_points
+from sparserank.solvers import Stop
+from sparserank.solvers.ahead import Ahead
+from sparserank.solvers.curvature import Curvature
+from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
+from sparserank.solvers.problem import Penalised
+from sparserank.weighting import Weighting
+from tests.oracles import pairs
+
+DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, seed=4).data
+PENALTIES: list[Penalty] = [
+    sr.L1(),
+    sr.L1(signs=(1,) * 6 + (0,) * 6),
+    sr.L1(always_keep=(1, 7)),
+    sr.ElasticNet(l1_ratio=0.5),
+    sr.Ridge(),
+    sr.L1(groups=(0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3)),
+]
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of places of each read of X, as they come."""
+    seen: list[int] = []
+    evaluate = Weighting.evaluate
+
+    def counted(self: Weighting, ks: Any, W: np.ndarray) -> Any:
+        seen.append(len(W))
+        return evaluate(self, ks, W)
+
+    monkeypatch.setattr(Weighting, "evaluate", counted)
+    return seen
+
+
+def solved(penalty: Penalty, **options: Any) -> Any:
+    return run(following(PairwiseObjective(DATA), penalty, **options))
+
+
+def test_several_places_in_one_read_get_what_each_gets_alone(reads: list[int]) -> None:
+    objectives = Weighting(
+        PairwiseObjective(DATA).shards, np.array([np.ones(60), np.arange(60) % 3 + 0.0])
+    ).objectives()
+    W = np.random.default_rng(0).standard_normal((3, 12))
+
+    def several(objective: PairwiseObjective) -> Steps[Any]:
+        both = yield Evaluate(objective, W[:2])
+        alone = yield Evaluate(objective, W[2])
+        return [*both, alone]
+
+    together = run_all([several(o) for o in objectives])
+    assert reads == [4, 2]
+    for objective, found in zip(objectives, together, strict=True):
+        for w, at in zip(W, found, strict=True):
+            value, gradient = objective.value_and_gradient(w)
+            assert at.value == value
+            np.testing.assert_array_equal(at.gradient, gradient)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7])
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+def test_a_path_is_the_same_in_fewer_reads(
+    penalty: Penalty, tol: float, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"n_alphas": 30, "alpha_min_ratio": 0.01}
+    with monkeypatch.context() as patched:
+        patched.setattr(Ahead, "guess", lambda self, curvature, here: None)
+        one_by_one = solved(penalty, tol=tol, **options)
+    alone = len(reads)
+    reads.clear()
+    path = solved(penalty, tol=tol, **options)
+    assert set(path.statuses) == {"optimal"}
+    assert path.kkt_violations.max() <= tol * path.l1_alpha_max
+    np.testing.assert_allclose(path.objectives, one_by_one.objectives, rtol=10 * tol)
+    assert len(reads) < 0.75 * alone
+    assert sum(reads) < 1.3 * alone  # and hardly more places
+    assert max(reads) == 2
+
+
+def test_what_was_found_beforehand_is_the_solution_on_explicit_pairs() -> None:
+    """Points that took no step are as good as any other: certificates are of the points themselves."""
+    path = solved(sr.L1(), n_alphas=40, alpha_min_ratio=0.01, tol=1e-3)
+    foreseen = np.flatnonzero(path.n_iters[1:] == 0) + 1
+    assert len(foreseen) >= 8
+    uppers, lowers, weights = (
+        np.array(column) for column in zip(*pairs.pairs_of(DATA.relevance, DATA.query_ptr), strict=True)
+    )
+    differences = DATA.X[uppers] - DATA.X[lowers]
+    for i in foreseen:
+        w = path.scaled_coef(int(i))
+        gradient = -2.0 * differences.T @ (weights * np.maximum(0.0, 1.0 - differences @ w))
+        alpha = path.alphas[i]
+        off = np.where(w != 0, np.abs(gradient + alpha * np.sign(w)), np.maximum(np.abs(gradient) - alpha, 0.0))
+        assert off.max() <= 1e-3 * path.l1_alpha_max * (1 + 1e-6)
+
+
+def test_the_next_place_is_kept_where_it_is_lower() -> None:
+    objective = PairwiseObjective(DATA)
+    problem = Penalised(objective, sr.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
+    ahead = Ahead(problem, Stop(tol=1e-9, scale=float(np.abs(objective.gradient_at_zero).max())))
+    curvature = Curvature(objective)
+    here = problem.iterate(np.zeros(12), objective.at_zero)
+    run(curvature.near(here, np.arange(12)))
+    values = []
+    for _ in range(6):
+        w = ahead.guess(curvature, here)
+        if w is None:
+            break
+        ahead.learn(w, objective.evaluate(w))
+        assert ahead.found is not None
+        values.append(ahead.found.value)
+    assert values == sorted(values, reverse=True)
+    assert len(values) >= 2
+    assert ahead.found is not None
+    before = ahead.found
+    ahead.learn(100.0 * before.w, objective.evaluate(100.0 * before.w))
+    assert ahead.found is before
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
+def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"n_alphas": 12, "alpha_min_ratio": 0.01, "tol": 1e-5}
+    points: list[Point] = []
+    whole = solved(penalty, keep=lambda p, n: points.append(p), **options)
+    assert sum(p.ahead is not None for p in points) >= 4
+    assert any(p.ahead is None for p in points)
+    forgetful = 0
+    with SelectionStore(tmp_path / "run", {"a": 1}) as store:
+        for n in range(len(points) + 1):
+            save_points(store, "l1", {0: points[:n]}, n)
+            known = stored_points(store, "l1", [0])[0]
+            again = solved(penalty, done=known, **options)
+            np.testing.assert_array_equal(again.scaled_coefs, whole.scaled_coefs)
+            np.testing.assert_array_equal(again.n_iters, whole.n_iters)
+            without = [Point(*(getattr(p, f) for f in p.__dataclass_fields__ if f != "ahead")) for p in known]
+            forgetful += not np.array_equal(solved(penalty, done=without, **options).scaled_coefs, whole.scaled_coefs)
+    assert forgetful >= 2  # that place is part of what a path goes on from
+
+
+def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
+    def point(ahead: sp.csr_array | None) -> Point:
+        return Point(sp.csr_array(np.ones((1, 3))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal", ahead)
+
+    given = [point(None), point(sp.csr_array(np.zeros((1, 3)))), point(None), point(sp.csr_array([[0.0, 2.5, 0.0]]))]
+    with SelectionStore(tmp_path / "run", {"a": 1}) as store:
+        save_points(store, "l1", {0: given, 1: given[:1]}, 0)
+        known = stored_points(store, "l1", [0, 1])
+    assert [p.ahead is None for p in known[0]] == [True, False, True, False]
+    assert known[0][1].ahead is not None
+    assert known[0][1].ahead.nnz == 0
+    assert known[0][3].ahead is not None
+    np.testing.assert_array_equal(known[0][3].ahead.toarray(), [[0.0, 2.5, 0.0]])
+    assert [p.ahead for p in known[1]] == [None]
