@@ -7,7 +7,8 @@ Conventions
     doc_weight (m,) multiplies the weight of a pair by that of its upper document; None for 1, which compiles to nothing.
     Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw floats,
     in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay exactly 0.
-    Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time.
+    Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time. Places that are looked
+    up are unsigned, for a signed index may count from the end, which is asked at every look.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SUMS = 2 * AT_ONCE  # of a document: a sum of weights and one of weights times s
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     """(loss of one query, sum of phi'^2 / 4: the same number); its gradient by scores is written to `gradient` (m,).
 
-    With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - origin) / 2:
+    With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - one of them) / 2:
     linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
     One merge finds where the active partners of each document begin and end; behind it nothing depends on the data any more
     but addresses. A document is added to the sums of every level that it makes pairs with, four levels at a time.
@@ -33,36 +34,37 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     and what X has pushed out of the first-level cache comes back slowly, so there is little of it.
     """
     m = len(scores)
-    ranked, slope, sums = work[0], work[1], work[2 : 2 + SUMS].reshape(-1)
-    begins, ends, level = work[2 + SUMS].view(np.int32), work[3 + SUMS].view(np.int32), work[4 + SUMS].view(np.int32)
+    ranked, slope, sums = work[0], work[1], work[2 : 2 + SUMS].reshape((work.shape[1], SUMS))
+    begins, ends, level = work[2 + SUMS].view(np.uint32), work[3 + SUMS].view(np.uint32), work[4 + SUMS].view(np.uint32)
     sort_descending(scores, order, ranked)
+    _partners(ranked, m, begins, ends)
     origin = ranked[m // 2]
     for a in range(m):
         level[a] = levels[order[a]]
+        ranked[a] -= origin
         slope[a] = 0.0
-    _partners(ranked, m, begins, ends)
     loss = 0.0
     for first in range(0, n_levels - 1, AT_ONCE):  # a level among others than these four adds nothing here
-        _lower_sums(ranked, origin, level, m, table, first, sums)
+        _lower_sums(ranked, level, m, table, first, sums)
         for a in range(m):
             as_upper = np.int64(level[a]) - first - 1
             i = min(max(as_upper, 0), AT_ONCE - 1)
-            at = SUMS * np.int64(ends[a]) + i
-            r = (sums[at] * (1.0 - (ranked[a] - origin)) + sums[at + AT_ONCE]) * (i == as_upper)
+            there = sums[ends[a]]
+            r = (there[i] * (1.0 - ranked[a]) + there[AT_ONCE + i]) * (i == as_upper)
             if doc_weight is not None:
                 r *= doc_weight[order[a]]
             slope[a] -= 2.0 * r
             loss += r
-        _upper_sums(ranked, origin, level, m, table, first, doc_weight, order, sums)
+        _upper_sums(ranked, level, m, table, first, doc_weight, order, sums)
         for a in range(m):
             as_lower = np.int64(level[a]) - first
             j = min(max(as_lower, 0), AT_ONCE - 1)
-            at = SUMS * np.int64(begins[a]) + j
-            slope[a] += 2.0 * (sums[at] * (1.0 + (ranked[a] - origin)) - sums[at + AT_ONCE]) * (j == as_lower)
+            there = sums[begins[a]]
+            slope[a] += 2.0 * (there[j] * (1.0 + ranked[a]) - there[AT_ONCE + j]) * (j == as_lower)
     half = 0.0
     for a in range(m):
         gradient[order[a]] = slope[a]
-        half += slope[a] * (ranked[a] - origin)
+        half += slope[a] * ranked[a]
     loss += 0.5 * half
     return loss, loss
 
@@ -82,40 +84,38 @@ def _partners(ranked, m, begins, ends):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _lower_sums(ranked, origin, level, m, table, first, sums):
-    """sums[SUMS p + c]: weights of the first p documents for uppers of level first + 1 + c; and, AT_ONCE further, times score."""
+def _lower_sums(ranked, level, m, table, first, sums):
+    """sums[p, c]: weights of the first p documents for uppers of level first + 1 + c; and, AT_ONCE further, times score."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     for c in range(SUMS):
-        sums[c] = 0.0
+        sums[0, c] = 0.0
     for p in range(m):
-        x, own = ranked[p] - origin, np.int64(level[p])
+        x, own, to = ranked[p], level[p], sums[p + 1]
         w0, w1, w2, w3 = table[first + 1, own], table[first + 2, own], table[first + 3, own], table[first + 4, own]
         c0, c1, c2, c3 = c0 + w0, c1 + w1, c2 + w2, c3 + w3
         t0, t1, t2, t3 = t0 + w0 * x, t1 + w1 * x, t2 + w2 * x, t3 + w3 * x
-        at = SUMS * (p + 1)
-        sums[at], sums[at + 1], sums[at + 2], sums[at + 3] = c0, c1, c2, c3
-        sums[at + 4], sums[at + 5], sums[at + 6], sums[at + 7] = t0, t1, t2, t3
+        to[0], to[1], to[2], to[3] = c0, c1, c2, c3
+        to[4], to[5], to[6], to[7] = t0, t1, t2, t3
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _upper_sums(ranked, origin, level, m, table, first, doc_weight, order, sums):
+def _upper_sums(ranked, level, m, table, first, doc_weight, order, sums):
     """The same of the documents from p on, for lowers of level first + c."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
-    for c in range(SUMS * m, SUMS * (m + 1)):
-        sums[c] = 0.0
+    for c in range(SUMS):
+        sums[m, c] = 0.0
     for p in range(m - 1, -1, -1):
-        x, own = ranked[p] - origin, np.int64(level[p])
-        w0, w1, w2, w3 = table[own, first], table[own, first + 1], table[own, first + 2], table[own, first + 3]
+        x, weight, to = ranked[p], table[level[p]], sums[p]
+        w0, w1, w2, w3 = weight[first], weight[first + 1], weight[first + 2], weight[first + 3]
         if doc_weight is not None:
             dw = doc_weight[order[p]]
             w0, w1, w2, w3 = w0 * dw, w1 * dw, w2 * dw, w3 * dw
         c0, c1, c2, c3 = c0 + w0, c1 + w1, c2 + w2, c3 + w3
         t0, t1, t2, t3 = t0 + w0 * x, t1 + w1 * x, t2 + w2 * x, t3 + w3 * x
-        at = SUMS * p
-        sums[at], sums[at + 1], sums[at + 2], sums[at + 3] = c0, c1, c2, c3
-        sums[at + 4], sums[at + 5], sums[at + 6], sums[at + 7] = t0, t1, t2, t3
+        to[0], to[1], to[2], to[3] = c0, c1, c2, c3
+        to[4], to[5], to[6], to[7] = t0, t1, t2, t3
 
 
 @njit(cache=True, nogil=True)

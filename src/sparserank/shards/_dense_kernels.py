@@ -15,21 +15,20 @@ ROWS_IN_CACHE = 32  # whose products with all gradients are added up before the 
 
 
 @njit(cache=True, nogil=True, fastmath=_REASSOCIATE)
-def _dot(row, w):
-    total = 0.0
-    for j in range(len(w)):
-        total += row[j] * w[j]
-    return total
-
-
-@njit(cache=True, nogil=True)
 def scores(arrays, lo, hi, W, which, out):
-    """out[k] = X[lo:hi] W[k] for k of `which`; a row stays in cache for all of them."""
+    """out[k] = X[lo:hi] W[k] for k of `which`. Two rows go together, half of the rows apart: memory answers two streams faster than
+    one. They stay in cache for all k; of an odd number of rows the last is done twice."""
     X = arrays[0]
-    for i in range(lo, hi):
-        row = X[i]
+    half = (hi - lo + 1) // 2
+    for i in range(lo, lo + half):
+        other = min(i + half, hi - 1)
         for k in which:
-            out[k, i - lo] = _dot(row, W[k])
+            w = W[k]
+            here = there = 0.0
+            for j in range(len(w)):
+                here += X[i, j] * w[j]
+                there += X[other, j] * w[j]
+            out[k, i - lo], out[k, other - lo] = here, there
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})

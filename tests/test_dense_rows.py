@@ -1,0 +1,52 @@
+"""Products with dense rows, whatever the number of rows and columns: two rows go together in X w, eight in X^T g."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sparserank.shards import _dense_kernels as kernels
+
+ALL = np.arange(3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_columns", [1, 3, 4, 17, 136])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 7, 8, 9, 31, 33, 70])
+def test_products_are_those_of_numpy(n_rows: int, n_columns: int, dtype: type) -> None:
+    rng = np.random.default_rng(n_rows + n_columns)
+    X = rng.standard_normal((n_rows + 5, n_columns)).astype(dtype)
+    lo, hi = 3, 3 + n_rows
+    W, G = rng.standard_normal((3, n_columns)), rng.standard_normal((3, n_rows))
+    G[1, ::2] = 0.0
+    scores, gradients = np.full((3, n_rows), np.nan), np.zeros((3, n_columns))
+    kernels.scores((X,), lo, hi, W, ALL, scores)
+    kernels.transposed((X,), lo, hi, G, ALL, gradients)
+    exact = X[lo:hi].astype(np.float64)
+    np.testing.assert_allclose(scores, W @ exact.T, rtol=1e-12, atol=1e-13 * n_columns)
+    np.testing.assert_allclose(gradients, G @ exact, rtol=1e-12, atol=1e-13 * n_rows)
+    for k in range(3):  # alone, to the same bits
+        alone, of_one = np.empty((3, n_rows)), np.zeros((3, n_columns))
+        kernels.scores((X,), lo, hi, W, ALL[k : k + 1], alone)
+        kernels.transposed((X,), lo, hi, G, ALL[k : k + 1], of_one)
+        np.testing.assert_array_equal(alone[k], scores[k])
+        np.testing.assert_array_equal(of_one[k], gradients[k])
+
+
+@pytest.mark.parametrize("n_rows", [2, 5, 8, 11])
+def test_documents_alike_have_one_score_wherever_they_stand(n_rows: int) -> None:
+    rng = np.random.default_rng(n_rows)
+    X = np.tile(rng.standard_normal(137), (n_rows, 1))
+    scores = np.empty((1, n_rows))
+    kernels.scores((X,), 0, n_rows, rng.standard_normal((1, 137)), ALL[:1], scores)
+    assert len(set(scores[0].tolist())) == 1
+
+
+def test_a_row_without_a_gradient_is_not_read() -> None:
+    X = np.ones((20, 4))
+    X[5], X[17] = np.nan, np.inf
+    G = np.ones((1, 20))
+    G[0, [5, 17]] = 0.0
+    gradient = np.zeros((1, 4))
+    kernels.transposed((X,), 0, 20, G, ALL[:1], gradient)
+    np.testing.assert_array_equal(gradient, np.full((1, 4), 18.0))
