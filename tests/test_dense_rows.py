@@ -33,13 +33,30 @@ def test_products_are_those_of_numpy(n_rows: int, n_columns: int, dtype: type) -
         np.testing.assert_array_equal(of_one[k], gradients[k])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_columns", [1, 5, 136, 137])
 @pytest.mark.parametrize("n_rows", [2, 5, 8, 11])
-def test_documents_alike_have_one_score_wherever_they_stand(n_rows: int) -> None:
+def test_a_document_has_one_score_wherever_it_stands(n_rows: int, n_columns: int, dtype: type) -> None:
     rng = np.random.default_rng(n_rows)
-    X = np.tile(rng.standard_normal(137), (n_rows, 1))
-    scores = np.empty((1, n_rows))
-    kernels.scores((X,), 0, n_rows, rng.standard_normal((1, 137)), ALL[:1], scores)
+    X = np.tile(rng.standard_normal(n_columns).astype(dtype), (n_rows, 1))
+    scores, w = np.empty((1, n_rows)), rng.standard_normal((1, n_columns))
+    kernels.scores((X,), 0, n_rows, w, ALL[:1], scores)
     assert len(set(scores[0].tolist())) == 1
+    X = rng.standard_normal((n_rows, n_columns)).astype(dtype)
+    kernels.scores((X,), 0, n_rows, w, ALL[:1], scores)
+    for cut in range(1, n_rows):
+        part = np.empty((1, n_rows - cut))
+        kernels.scores((X,), cut, n_rows, w, ALL[:1], part)
+        np.testing.assert_array_equal(part[0], scores[0, cut:])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_no_number_stays_visible(dtype: type) -> None:
+    X = np.ones((6, 136), dtype=dtype)
+    X[1, 7], X[2, 70], X[4, :2] = np.nan, np.inf, (np.inf, -np.inf)
+    scores = np.empty((1, 6))
+    kernels.scores((X,), 0, 6, np.ones((1, 136)), ALL[:1], scores)
+    np.testing.assert_array_equal(scores[0], [136.0, np.nan, np.inf, 136.0, np.nan, 136.0])
 
 
 def test_a_row_without_a_gradient_is_not_read() -> None:

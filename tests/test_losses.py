@@ -164,12 +164,12 @@ def test_objective_equals_explicit_pairs(
         t = data.X @ v
         assert bend == pytest.approx(float(t @ oracle.score_hessian(moved, pairs, phi) @ t), rel=1e-9, abs=1e-12)
         here = objective.evaluate(w)
-        passes = objective.n_passes
+        passes = objective.n_evaluations
         for s in (0.0, 0.37, 1.0):
             exact = oracle.conjugate_sum(scores, pairs, phi, oracle.CONJUGATE[name], s)
             assert objective.dual_sums(w, s) == pytest.approx(exact, rel=1e-10, abs=1e-13)
             assert objective.dual(w, here).value(s) == pytest.approx(exact, rel=1e-10, abs=1e-13)
-        assert objective.n_passes == passes
+        assert objective.n_evaluations == passes
         assert_gap_is_that_of_explicit_pairs(objective, name, w, scores, pairs)
 
 
@@ -304,10 +304,10 @@ def test_certificates_of_the_squared_hinge_need_no_scores() -> None:
     w = np.full(8, 0.1)
     here = iterate_at(objective, L1(0.1), w)
     objective.value_and_gradient(np.zeros(8))
-    passes = objective.n_passes
+    passes = objective.n_evaluations
     duality_gap(objective, L1(0.1), here)
     gap_safe_screen(objective, L1(0.1), here)
-    assert objective.n_passes == passes
+    assert objective.n_evaluations == passes
 
 
 # -- weights of documents, kernels ----------------------------------------------------------------------------------

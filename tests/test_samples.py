@@ -20,6 +20,7 @@ from sparserank.solvers.solution import Iterate
 
 DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, seed=4).data
 OPTIONS = {"n_alphas": 14, "alpha_min_ratio": 0.01}
+KEPT = (0.0,) * 2 + (1.0,) * 10
 
 
 @pytest.fixture
@@ -121,13 +122,23 @@ def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monk
 
 
 @pytest.mark.usefixtures("small_samples")
-@pytest.mark.parametrize("rules", [{}, {"weights": (0.0,) * 2 + (1.0,) * 10}, {"shards": 4}, {"max_features": 6}])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {},
+        {"weights": KEPT},
+        {"shards": 4},
+        {"max_features": 6},
+        {"weights": KEPT, "alphas": np.geomspace(0.03, 0.001, 9)},
+    ],
+)
 def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(
     rules: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "shards" in rules:
         monkeypatch.setattr(local, "SHARD_BYTES", DATA.X.nbytes // rules["shards"])
-    penalty, options = L1(weights=rules.get("weights")), {**OPTIONS, "max_features": rules.get("max_features")}
+    penalty = L1(weights=rules.get("weights"))
+    options = OPTIONS | {name: rules[name] for name in ("max_features", "alphas") if name in rules}
     turns: list[int] = []
     answer = Hessian.answer
     monkeypatch.setattr(

@@ -107,10 +107,11 @@ class PairwiseObjective:
         self.n_docs, self.n_features = weighting.shards.n_docs, weighting.n_coordinates
         self.n_pairs, self.total_weight = weighting.n_pairs[k], weighting.total_weight[k]
         self.n_useful_docs = weighting.n_useful_docs[k]  # documents of queries that have pairs of positive weight
+        self.shares_reads = weighting.shares_reads  # a second w evaluated beside another costs much less than alone
         self.pair_weights = weighting.pair_weights
         # The last evaluation, replaced whole: reading it from another thread is safe, and losing it costs time alone.
         self._last: tuple[np.ndarray, Evaluation] | None = None
-        self.n_passes = 0
+        self.n_evaluations = 0
 
     def value_and_gradient(self, w: np.ndarray, query_weight: np.ndarray | None = None) -> tuple[float, np.ndarray]:
         """f(w) and its gradient (n_features,), in one pass over X; with other weights (n_queries,) of the queries when given."""
@@ -156,7 +157,7 @@ class PairwiseObjective:
     def remember(self, w: np.ndarray, result: Evaluation) -> Evaluation:
         """Keep the evaluation at w, whoever made it."""
         self._last = w, result
-        self.n_passes += 1
+        self.n_evaluations += 1
         return result
 
     def _evaluated(self, w: np.ndarray) -> Evaluation:

@@ -61,6 +61,7 @@ class Weighting:
             raise DataError(f"pair_weights must be one of {PAIR_WEIGHTS}; got {pair_weights!r}.")
         self.shards, self.names, self.pair_weights = shards, feature_names, pair_weights
         facts = shards.call("facts")
+        self.shares_reads = all(f.shares_reads for f in facts)
         pairs = np.concatenate([f.pair_weight for f in facts])
         plain = np.concatenate([f.n_pairs for f in facts])
         counted = query_weight > 0

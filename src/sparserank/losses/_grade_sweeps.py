@@ -7,8 +7,8 @@ Conventions
     doc_weight (m,) multiplies the weight of a pair by that of its upper document; None for 1, which compiles to nothing.
     Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw floats,
     in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay exactly 0.
-    Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time. Places that are looked
-    up are unsigned, for a signed index may count from the end, which is asked at every look.
+    Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time. Places in the
+    sums, and levels, are unsigned: of a signed index it is asked at every look whether it counts from the end.
 """
 
 from __future__ import annotations

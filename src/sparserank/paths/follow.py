@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -12,26 +12,18 @@ from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.result import PathResult, Point, n_used
-from sparserank.paths.starts import SolvedStarts, Starts, better
+from sparserank.paths.starts import SolvedStarts, Starts
+from sparserank.paths.strengths import Concave, Convex, Large, Strengths, roughly
 from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
-from sparserank.solvers.ahead import Ahead
-from sparserank.solvers.curvature import POINTS, Curvature, Samples
-from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
+from sparserank.solvers.lockstep import Seconds, Steps
 from sparserank.solvers.loop import solving
-from sparserank.solvers.newton_cg import NewtonCG
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
-from sparserank.solvers.working_set import working_sets_to_come
 
 DEFAULT_TOL = 1e-6
 ALPHA_MIN_RATIO = 1e-3
-ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
-SEEN, SEEN_SAMPLED = (
-    2,
-    3,
-)  # last points of a path that the next is found from, and where the Hessian is sampled along it
 WINDOW = 10  # points over which an early stop looks back
 
 
@@ -111,80 +103,32 @@ def following(
             raise DataError("alphas must be finite and > 0.")
     scale = float(np.abs(objective.gradient_at_zero).max())
     stop = Stop(tol=tol, max_iter=max_iter, scale=scale)
-
-    def rough(alpha: float) -> Stop:
-        return replace(stop, tol=max(tol, min(ROUGH_TOL, 0.1 * alpha / scale)))
-
-    if starts is None and not penalty.is_convex:
-        starts = SolvedStarts(objective, penalty, rough)
-    many = penalty.smooth_at_zero and int(objective.varying.sum()) > MOST_IN_HESSIAN and penalty.signs is None
-    # Those with second starts jump: what was sampled before is of another place, and of other columns.
-    samples = Samples(objective) if starts is None and not many else None
-    reach = SEEN if samples is None else SEEN_SAMPLED
     problems = [Penalised(objective, penalty.with_alpha(alpha)) for alpha in alphas.tolist()]
+    if starts is None and not penalty.is_convex:
+        starts = SolvedStarts(objective, penalty, partial(roughly, stop))
+    strengths: Strengths
+    if penalty.smooth_at_zero and int(objective.varying.sum()) > MOST_IN_HESSIAN and penalty.signs is None:
+        strengths = Large(problems, stop)
+    elif starts is not None:
+        strengths = Concave(problems, stop, kept, starts)
+    else:
+        strengths = Convex(problems, stop, kept)
     points = list(done)
-    seen: list[Iterate] = []
-    found: Iterate | None = None  # where the next strength was looked at while the last one was solved
     if 0 < len(points) < len(alphas) and not _enough(points, objective, max_features, early_stop):
-        seen, found = yield from _seen_again(problems, points, kept, samples, reach)
+        yield from strengths.again(points)
     for i in range(len(points), len(alphas)):
         if _enough(points, objective, max_features, early_stop):
             break
         began = yield Seconds()
-        problem, last = problems[i], seen[-1] if seen else kept
-        other = None if starts is None else (yield from starts.at(float(alphas[i]), last))
-        later = None if other is None else np.flatnonzero(other)
-        # Nothing but points, and what follows from them, crosses from strength to strength.
-        start, ahead = last, None
-        if samples is not None:
-            start = _lower(problem, last, found)
-            if last is not None and start is not None and problem.violation(start) > stop.threshold:
-                yield from samples.add(last, working_sets_to_come(objective, problem.penalty, last), i)
-            ahead = Ahead(problems[i + 1], stop) if i + 1 < len(alphas) else None
-        if many:
-            solver: NewtonCG | ProxNewton = NewtonCG()
-        else:
-            way = seen if start is last or start is None else [*seen, start]
-            strides = int(samples is not None and start is last)
-            solver = ProxNewton(Curvature(objective, way, later, samples, strides), ahead)
-        best = yield from solving(solver, objective, problem.penalty, stop=stop, start=start)
-        if other is not None and isinstance(solver, ProxNewton):
-            best = yield from better(solver, problem, best, other, stop, rough(float(alphas[i])))
-        seen, found = [*seen, best.iterate][-reach:], None if ahead is None else ahead.found
+        best = yield from strengths.solve(i)
         now = yield Seconds()
-        points.append(Point.of(best, now - began, None if found is None else found.w))
+        points.append(Point.of(best, now - began, None if strengths.found is None else strengths.found.w))
         if keep is not None:
             keep(points[-1], len(alphas))
     return PathResult.of(
         points, given, alphas[: len(points)], alpha_max, scale, objective.n_pairs, objective.total_weight,
         feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)), width=objective.width,
     )  # fmt: skip
-
-
-def _lower(problem: Penalised, last: Iterate | None, found: Iterate | None) -> Iterate | None:
-    """The better place to begin at: the last solution, or what was found for this problem beforehand."""
-    if last is None or found is None:
-        return last if found is None else found
-    return found if found.value < problem.iterate(last.w, last.at).value else last
-
-
-def _seen_again(
-    problems: Sequence[Penalised], points: Sequence[Point], kept: Iterate | None, samples: Samples | None, reach: int
-) -> Steps[tuple[list[Iterate], Iterate | None]]:
-    """(the last points, the place found for the next strength), evaluated again in one read of X; the Hessian is sampled where it was."""
-    stepped = [] if samples is None else [i for i, point in enumerate(points) if point.n_iter > 0][-POINTS:]
-    needed = sorted({i - 1 for i in stepped if i > 0} | set(range(max(len(points) - reach, 0), len(points))))
-    ahead = points[-1].ahead
-    places = [points[i].w for i in needed] + ([] if ahead is None else [np.asarray(ahead.toarray()[0])])
-    objective = problems[0].objective
-    evaluations = yield Evaluate(objective, np.array(places))
-    iterates = {i: problems[i].iterate(w, at) for i, w, at in zip(needed, places, evaluations, strict=False)}
-    for i in stepped:
-        before = kept if i == 0 else iterates[i - 1]
-        if samples is not None and before is not None:
-            yield from samples.add(before, working_sets_to_come(objective, problems[i].penalty, before), i)
-    found = None if ahead is None else problems[len(points)].iterate(places[-1], evaluations[-1])
-    return [iterates[i] for i in needed][-reach:], found
 
 
 def _enough(

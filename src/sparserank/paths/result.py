@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Point:
     """One strength of a path, solved: what a run keeps of it, and goes on from.
 
-    coef is (1, n_features), sparse: a path holds as many numbers as its models have features. ahead, of the same shape: where the
-    next strength was looked at beforehand, if it was.
+    coef is (1, n_features), sparse: a path holds as many numbers as its models have features. n_iter is 0 where it was found while
+    the strength before was solved. ahead, of the shape of coef: where the next strength was looked at, if it was; its share of the
+    time is this point's.
     """
 
     coef: sp.csr_array
@@ -57,6 +58,11 @@ class Point:
         """(n_features,)"""
         return np.asarray(self.coef.toarray()[0])
 
+    @property
+    def place_ahead(self) -> np.ndarray | None:
+        """(n_features,) `ahead`"""
+        return None if self.ahead is None else np.asarray(self.ahead.toarray()[0])
+
 
 @dataclass(frozen=True)
 class PathCertificate:
@@ -74,7 +80,7 @@ class PathResult:
 
     alphas (n_alphas,), sparse_coefs (n_alphas, n_features) CSR, of the scaled features, losses and objectives (mean loss, +
     penalty), kkt_violations,
-    gaps (NaN when nonconvex), n_iters, times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
+    gaps (NaN when nonconvex), n_iters (0: found while the strength before was solved), times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
     penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of tolerances.
     """
 

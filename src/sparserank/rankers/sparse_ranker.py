@@ -268,7 +268,8 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self.loss_, self.objective_ = float(path.losses[best]), float(path.objectives[best])
         self.kkt_violation_ = float(path.kkt_violations[best])
         self.duality_gap_ = None if np.isnan(path.gaps[best]) else float(path.gaps[best])
-        self.n_iter_, self.status_, self.n_pairs_ = int(path.n_iters[best]), path.statuses[best], path.n_pairs
+        self.n_iter_, self.status_ = int(path.n_iters.max(initial=1)), path.statuses[best]
+        self.n_pairs_ = path.n_pairs
 
     def _keep(self, objective: PairwiseObjective, penalty: Penalty, solution: Solution) -> None:
         self.scaled_coef_ = solution.w

@@ -20,6 +20,7 @@ class Rows:
                  W and out (m, n_columns), G (m, at least hi - lo); a g of 0 costs nothing
     nbytes       of `arrays`, by which data are cut into shards and blocks
     is_dense     whether `query_block` is an array
+    shares_reads whether the products with a second w or g, in the same pass, cost much less than the pass
 
     Both kernels accumulate in float64, each k in an order that depends on lo, hi and its own row of G alone. `units` names the columns that
     belong together, for penalties that tie them; None: each column is one.
@@ -28,6 +29,7 @@ class Rows:
     scores: ClassVar[Callable]
     transposed: ClassVar[Callable]
     is_dense: ClassVar[bool]
+    shares_reads: ClassVar[bool] = False
     units: tuple[tuple[int, ...], ...] | None = None
 
     n_docs: int

@@ -27,19 +27,23 @@ from sparserank.shards.shaped import ShapedRows
 HESSIAN_BLOCK_BYTES = 2 << 20
 ALONE = read_only(np.zeros(1, dtype=np.int64))  # the first of one
 FEATURES_AT_ONCE = 8  # whose Grams a thread makes
-GRADIENT_BYTES = 32 << 20  # of the partial sums of one pass; more rows of W than fit go in several passes
+PASS_BYTES = (
+    32 << 20
+)  # of the partial sums, orders and scores of one pass; more rows of W than fit go in several passes
 
 
 class ShardFacts(NamedTuple):
     """What the objective has to know of the lists, once.
 
     n_docs (n_queries,) sizes; pair_weight (n_queries,) total weight of the pairs (grade pairs and documents weighted); n_pairs
-    (n_queries,) pairs whose preferred document has positive weight, counted.
+    (n_queries,) pairs whose preferred document has positive weight, counted; shares_reads: whether a second place in a pass costs
+    much less than the pass, its dual included.
     """
 
     n_docs: np.ndarray
     pair_weight: np.ndarray
     n_pairs: np.ndarray
+    shares_reads: bool
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class Shard:
         with np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused by whoever adds it up
             totals = pair_totals(lv, self.query_ptr, weight)
         plain = pair_totals(relevance_levels(relevance, self.query_ptr), self.query_ptr, useful)
-        self._facts = ShardFacts(np.diff(self.query_ptr), totals, plain)
+        self._facts = ShardFacts(np.diff(self.query_ptr), totals, plain, rows.shares_reads and loss.dual_sweep is None)
         self._blocks = self._split()
         self._executor = executor
         self._weightings: dict[str, _Weighting] = {}
@@ -144,8 +148,11 @@ class Shard:
         self, W: np.ndarray, key: str, ks: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(values, sums of phi'^2 / 4), each (m,), and gradients (m, n) at W (m, n), row i under weighting ks[i]; one read of X."""
-        n_blocks, d = len(self._blocks) - 1, self.rows.n_columns
-        at_once = max(int(GRADIENT_BYTES // (8 * max(n_blocks, 1) * max(d, 1))), 1)
+        per_document = (
+            8 if self.loss.dual_sweep is None else 24
+        )  # an order, and scores if they are kept: each twice, for a moment
+        of_one = 8 * (len(self._blocks) - 1) * self.rows.n_columns + per_document * self.rows.n_docs
+        at_once = max(PASS_BYTES // max(of_one, 1), 1)
         parts = [self._pass(W[i : i + at_once], key, ks[i : i + at_once])[:3] for i in range(0, len(ks), at_once)]
         values, squares, gradients = (np.concatenate(p) for p in zip(*parts, strict=True))
         return values, squares, gradients

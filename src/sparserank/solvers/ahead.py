@@ -6,19 +6,17 @@ import numpy as np
 
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.problem import Penalised
-from sparserank.solvers.quadratic import minimise_model, slightly_lifted
+from sparserank.solvers.quadratic import TIGHT, minimise_model, slightly_lifted
 from sparserank.solvers.solution import Iterate, Stop
 from sparserank.solvers.working_set import working_set
 from sparserank.weighting import Evaluation
-
-INNER_ACCURACY = 0.1  # models are solved to this share of the tolerance
 
 
 class Ahead:
     """The problem of a path that comes after the one that is being solved.
 
-    Its solution is foreseen by the same quadratic model of the loss. A second point costs a quarter of a read of X; where it turns
-    out to be near enough, the next problem is solved, else it begins there.
+    Its solution is foreseen by the same quadratic model of the loss. A second place costs a quarter of a read of X (dense float64; half
+    of one in float32); where it turns out to be near enough, the next problem is solved, else it begins there.
     """
 
     def __init__(self, following: Penalised, stop: Stop) -> None:
@@ -36,9 +34,7 @@ class Ahead:
             slope = slope + drift
         part = problem.penalty.restrict(columns, len(base.w))
         w = base.w.copy()
-        w[columns] = minimise_model(
-            slightly_lifted(H), slope, base.w[columns], part, INNER_ACCURACY * self._stop.threshold
-        )
+        w[columns] = minimise_model(slightly_lifted(H), slope, base.w[columns], part, TIGHT * self._stop.threshold)
         return None if self.found is not None and np.array_equal(w, base.w) else w
 
     def learn(self, w: np.ndarray, at: Evaluation) -> None:

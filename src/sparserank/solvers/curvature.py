@@ -19,7 +19,7 @@ DOCUMENTS_PER_COLUMN = 40  # of a sample, at least, whatever it costs: fewer wou
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
 MORE, MOST = 3.0, 9.0  # documents in place of a sample that hardly helped, and at most, times those of the first
 MORE_COLUMNS = 1.5  # columns that will be asked for later are taken along while they make no more of them than this
-POINTS = 8  # of a path whose samples are averaged
+POINTS = 8  # whose samples are averaged
 SAMPLED_VALUES = 1.0  # of features that each reads, for every document there is: about a tenth of a pass
 AVERAGED_DOCUMENTS_PER_COLUMN = 20  # at least
 BYTES = 8 << 20  # of their Hessians, at most, unless the last alone is larger
@@ -29,7 +29,8 @@ LEAST_CURVED = 1e-3  # a step along which the loss bends less than this share of
 
 
 class Samples:
-    """Hessians of one objective at the last points of a path, each of a sample of its own: other queries every time.
+    """Hessians of one objective at the last points of a path from which steps were taken, each of a sample of its own: other queries every
+    time.
 
     From one strength to the next the Hessian changes by a percent or two, by less than a sample of some hundred queries errs, so
     their mean is nearer the truth than the last of them.
@@ -128,9 +129,10 @@ class Curvature:
         """(c,) how much more, or less, than H says the gradient will turn on the way to the solution, or to that point of the path
         which is the beyond-th after it; on columns that it knows. None when nothing is known, or there is no way to go.
 
-        H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by since, half of both
-        steps long, and it goes on changing as it did. Steps grow or shrink by a ratio r: of a length l, in those of the last step,
-        the way is r + r^2 + ..., and turns the gradient by r^2 l (1 + l) / (1 + r) times that; r^3 for a single step.
+        H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by in between, and it goes on
+        changing as fast. With steps a and r a before, and a way of l = r + r^2 + ... of the last of them, the Hessians of both steps
+        lie (1 + r) a / 2 apart, and those of the last step and the way (1 + l) r a / 2: the way is turned by r^2 l (1 + l) / (1 + r) of
+        what was wrong; by r^3 if it is one step.
         """
         n = self._strides + beyond
         if len(self._secants) < 2 or n == 0 or not self.is_sampled:

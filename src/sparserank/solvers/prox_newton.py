@@ -11,7 +11,7 @@ from sparserank.solvers.ahead import Ahead
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Evaluate, Steps
 from sparserank.solvers.problem import Penalised
-from sparserank.solvers.quadratic import minimise_model, newton_on_support, slightly_lifted
+from sparserank.solvers.quadratic import TIGHT, minimise_model, newton_on_support, slightly_lifted
 from sparserank.solvers.solution import Iterate, Status, Stop
 from sparserank.solvers.working_set import working_set
 
@@ -65,9 +65,9 @@ class ProxNewton:
         self._last_violation, self._before = violation, iterate
         ws = working_set(self._objective, self._penalty, iterate)
         H = yield from self.curvature.near(iterate, ws)
-        tol = max(INNER_ACCURACY * violation, 0.1 * self._stop.threshold)
-        if violation < 1e3 * self._stop.threshold:
-            tol = 0.1 * self._stop.threshold
+        tol = TIGHT * self._stop.threshold
+        if violation >= 1e3 * self._stop.threshold:
+            tol = max(INNER_ACCURACY * violation, tol)
         drift = self.curvature.drift(ws)
         following = yield from self._descend(iterate, ws, H, drift, violation, tol)
         if following is None and self.curvature.is_sampled:
@@ -92,6 +92,7 @@ class ProxNewton:
         largest = float(H.diagonal().max(initial=1e-300))
         part = penalty.restrict(ws, len(iterate.w))
         length = 1.0
+        ahead = self._ahead
         target = None
         local = False
         for trial_number in range(MAX_TRIALS):
@@ -112,8 +113,8 @@ class ProxNewton:
                 if not delta.any() and not local:
                     return None
             w = target if length == 1.0 else iterate.w + length * (target - iterate.w)
-            ahead = self._ahead if trial_number == 0 else None
             trial = yield from self._evaluate(w, ahead, iterate)
+            ahead = None
             change = trial.value - iterate.value
             if change <= SUFFICIENT * length * predicted and change < 0.0:
                 self._damping = 0.0 if self._damping < 1e-3 * largest else 0.25 * self._damping
@@ -143,7 +144,7 @@ class ProxNewton:
         guess = None if ahead is None else ahead.guess(self.curvature, here)
         if ahead is None or guess is None:
             return (yield from self._problem.evaluate(w))
-        there, at = yield Evaluate(self._objective, np.array([guess, w]))
+        there, at = yield Evaluate(self._objective, np.array([guess, w]))  # what comes last is remembered
         ahead.learn(guess, there)
         return self._problem.iterate(w, at)
 

@@ -12,6 +12,7 @@ from sparserank.penalties.parts import BlockPart, Part, SeparablePart
 from sparserank.solvers._block_descent_kernels import descend_blocks
 from sparserank.solvers._coordinate_descent_kernels import descend
 
+TIGHT = 0.1  # share of a problem's tolerance to which its last models are solved
 SWEEPS_BETWEEN_DIRECT = 10
 MAX_ROUNDS = 12
 MAX_PROX_STEPS = 5000

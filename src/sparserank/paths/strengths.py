@@ -1,0 +1,149 @@
+"""How one strength of a path is solved from what the last ones left: a convex penalty, a concave one, a smooth one with very many features.
+
+Nothing crosses from strength to strength but points, and what follows from them: `again` finds it behind points that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from sparserank.paths.result import Point
+from sparserank.paths.starts import Starts, better
+from sparserank.solvers import ProxNewton, Solution, Stop
+from sparserank.solvers.ahead import Ahead
+from sparserank.solvers.curvature import POINTS, Curvature, Samples
+from sparserank.solvers.lockstep import Evaluate, Steps
+from sparserank.solvers.loop import solving
+from sparserank.solvers.newton_cg import NewtonCG
+from sparserank.solvers.problem import Penalised
+from sparserank.solvers.solution import Iterate
+from sparserank.solvers.working_set import working_sets_to_come
+
+SEEN = 3  # last points that the next is found from: their differences say how the Hessian changes
+ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
+
+
+class Strengths(Protocol):
+    """The problems of one path, solved in turn."""
+
+    @property
+    def found(self) -> Iterate | None:
+        """Where the next strength was looked at while the last one was solved; points carry the place."""
+        ...
+
+    def again(self, points: Sequence[Point]) -> Steps[None]:
+        """Go on behind these points, to the same bits."""
+        ...
+
+    def solve(self, i: int) -> Steps[Solution]:
+        """The problem with number i; those before it are solved."""
+        ...
+
+
+class Convex:
+    """Each problem begins at the last solution, or where it was looked at beforehand; the Hessian is sampled along the way."""
+
+    def __init__(self, problems: Sequence[Penalised], stop: Stop, kept: Iterate | None) -> None:
+        """kept: the solution of always-keep features alone, where the path begins; None: at 0."""
+        self._problems, self._stop, self._kept = problems, stop, kept
+        self._samples = Samples(problems[0].objective)
+        self._seen: list[Iterate] = []
+        self.found: Iterate | None = None
+
+    def again(self, points: Sequence[Point]) -> Steps[None]:
+        stepped = [i for i, point in enumerate(points) if point.n_iter > 0][
+            -POINTS:
+        ]  # the Hessian was sampled for these
+        needed = sorted({i - 1 for i in stepped if i > 0} | set(range(max(len(points) - SEEN, 0), len(points))))
+        ahead = points[-1].place_ahead
+        places = [points[i].w for i in needed] + ([] if ahead is None else [ahead])
+        evaluations = yield Evaluate(self._problems[0].objective, np.array(places))
+        known = {i: self._problems[i].iterate(points[i].w, at) for i, at in zip(needed, evaluations, strict=False)}
+        for i in stepped:
+            yield from self._sample(i, self._kept if i == 0 else known[i - 1])
+        self._seen = [known[i] for i in needed[-SEEN:]]
+        self.found = None if ahead is None else self._problems[len(points)].iterate(ahead, evaluations[-1])
+
+    def solve(self, i: int) -> Steps[Solution]:
+        problem, following = self._problems[i], self._problems[i + 1 : i + 2]
+        last = self._seen[-1] if self._seen else self._kept
+        start = self.start(problem, last)
+        if start is not None and problem.violation(start) > self._stop.threshold:
+            yield from self._sample(i, last)
+        way = self._seen if start is last or start is None else [*self._seen, start]
+        curvature = Curvature(problem.objective, way, samples=self._samples, strides=int(start is last))
+        ahead = Ahead(following[0], self._stop) if following and problem.objective.shares_reads else None
+        solver = ProxNewton(curvature, ahead)
+        best = yield from solving(solver, problem.objective, problem.penalty, stop=self._stop, start=start)
+        self._seen = [*self._seen, best.iterate][-SEEN:]
+        self.found = None if ahead is None else ahead.found
+        return best
+
+    def start(self, problem: Penalised, last: Iterate | None) -> Iterate | None:
+        """The better place to begin at; None: at 0."""
+        if last is None or self.found is None:
+            return last if self.found is None else self.found
+        return self.found if self.found.value < problem.iterate(last.w, last.at).value else last
+
+    def _sample(self, i: int, last: Iterate | None) -> Steps[None]:
+        """Sample the Hessian at the solution before that of problem i, if there is one."""
+        problem = self._problems[i]
+        if last is not None:
+            yield from self._samples.add(last, working_sets_to_come(problem.objective, problem.penalty, last), i)
+
+
+class Concave:
+    """Each problem is solved from the last solution, and from a second start where that may lead lower.
+
+    Solutions jump: a Hessian sampled before is of another place, and of other columns.
+    """
+
+    found = None
+
+    def __init__(self, problems: Sequence[Penalised], stop: Stop, kept: Iterate | None, starts: Starts) -> None:
+        self._problems, self._stop, self._kept, self._starts = problems, stop, kept, starts
+        self._seen: list[Iterate] = []
+
+    def again(self, points: Sequence[Point]) -> Steps[None]:
+        last = list(zip(self._problems, points, strict=False))[-2:]
+        evaluations = yield Evaluate(self._problems[0].objective, np.array([point.w for _, point in last]))
+        self._seen = [problem.iterate(p.w, at) for (problem, p), at in zip(last, evaluations, strict=True)]
+
+    def solve(self, i: int) -> Steps[Solution]:
+        problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
+        other = yield from self._starts.at(problem.penalty.alpha, last)
+        solver = ProxNewton(Curvature(problem.objective, self._seen, np.flatnonzero(other)))
+        best = yield from solving(solver, problem.objective, problem.penalty, stop=self._stop, start=last)
+        best = yield from better(solver, problem, best, other, self._stop, roughly(self._stop, problem.penalty.alpha))
+        self._seen = [*self._seen, best.iterate][-2:]
+        return best
+
+
+class Large:
+    """Ridge on more features than a Hessian may have: products with it stand in."""
+
+    found = None
+
+    def __init__(self, problems: Sequence[Penalised], stop: Stop) -> None:
+        self._problems, self._stop = problems, stop
+        self._last: Iterate | None = None
+
+    def again(self, points: Sequence[Point]) -> Steps[None]:
+        problem, w = self._problems[len(points) - 1], points[-1].w
+        at = yield Evaluate(problem.objective, w)
+        self._last = problem.iterate(w, at)
+
+    def solve(self, i: int) -> Steps[Solution]:
+        problem = self._problems[i]
+        best = yield from solving(NewtonCG(), problem.objective, problem.penalty, stop=self._stop, start=self._last)
+        self._last = best.iterate
+        return best
+
+
+def roughly(stop: Stop, alpha: float) -> Stop:
+    """How far a second start at this strength is solved before it is compared."""
+    return replace(stop, tol=max(stop.tol, min(ROUGH_TOL, 0.1 * alpha / stop.scale)))
