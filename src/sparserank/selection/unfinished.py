@@ -61,17 +61,10 @@ def _points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:
     coefs, aheads = csr_from(f"coefs {fold}", arrays), csr_from(f"aheads {fold}", arrays)
     ahead_of = {int(i): aheads[[row]] for row, i in enumerate(arrays[f"foreseen {fold}"])}
     each = zip(range(coefs.shape[0]), arrays[f"numbers {fold}"], arrays[f"statuses {fold}"], strict=True)
-    return [
-        Point(
-            coefs[[i]],
-            float(x[0]),
-            float(x[1]),
-            float(x[2]),
-            float(x[3]),
-            int(x[4]),
-            float(x[5]),
-            str(status),
-            ahead_of.get(i),
+    points = []
+    for i, x, status in each:
+        loss, objective, kkt_violation, gap, n_iter, time_s = x.tolist()
+        points.append(
+            Point(coefs[[i]], loss, objective, kkt_violation, gap, int(n_iter), time_s, str(status), ahead_of.get(i))
         )
-        for i, x, status in each
-    ]
+    return points

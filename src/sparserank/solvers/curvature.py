@@ -130,9 +130,9 @@ class Curvature:
         which is the beyond-th after it; on columns that it knows. None when nothing is known, or there is no way to go.
 
         H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by in between, and it goes on
-        changing as fast. With steps a and r a before, and a way of l = r + r^2 + ... of the last of them, the Hessians of both steps
-        lie (1 + r) a / 2 apart, and those of the last step and the way (1 + l) r a / 2: the way is turned by r^2 l (1 + l) / (1 + r) of
-        what was wrong; by r^3 if it is one step.
+        changing as fast. The last two steps were a and r a, the way is l r a long, l = r + r^2 + ... + r^n: the Hessians of the two steps
+        lie (1 + r) a / 2 apart, that of the way (1 + l) r a / 2 beyond the last. So the way turns the gradient by r^2 l (1 + l) / (1 + r)
+        of what was wrong, by r^3 of it if it is one step.
         """
         n = self._strides + beyond
         if len(self._secants) < 2 or n == 0 or not self.is_sampled:
