@@ -21,7 +21,7 @@ from sparserank.penalties import Penalty
 from sparserank.selection.store import SelectionStore
 from sparserank.selection.unfinished import save_points, stored_points
 from sparserank.solvers import ProxNewton, Stop, solve
-from sparserank.solvers.ahead import Ahead
+from sparserank.solvers.ahead import MOST_LOOKS, Ahead
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.problem import Penalised
@@ -233,3 +233,31 @@ def test_a_pass_holds_few_orders_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert counts == [3, 3, 1]
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "looked"),
+    [
+        ((1.0, 0.4, 0.1), False),
+        ((0.5, 0.5, 0.5), False),
+        ((0.5, 0.4999999, 0.4999998), False),
+        ((0.5, 0.45, 0.4), True),
+    ],
+)
+def test_neither_far_strengths_nor_equal_ones_are_looked_at(
+    ratios: tuple[float, ...], looked: bool, reads: list[int]
+) -> None:
+    largest = float(np.abs(PairwiseObjective(DATA).gradient_at_zero).max())
+    reads.clear()
+    path = solved(sr.L1(), alphas=largest * np.array(ratios), tol=1e-6)
+    assert set(path.statuses) == {"optimal"}
+    assert (max(reads) == 2) == looked
+
+
+def test_a_solve_of_many_steps_looks_ahead_a_few_times_only(reads: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    X = np.hstack([DATA.X, DATA.X + 1e-7 * rng.standard_normal(DATA.X.shape)])
+    objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr)
+    path = run(following(objective, sr.L1(), n_alphas=12, tol=1e-9))
+    assert path.n_iters.max() > 2 * MOST_LOOKS
+    assert sum(n - 1 for n in reads) <= MOST_LOOKS * len(path.alphas)

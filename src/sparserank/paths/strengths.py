@@ -23,6 +23,7 @@ from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
 from sparserank.solvers.working_set import working_sets_to_come
 
+FARTHEST = 0.5  # of a strength is the next one that is looked at beforehand
 SEEN = 3  # last points that the next is found from: their differences say how the Hessian changes
 ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
 
@@ -69,19 +70,26 @@ class Convex:
         self.found = None if ahead is None else self._problems[len(points)].iterate(ahead, evaluations[-1])
 
     def solve(self, i: int) -> Steps[Solution]:
-        problem, following = self._problems[i], self._problems[i + 1 : i + 2]
-        last = self._seen[-1] if self._seen else self._kept
+        problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
         start = self.start(problem, last)
         if start is not None and problem.violation(start) > self._stop.threshold:
             yield from self._sample(i, last)
         way = self._seen if start is last or start is None else [*self._seen, start]
         curvature = Curvature(problem.objective, way, samples=self._samples, strides=int(start is last))
-        ahead = Ahead(following[0], self._stop) if following and problem.objective.shares_reads else None
+        ahead = Ahead(self._problems[i + 1], self._stop) if self._looks_ahead(i) else None
         solver = ProxNewton(curvature, ahead)
         best = yield from solving(solver, problem.objective, problem.penalty, stop=self._stop, start=start)
         self._seen = [*self._seen, best.iterate][-SEEN:]
         self.found = None if ahead is None else ahead.found
         return best
+
+    def _looks_ahead(self, i: int) -> bool:
+        """Whether the next strength is looked at: not where it is so far that nothing is known of it, or where this solution will do."""
+        following = self._problems[i + 1 : i + 2]
+        if not following or not following[0].objective.shares_reads:
+            return False
+        ratio = following[0].penalty.alpha / self._problems[i].penalty.alpha
+        return FARTHEST <= ratio < 1.0 - self._stop.tol
 
     def start(self, problem: Penalised, last: Iterate | None) -> Iterate | None:
         """The better place to begin at; None: at 0."""

@@ -11,6 +11,8 @@ from sparserank.solvers.solution import Iterate, Stop
 from sparserank.solvers.working_set import working_set
 from sparserank.weighting import Evaluation
 
+MOST_LOOKS = 3  # while one problem is solved: where it takes more steps than that, the next one is not near
+
 
 class Ahead:
     """The problem of a path that comes after the one that is being solved.
@@ -21,11 +23,15 @@ class Ahead:
 
     def __init__(self, following: Penalised, stop: Stop) -> None:
         self._problem, self._stop = following, stop
+        self._looks = 0
         self.found: Iterate | None = None  # of the following problem
 
     def guess(self, curvature: Curvature, here: Iterate) -> np.ndarray | None:
-        """(n_features,) the solution as the model has it, from the place found before or else from here; None: the model knows no better
-        than what was found."""
+        """(n_features,) the solution as the model has it, from the place found before or else from here; None: not worth a look, or
+        the model knows no better than what was found."""
+        if self._looks == MOST_LOOKS:
+            return None
+        self._looks += 1
         problem, base = self._problem, here if self.found is None else self.found
         columns, H = curvature.known(working_set(problem.objective, problem.penalty, base))
         slope = base.gradient[columns]
