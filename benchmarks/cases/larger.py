@@ -39,7 +39,7 @@ began, cpu = time.perf_counter(), time.process_time()
 if what == "fit":
     result = f"{len(sr.SparseRanker(alpha_ratio=0.1, n_threads=2).fit_dataset(data).get_support(indices=True))} features"
 elif what == "select":
-    result = sr.select(data, penalties=["l1"], n_alphas=20, alpha_min_ratio=0.02, folds=3, n_threads=2, out=tempfile.mkdtemp() + "/o").sentence
+    result = sr.select(data, penalties=["l1"], n_alphas=20, alpha_min_ratio=0.02, folds=3, n_threads=2, out=tempfile.mkdtemp() + "/o").sentence.partition(",")[0]
 else:
     objective = sr.PairwiseObjective(data, n_threads=2)
     w = np.random.default_rng(0).standard_normal(data.n_features) * 0.05
