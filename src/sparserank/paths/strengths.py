@@ -56,9 +56,8 @@ class Convex:
         self.found: Iterate | None = None
 
     def again(self, points: Sequence[Point]) -> Steps[None]:
-        stepped = [i for i, point in enumerate(points) if point.n_iter > 0][
-            -POINTS:
-        ]  # the Hessian was sampled for these
+        # The Hessian was sampled where a step was taken, and there only.
+        stepped = [i for i, point in enumerate(points) if point.n_iter > 0][-POINTS:]
         needed = sorted({i - 1 for i in stepped if i > 0} | set(range(max(len(points) - SEEN, 0), len(points))))
         ahead = points[-1].place_ahead
         places = [points[i].w for i in needed] + ([] if ahead is None else [ahead])
