@@ -16,7 +16,7 @@ from sparserank.curves import fit_knots
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import Point
 from sparserank.paths.follow import following
-from sparserank.paths.strengths import Convex
+from sparserank.paths.strengths import Convex, Problems
 from sparserank.penalties import Penalty
 from sparserank.selection.store import SelectionStore
 from sparserank.selection.unfinished import save_points, stored_points
@@ -199,7 +199,7 @@ def test_the_higher_of_two_places_is_no_start() -> None:
     problem = Penalised(objective, sr.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
     low = run(problem.evaluate(solve(ProxNewton(), objective, problem.penalty).w))
     high = run(problem.evaluate(3.0 * low.w))
-    strengths = Convex([problem], Stop(), None)
+    strengths = Convex(Problems(objective, problem.penalty, np.ones(1)), Stop(), None)
     assert strengths.start(problem, None) is None
     for last, found in ((low, high), (high, low), (low, None), (None, low)):
         strengths.found = found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import resource
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.paths import follow
+from sparserank.paths import fit_path_on, follow
 from sparserank.shards.parcels import packed, unpacked
 from sparserank.solvers.newton_cg import NewtonCG
 
@@ -100,3 +101,22 @@ def test_a_path_holds_what_its_models_have_features() -> None:
     path = sr.fit_path(data, n_alphas=10, alpha_min_ratio=0.1)
     assert len(path.sparse_coefs.data) == path.nnz.sum() < 500
     np.testing.assert_array_equal(path.truncate(2).nnz, np.minimum(path.nnz, 2))
+
+
+def test_a_path_holds_no_vectors_of_every_strength() -> None:
+    """Penalties keep vectors as long as there are features; those of strengths that are done are gone."""
+    rng = np.random.default_rng(0)
+    n, d = 400, 200_000
+    X = sp.csr_array((rng.random(n * 20), rng.integers(0, d, n * 20), np.arange(0, n * 20 + 1, 20)), shape=(n, d))
+    X.sum_duplicates()
+    objective = sr.PairwiseObjective(X, rng.integers(0, 3, n).astype(float), np.arange(0, n + 1, 20))
+
+    def peak(n_alphas: int) -> int:
+        tracemalloc.start()
+        fit_path_on(objective, sr.L1(), n_alphas=n_alphas, alpha_min_ratio=0.5, tol=1e-3)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(2)
+    assert peak(40) < peak(5) + 8 * d * 4

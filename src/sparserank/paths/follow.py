@@ -13,12 +13,11 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.starts import SolvedStarts, Starts
-from sparserank.paths.strengths import Concave, Convex, Large, Strengths, roughly
+from sparserank.paths.strengths import Concave, Convex, Large, Problems, Strengths, roughly
 from sparserank.penalties import L1, Penalty, Ridge
 from sparserank.solvers import ProxNewton, Solution, Status, Stop, solve
 from sparserank.solvers.lockstep import Seconds, Steps
 from sparserank.solvers.loop import solving
-from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
 
 DEFAULT_TOL = 1e-6
@@ -103,7 +102,7 @@ def following(
             raise DataError("alphas must be finite and > 0.")
     scale = float(np.abs(objective.gradient_at_zero).max())
     stop = Stop(tol=tol, max_iter=max_iter, scale=scale)
-    problems = [Penalised(objective, penalty.with_alpha(alpha)) for alpha in alphas.tolist()]
+    problems = Problems(objective, penalty, alphas)
     if starts is None and not penalty.is_convex:
         starts = SolvedStarts(objective, penalty, partial(roughly, stop))
     strengths: Strengths

@@ -11,8 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
+from sparserank.objective import PairwiseObjective
 from sparserank.paths.result import Point
 from sparserank.paths.starts import Starts, better
+from sparserank.penalties import Penalty
 from sparserank.solvers import ProxNewton, Solution, Stop
 from sparserank.solvers.ahead import Ahead
 from sparserank.solvers.curvature import POINTS, Curvature, Samples
@@ -26,6 +28,16 @@ from sparserank.solvers.working_set import working_sets_to_come
 FARTHEST = 0.5  # of a strength is the next one that is looked at beforehand
 SEEN = 3  # last points that the next is found from: their differences say how the Hessian changes
 ROUGH_TOL = 1e-2  # second starts are solved this far before they are compared: what is left to gain is of its square
+
+
+class Problems:
+    """Those of a path, made when they are asked for: a penalty holds vectors as long as there are features."""
+
+    def __init__(self, objective: PairwiseObjective, penalty: Penalty, alphas: np.ndarray) -> None:
+        self.objective, self._penalty, self.alphas = objective, penalty, alphas.tolist()
+
+    def __getitem__(self, i: int) -> Penalised:
+        return Penalised(self.objective, self._penalty.with_alpha(self.alphas[i]))
 
 
 class Strengths(Protocol):
@@ -48,10 +60,10 @@ class Strengths(Protocol):
 class Convex:
     """Each problem begins at the last solution, or where it was looked at beforehand; the Hessian is sampled along the way."""
 
-    def __init__(self, problems: Sequence[Penalised], stop: Stop, kept: Iterate | None) -> None:
+    def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None) -> None:
         """kept: the solution of always-keep features alone, where the path begins; None: at 0."""
         self._problems, self._stop, self._kept = problems, stop, kept
-        self._samples = Samples(problems[0].objective)
+        self._samples = Samples(problems.objective)
         self._seen: list[Iterate] = []
         self.found: Iterate | None = None
 
@@ -61,7 +73,7 @@ class Convex:
         needed = sorted({i - 1 for i in stepped if i > 0} | set(range(max(len(points) - SEEN, 0), len(points))))
         ahead = points[-1].place_ahead
         places = [points[i].w for i in needed] + ([] if ahead is None else [ahead])
-        evaluations = yield Evaluate(self._problems[0].objective, np.array(places))
+        evaluations = yield Evaluate(self._problems.objective, np.array(places))
         known = {i: self._problems[i].iterate(points[i].w, at) for i, at in zip(needed, evaluations, strict=False)}
         for i in stepped:
             yield from self._sample(i, self._kept if i == 0 else known[i - 1])
@@ -84,11 +96,10 @@ class Convex:
 
     def _looks_ahead(self, i: int) -> bool:
         """Whether the next strength is looked at: not where it is so far that nothing is known of it, or where this solution will do."""
-        following = self._problems[i + 1 : i + 2]
-        if not following or not following[0].objective.shares_reads:
+        alphas = self._problems.alphas
+        if i + 1 == len(alphas) or not self._problems.objective.shares_reads:
             return False
-        ratio = following[0].penalty.alpha / self._problems[i].penalty.alpha
-        return FARTHEST <= ratio < 1.0 - self._stop.tol
+        return FARTHEST <= alphas[i + 1] / alphas[i] < 1.0 - self._stop.tol
 
     def start(self, problem: Penalised, last: Iterate | None) -> Iterate | None:
         """The better place to begin at; None: at 0."""
@@ -111,14 +122,14 @@ class Concave:
 
     found = None
 
-    def __init__(self, problems: Sequence[Penalised], stop: Stop, kept: Iterate | None, starts: Starts) -> None:
+    def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None, starts: Starts) -> None:
         self._problems, self._stop, self._kept, self._starts = problems, stop, kept, starts
         self._seen: list[Iterate] = []
 
     def again(self, points: Sequence[Point]) -> Steps[None]:
-        last = list(zip(self._problems, points, strict=False))[-2:]
-        evaluations = yield Evaluate(self._problems[0].objective, np.array([point.w for _, point in last]))
-        self._seen = [problem.iterate(p.w, at) for (problem, p), at in zip(last, evaluations, strict=True)]
+        last = list(enumerate(points))[-2:]
+        evaluations = yield Evaluate(self._problems.objective, np.array([point.w for _, point in last]))
+        self._seen = [self._problems[i].iterate(p.w, at) for (i, p), at in zip(last, evaluations, strict=True)]
 
     def solve(self, i: int) -> Steps[Solution]:
         problem, last = self._problems[i], self._seen[-1] if self._seen else self._kept
@@ -135,7 +146,7 @@ class Large:
 
     found = None
 
-    def __init__(self, problems: Sequence[Penalised], stop: Stop) -> None:
+    def __init__(self, problems: Problems, stop: Stop) -> None:
         self._problems, self._stop = problems, stop
         self._last: Iterate | None = None
 
