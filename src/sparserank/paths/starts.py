@@ -15,7 +15,7 @@ from sparserank.solvers.curvature import corrected, secant
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.loop import solving
 from sparserank.solvers.problem import Penalised
-from sparserank.solvers.quadratic import minimise_model
+from sparserank.solvers.quadratic import TIGHT, minimise_model
 from sparserank.solvers.solution import Iterate
 
 SAME_PLACE = 1e-5  # share of the loss below which the model's quadratic term tells no two places apart
@@ -89,7 +89,7 @@ def better(
         part = problem.penalty.restrict(columns, len(start))
         slope = near.gradient[columns] + H @ (begin - near.w)[columns]
         w = begin.copy()
-        w[columns] = minimise_model(H, slope, begin[columns], part, 0.1 * rough.threshold)
+        w[columns] = minimise_model(H, slope, begin[columns], part, TIGHT * rough.threshold)
         moved = (w - near.w)[columns]
         bend = 0.5 * float(moved @ H @ moved)
         value = near.loss + float(near.gradient[columns] @ moved) + bend + problem.penalty.value(w)

@@ -8,6 +8,7 @@ from sparserank.errors import DataError
 from sparserank.penalties import Ridge
 from sparserank.solvers.lockstep import HessianTimes, Steps
 from sparserank.solvers.problem import Penalised
+from sparserank.solvers.quadratic import TIGHT
 from sparserank.solvers.solution import Iterate, Status, Stop
 
 MOST_PRODUCTS = 200  # per step
@@ -59,7 +60,7 @@ class NewtonCG:
         alpha = self._problem.penalty.alpha
         p, r = np.zeros_like(gradient), -gradient
         wanted = min(LOOSEST, np.sqrt(violation / self._stop.scale)) * float(np.linalg.norm(gradient))
-        wanted = max(wanted, 0.1 * self._stop.threshold)
+        wanted = max(wanted, TIGHT * self._stop.threshold)
         z = r / self._scaling
         v, rz = z, float(r @ z)
         for _ in range(MOST_PRODUCTS):
