@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-import sparserank.shards.shard as shard_module
+import sparserank.shards.passes as passes
 import sparserank.solvers.curvature as curvature_module
 from sparserank.curves import fit_knots
 from sparserank.objective import PairwiseObjective
@@ -226,9 +226,9 @@ def test_a_pass_holds_few_orders_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     W = np.random.default_rng(1).standard_normal((7, 12))
     whole = shard.value_and_gradient(W, objective.weighting.key, [0] * 7)
     counts: list[int] = []
-    once = shard._pass
-    monkeypatch.setattr(shard, "_pass", lambda W, key, ks: counts.append(len(W)) or once(W, key, ks))
-    monkeypatch.setattr(shard_module, "PASS_BYTES", 3 * (8 * DATA.n_docs + 8 * 12 * (len(shard._blocks) - 1)))
+    once = shard.begin
+    monkeypatch.setattr(shard, "begin", lambda W, key, ks: counts.append(len(W)) or once(W, key, ks))
+    monkeypatch.setattr(passes, "PASS_BYTES", 3 * shard.bytes_of_a_pass)
     parts = shard.value_and_gradient(W, objective.weighting.key, [0] * 7)
     assert counts == [3, 3, 1]
     for a, b in zip(whole, parts, strict=True):

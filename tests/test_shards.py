@@ -251,10 +251,14 @@ def test_a_shard_forgets_a_weighting_that_is_gone() -> None:
     shards = shards_of(DATA)
     objective = Weighting(shards, np.ones((1, DATA.n_queries))).objectives()[0]
     objective.value_and_gradient(np.ones(9))
-    assert shards.shards[0]._last
+    objective.along(np.ones(9), np.ones(9))(0.5)
+    shard = shards.shards[0]
+    assert all((shard._last, shard._orders, shard._directions))
+    lent = shard._borrowed(objective.weighting.key, 0)
+    key = objective.weighting.key
     del objective
-    assert not shards.shards[0]._last
-    assert not shards.shards[0]._weightings
+    shard._give_back(key, 0, lent)  # by a call that was under way
+    assert not any((shard._last, shard._orders, shard._directions, shard._weightings))
 
 
 def test_no_copy_of_the_features_is_made() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,31 +16,17 @@ from sparserank.losses import SquaredHinge
 from sparserank.losses._sorting_kernels import sort_descending
 from sparserank.objective import PairwiseObjective
 from sparserank.shards import LocalShards, Shard
-from sparserank.shards import _pass_kernels as kernels
 from sparserank.shards.dense import DenseRows
-from sparserank.shards.shard import _Scored
 from sparserank.weighting import Weighting
 
 PROBLEM = sr.make_ranking(60, (20, 60), 12, n_informative=4, n_redundant=2, noise=0.5, seed=8).data
 
 
-class SharedScratch(Shard):
+class SharedOrder(Shard):
     """The wrong variant: one order of the documents for all calls."""
 
-    def _order(self, key: int, k: int) -> np.ndarray:
+    def _borrowed(self, key: str, k: int) -> np.ndarray:
         return self._first_order
-
-    def value_and_gradient(self, W: np.ndarray, key: int, ks: Sequence[int]) -> tuple[np.ndarray, ...]:
-        if not hasattr(self, "_here"):
-            self._here = _Scored(W[0].copy(), np.empty(self.rows.n_docs), self._first_order.copy())
-        here, weighting = self._here, self._weightings[key]
-        here.w[:] = W[0]
-        sums, gradient = np.zeros((1, 1, 2)), np.zeros((1, 1, W.shape[1]))
-        blocks, tail = np.array([0, len(self.query_ptr) - 1]), (here.order[None], here.scores[None], gradient, sums)
-        run = kernels.make_pass(self.rows, self._sweep)
-        run(self.rows.arrays, W * 1.0, self._lists, weighting.scale, blocks, 0, 1, *tail)
-        self._last[key, 0] = here
-        return sums[0, :, 0], sums[0, :, 1], gradient[0]
 
 
 def make(kind: type[Shard] = Shard) -> PairwiseObjective:
@@ -77,8 +62,8 @@ def test_one_objective_in_many_threads_gives_the_bits_of_a_fresh_one_in_each(n_t
     assert wrong_in_threads(make(), n_threads) == 0
 
 
-def test_the_comparison_sees_shared_scratch() -> None:
-    assert wrong_in_threads(make(SharedScratch), 8) > 0
+def test_the_comparison_sees_a_shared_order() -> None:
+    assert wrong_in_threads(make(SharedOrder), 8) > 0
 
 
 def test_f_at_the_same_w_has_the_same_bits_whatever_came_between() -> None:

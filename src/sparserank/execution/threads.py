@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -114,12 +114,21 @@ class BlockExecutor:
         while pending:
             yield pending.popleft().result()
 
-    def share(self, function: Callable[[int, int], object], n_blocks: int) -> None:
-        """`function(start, step)` in every thread, for the blocks start, start + step, ...: one hand-over per thread, not per block."""
-        step = min(self.n_threads, n_blocks)
-        others = [_pool(self.n_threads).submit(function, start, step) for start in range(1, step)]
+    def share(self, works: Sequence[tuple[Callable[[int, int], object], int]]) -> None:
+        """For each (function, n_blocks) of works `function(start, step)` in every thread, for the blocks start, start + step, ...: one
+        hand-over per thread, not per block or function. Threads take blocks in turn, across functions too."""
+        total = sum(n_blocks for _, n_blocks in works)
+        step = max(min(self.n_threads, total), 1)
+
+        def run(thread: int) -> None:
+            before = 0
+            for function, n_blocks in works:
+                function((thread - before) % step, step)
+                before += n_blocks
+
+        others = [_pool(self.n_threads).submit(run, thread) for thread in range(1, step)]
         try:
-            function(0, max(step, 1))
+            run(0)
         finally:
             for other in others:
                 other.result()

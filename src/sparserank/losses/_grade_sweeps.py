@@ -20,6 +20,7 @@ from sparserank.losses._sorting_kernels import sort_descending
 from sparserank.losses.levels import AT_ONCE
 
 SUMS = 2 * AT_ONCE  # of a document: a sum of weights and one of weights times score, per level
+_FOUR, _LAST = np.uint64(AT_ONCE), np.uint64(AT_ONCE - 1)  # i & _LAST is i where i < _FOUR, and a place in any case
 
 
 @njit(cache=True, nogil=True)
@@ -28,6 +29,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
 
     With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - one of them) / 2:
     linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
+    Documents of level 0 are nobody's upper: the others stand in a list of their own, half of all or a twentieth.
     One merge finds where the active partners of each document begin and end; behind it nothing depends on the data any more
     but addresses. A document is added to the sums of every level that it makes pairs with, four levels at a time.
     work (WORK_ROWS, more than m) float64, C-ordered, is scratch: an allocation per query would cost a quarter of the sweep,
@@ -36,51 +38,64 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     m = len(scores)
     ranked, slope, sums = work[0], work[1], work[2 : 2 + SUMS].reshape((work.shape[1], SUMS))
     begins, ends, level = work[2 + SUMS].view(np.uint32), work[3 + SUMS].view(np.uint32), work[4 + SUMS].view(np.uint32)
+    raised, upper, upper_level = work[5 + SUMS], work[6 + SUMS].view(np.uint32), work[7 + SUMS].view(np.uint32)
     sort_descending(scores, order, ranked)
-    _partners(ranked, m, begins, ends)
+    n = 0  # uppers: upper[u] is the place of the u-th among all, raised[u] its score
+    for a in range(m):
+        own = np.uint32(levels[order[a]])
+        level[a] = own
+        raised[n], upper[n], upper_level[n] = ranked[a], a, own
+        n += own > 0
+        slope[a] = 0.0
+    _partners(ranked, m, raised, n, begins, ends)
     origin = ranked[m // 2]
     for a in range(m):
-        level[a] = levels[order[a]]
         ranked[a] -= origin
-        slope[a] = 0.0
+    for u in range(n):
+        raised[u] -= origin
     loss = 0.0
     for first in range(0, n_levels - 1, AT_ONCE):  # a level among others than these four adds nothing here
         _lower_sums(ranked, level, m, table, first, sums)
-        for a in range(m):
-            as_upper = np.int64(level[a]) - first - 1
-            i = min(max(as_upper, 0), AT_ONCE - 1)
-            there = sums[ends[a]]
-            r = (there[i] * (1.0 - ranked[a]) + there[AT_ONCE + i]) * (i == as_upper)
+        for u in range(n):
+            i = np.uint64(upper_level[u]) - np.uint64(first + 1)
+            k, there = i & _LAST, sums[ends[u]]
+            r = there[k] * (1.0 - raised[u]) + there[_FOUR + k] if i < _FOUR else 0.0
             if doc_weight is not None:
-                r *= doc_weight[order[a]]
-            slope[a] -= 2.0 * r
+                r *= doc_weight[order[upper[u]]]
+            slope[upper[u]] -= 2.0 * r
             loss += r
-        _upper_sums(ranked, level, m, table, first, doc_weight, order, sums)
+        _upper_sums(raised, upper, upper_level, n, table, first, doc_weight, order, sums)
         for a in range(m):
-            as_lower = np.int64(level[a]) - first
-            j = min(max(as_lower, 0), AT_ONCE - 1)
-            there = sums[begins[a]]
-            slope[a] += 2.0 * (there[j] * (1.0 + ranked[a]) - there[AT_ONCE + j]) * (j == as_lower)
-    half = 0.0
+            j = np.uint64(level[a]) - np.uint64(first)
+            k, there = j & _LAST, sums[begins[a]]
+            slope[a] += 2.0 * (there[k] * (1.0 + ranked[a]) - there[_FOUR + k] if j < _FOUR else 0.0)
     for a in range(m):
         gradient[order[a]] = slope[a]
-        half += slope[a] * ranked[a]
-    loss += 0.5 * half
+    loss += 0.5 * _dot(slope, ranked, m)
     return loss, loss
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _dot(a, b, m):
+    """Several sums at once: one waits for itself four times as long as for anything else here."""
+    total = 0.0
+    for i in range(m):
+        total += a[i] * b[i]
+    return total
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _partners(ranked, m, begins, ends):
-    """ends[a]: how many documents are above a - 1.0, from the top; begins[p]: the first document below p + 1.0."""
+def _partners(ranked, m, raised, n, begins, ends):
+    """ends[u]: how many documents are above raised[u] - 1.0, from the top; begins[p]: the first upper below p + 1.0."""
     p = 0
-    for a in range(m):
-        s = ranked[a]
+    for u in range(n):
+        s = raised[u]
         while p < m and s - ranked[p] < 1.0:
-            begins[p] = a
+            begins[p] = u
             p += 1
-        ends[a] = p
+        ends[u] = p
     for rest in range(p, m):
-        begins[rest] = m
+        begins[rest] = n
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -100,17 +115,17 @@ def _lower_sums(ranked, level, m, table, first, sums):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _upper_sums(ranked, level, m, table, first, doc_weight, order, sums):
-    """The same of the documents from p on, for lowers of level first + c."""
+def _upper_sums(raised, upper, upper_level, n, table, first, doc_weight, order, sums):
+    """The same of the uppers from u on, for lowers of level first + c."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     for c in range(SUMS):
-        sums[m, c] = 0.0
-    for p in range(m - 1, -1, -1):
-        x, weight, to = ranked[p], table[level[p]], sums[p]
+        sums[n, c] = 0.0
+    for u in range(n - 1, -1, -1):
+        x, weight, to = raised[u], table[upper_level[u]], sums[u]
         w0, w1, w2, w3 = weight[first], weight[first + 1], weight[first + 2], weight[first + 3]
         if doc_weight is not None:
-            dw = doc_weight[order[p]]
+            dw = doc_weight[order[upper[u]]]
             w0, w1, w2, w3 = w0 * dw, w1 * dw, w2 * dw, w3 * dw
         c0, c1, c2, c3 = c0 + w0, c1 + w1, c2 + w2, c3 + w3
         t0, t1, t2, t3 = t0 + w0 * x, t1 + w1 * x, t2 + w2 * x, t3 + w3 * x

@@ -13,16 +13,14 @@ def sort_descending(scores, order, ranked):
     ranked[a] (at least m) becomes the score at position a. It is sorted along: scores are looked up by document once.
     """
     m = len(order)
-    for a in range(m):
-        ranked[a] = scores[order[a]]
     budget = 12 * m
-    last = ranked[0] if m > 0 else 0.0
-    for a in range(1, m):
-        s = ranked[a]
-        if s < last:  # in place already, as nearly all are on a path: one comparison
-            last = s
-            continue
+    last = np.inf
+    for a in range(m):
         d = order[a]
+        s = scores[d]
+        if s < last:  # in place already, as nearly all are on a path: one comparison
+            ranked[a] = last = s
+            continue
         b = a
         while b > 0:
             before = ranked[b - 1]

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from sparserank.losses.pairwise import WORK_ROWS
+from sparserank.shards._prefetch import LINE_BYTES, prefetch
 
 row_scores = row_transposed = sweep = hessian_sweep = dual_sweep = None  # placeholders of the templates, see bind
 
@@ -106,6 +107,9 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
             which = counted[:n]
             lo, hi = query_ptr[q], query_ptr[q + 1]
             dw = rows_of(doc_weight, lo, hi)
+            for k in which:
+                for i in range(lo, hi, LINE_BYTES // 4):  # needed behind the scores
+                    prefetch(orders, k, i)
             row_scores(rows, lo, hi, W, which, S)
             for k in which:
                 s, g, scale = S[k, : hi - lo], G[k, : hi - lo], scales[k, q]

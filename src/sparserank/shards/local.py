@@ -15,6 +15,7 @@ from sparserank.execution.blocks import SHARD_BYTES, shard_end
 from sparserank.losses import PairwiseLoss
 from sparserank.shards.csr import CsrRows
 from sparserank.shards.dense import DenseRows
+from sparserank.shards.passes import run_passes
 from sparserank.shards.rows import Rows, in_parts
 from sparserank.shards.shard import Shard
 
@@ -42,7 +43,7 @@ class Shards(Protocol):
 
 
 class LocalShards:
-    """`Shards` in this process."""
+    """`Shards` in this process; passes over them go to the threads together."""
 
     def __init__(self, shards: Sequence[Shard], loss: PairwiseLoss) -> None:
         self.shards, self.loss = list(shards), loss
@@ -51,6 +52,8 @@ class LocalShards:
         self.n_columns, self.units = self.shards[0].rows.n_columns, self.shards[0].rows.units
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
+        if method == "value_and_gradient" and len(self.shards) > 1:
+            return list(run_passes(self.shards, self.shards[0].executor, *small))
         results: list[Any] = []
         at = 0
         for shard in self.shards:

@@ -20,6 +20,7 @@ from sparserank.shards.coordinates import Coordinates, coordinates_of
 from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.norms import lists_between, pair_norms
+from sparserank.shards.passes import Pass, Sums, run_passes
 from sparserank.shards.rows import Rows, read_only, row_bytes
 from sparserank.shards.shaped import ShapedRows
 
@@ -27,9 +28,6 @@ from sparserank.shards.shaped import ShapedRows
 HESSIAN_BLOCK_BYTES = 2 << 20
 ALONE = read_only(np.zeros(1, dtype=np.int64))  # the first of one
 FEATURES_AT_ONCE = 8  # whose Grams a thread makes
-PASS_BYTES = (
-    32 << 20
-)  # of the partial sums, orders and scores of one pass; more rows of W than fit go in several passes
 
 
 class ShardFacts(NamedTuple):
@@ -58,15 +56,14 @@ class _Weighting:
 
 @dataclass(frozen=True)
 class _Scored:
-    """Scores (n_docs,) at w, of the queries that count, and the order (n_docs,) of each query's documents by them.
+    """Scores (n_docs,) at w, of the queries that count.
 
-    Scores cost a pass 4%. They are kept if the loss has a dual of its own, and of a single point if a line has asked for them under this
+    They cost a pass 4%. They are kept if the loss has a dual of its own, and of a single point if a line has asked for them under this
     key: the first to ask pays a pass.
     """
 
     w: np.ndarray
-    scores: np.ndarray | None
-    order: np.ndarray
+    scores: np.ndarray
 
 
 class Shard:
@@ -76,8 +73,8 @@ class Shard:
         `set_weights` sends K weightings under a key; calls name the key and one k (or one per row of W) of it. Coefficients,
         gradients, Hessians and norms belong to the scaled features x_j inverse[k, j].
         Every result is a function of the arguments alone, to the last bit: of several rows of W in one call each gets what it
-        would get alone. Scores and sorting orders are kept per (key, k) and found again by the value of w, replaced whole;
-        losing them costs time alone. Arguments are trusted.
+        would get alone. Scores are kept per (key, k) and found again by the value of w, replaced whole; sorting orders are lent to
+        one call at a time. Losing either costs time alone. Arguments are trusted.
     """
 
     def __init__(
@@ -104,9 +101,10 @@ class Shard:
         plain = pair_totals(relevance_levels(relevance, self.query_ptr), self.query_ptr, useful)
         self._facts = ShardFacts(np.diff(self.query_ptr), totals, plain, rows.shares_reads and loss.dual_sweep is None)
         self._blocks = self._split()
-        self._executor = executor
+        self.executor = executor
         self._weightings: dict[str, _Weighting] = {}
         self._last: dict[tuple[str, int], _Scored] = {}
+        self._orders: dict[tuple[str, int], np.ndarray] = {}
         self._asks_for_scores: set[str] = set()
         self._directions: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
         in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
@@ -130,7 +128,7 @@ class Shard:
 
     def forget(self, key: str) -> None:
         """Drop what is kept under a key: it will not be asked for again."""
-        for kept in (self._last, self._directions):
+        for kept in (self._last, self._orders, self._directions):
             for held in [held for held in list(kept) if held[0] == key]:
                 kept.pop(held, None)
         self._asks_for_scores.discard(key)
@@ -140,31 +138,27 @@ class Shard:
         self, unit: np.ndarray, around: np.ndarray, used: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """`moment_sums` of K sets of queries, used (K, n_queries)."""
-        return moment_sums(self.rows, self.query_ptr, used, unit, around, self._executor)
+        return moment_sums(self.rows, self.query_ptr, used, unit, around, self.executor)
 
     # -- passes over all columns ----------------------------------------------------------------------------------
 
-    def value_and_gradient(
-        self, W: np.ndarray, key: str, ks: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(values, sums of phi'^2 / 4), each (m,), and gradients (m, n) at W (m, n), row i under weighting ks[i]; one read of X."""
-        per_document = (
-            8 if self.loss.dual_sweep is None else 24
-        )  # an order, and scores if they are kept: each twice, for a moment
-        of_one = 8 * (len(self._blocks) - 1) * self.rows.n_columns + per_document * self.rows.n_docs
-        at_once = max(PASS_BYTES // max(of_one, 1), 1)
-        parts = [self._pass(W[i : i + at_once], key, ks[i : i + at_once])[:3] for i in range(0, len(ks), at_once)]
-        values, squares, gradients = (np.concatenate(p) for p in zip(*parts, strict=True))
-        return values, squares, gradients
+    def value_and_gradient(self, W: np.ndarray, key: str, ks: Sequence[int]) -> Sums:
+        """Sums at W (m, n), row i under weighting ks[i]."""
+        return run_passes([self], self.executor, W, key, ks)[0]
 
-    def _pass(
-        self, W: np.ndarray, key: str, ks: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[_Scored]]:
-        """The same, and what is kept of it."""
+    @property
+    def bytes_of_a_pass(self) -> int:
+        """Of its partial sums, an order and, if they are kept, scores: the last two twice, for a moment."""
+        per_document = 8 if self.loss.dual_sweep is None else 24
+        return 8 * (len(self._blocks) - 1) * self.rows.n_columns + per_document * self.rows.n_docs
+
+    def begin(self, W: np.ndarray, key: str, ks: Sequence[int]) -> Pass:
+        """A pass at W (m, n), row i under weighting ks[i]."""
         n_blocks, m, d = len(self._blocks) - 1, len(W), self.rows.n_columns
         weighting = self._weightings[key]
         raw = weighting.coordinates.raw(W, ks)
-        orders = np.array([self._order(key, k) for k in ks])
+        held = {k: self._borrowed(key, k) for k in ks}
+        orders = held[ks[0]][None, :] if m == 1 else np.array([held[k] for k in ks])
         keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
         gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
@@ -174,38 +168,46 @@ class Shard:
         def share(start: int, step: int) -> None:
             run(self.rows.arrays, raw, self._lists, scales, self._blocks, start, step, orders, scores, gradients, sums)
 
-        self._executor.share(share, n_blocks)
-        totals, gradient = np.zeros((m, 2)), np.zeros((m, d))
-        for b in range(n_blocks):  # in block order, whatever the number of threads
-            totals += sums[b]
-            gradient += gradients[b]
+        def finish() -> tuple[Sums, list[_Scored]]:
+            totals, gradient = np.zeros((m, 2)), np.zeros((m, d))
+            for b in range(n_blocks):  # in block order, whatever the number of threads
+                totals += sums[b]
+                gradient += gradients[b]
+            for i, k in enumerate(ks):
+                if m > 1:
+                    held[k][:] = orders[i]
+                self._give_back(key, k, held[k])
+            # Of several a copy, or one would keep the array of all alive.
+            scored = [_Scored(W[i].copy(), scores[i] if m == 1 else scores[i].copy()) for i in range(len(scores))]
+            self._last.update(((key, k), here) for k, here in zip(ks, scored, strict=False))
+            return Sums(totals[:, 0], totals[:, 1], weighting.coordinates.pulled_back(gradient, ks)), scored
 
-        def own(
-            of_all: np.ndarray, i: int
-        ) -> np.ndarray:  # of several a copy, or one would keep the array of all alive
-            return of_all[i] if m == 1 else of_all[i].copy()
+        return Pass(share, n_blocks, finish)
 
-        scored = [_Scored(W[i].copy(), own(scores, i) if keep else None, own(orders, i)) for i in range(m)]
-        for k, here in zip(ks, scored, strict=True):
-            self._last[key, k] = here
-        return totals[:, 0], totals[:, 1], weighting.coordinates.pulled_back(gradient, ks), scored
+    def _borrowed(self, key: str, k: int) -> np.ndarray:
+        """An order (n_docs,) of each query's documents, for kernels to correct and to give back: the last one, or rows as they stand if
+        another call has it. Whoever fails keeps it: what a kernel has left half sorted is of no use."""
+        order = self._orders.pop((key, k), None)
+        return self._first_order.copy() if order is None else order
 
-    def _order(self, key: str, k: int) -> np.ndarray:
-        last = self._last.get((key, k))
-        return self._first_order if last is None else last.order
+    def _give_back(self, key: str, k: int, order: np.ndarray) -> None:
+        if key in self._weightings:
+            self._orders[key, k] = order
 
-    def _guess(self, w: np.ndarray, key: str, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """(w for the raw columns (1, n_columns), an order that kernels may correct)."""
-        raw = self._weightings[key].coordinates.raw(w[None, :], [k])
-        return np.array(raw, dtype=np.float64), self._order(key, k).copy()
+    def _raw(self, w: np.ndarray, key: str, k: int) -> np.ndarray:
+        """w for the raw columns, (1, n_columns)."""
+        return np.array(self._weightings[key].coordinates.raw(w[None, :], [k]), dtype=np.float64)
 
     def _scored_at(self, w: np.ndarray, key: str, k: int) -> _Scored:
-        """Scores and order at w, taken from the last pass when it was there; nobody may change them."""
+        """Scores at w, taken from the last pass when it was there; nobody may change them."""
         self._asks_for_scores.add(key)
         last = self._last.get((key, k))
-        if last is None or last.scores is None or not np.array_equal(w, last.w):
-            last = self._pass(w[None, :], key, [k])[3][0]
-        return last
+        if last is not None and np.array_equal(w, last.w):
+            return last
+        one = self.begin(w[None, :], key, [k])
+        self.executor.share([(one.share, one.n_blocks)])
+        scored: _Scored = one.finish()[1][0]
+        return scored
 
     def pair_norms(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(sum over pairs of v_p (x_ij - x_jj)^2, largest |deviation| within a query, largest |value| around which), each
@@ -229,7 +231,7 @@ class Shard:
         rows, d = self.rows, self.rows.n_features
         weight = np.where((self._facts.pair_weight > 0) & (self._lists.n_levels > 1), scale, 0.0)
         cuts = np.arange(0, d + FEATURES_AT_ONCE, FEATURES_AT_ONCE).clip(max=d)
-        parts = self._executor.map(lambda i: rows.pair_grams(self._lists, weight, cuts[i], cuts[i + 1]), len(cuts) - 1)
+        parts = self.executor.map(lambda i: rows.pair_grams(self._lists, weight, cuts[i], cuts[i + 1]), len(cuts) - 1)
         return np.concatenate(parts, axis=1)
 
     def _norms_in(self, scale: np.ndarray, unit: np.ndarray) -> np.ndarray:
@@ -245,7 +247,7 @@ class Shard:
             with one_blas_thread():
                 return pair_norms(X, lists_between(self._lists, first, last), scale[:, first:last], unit)
 
-        for part in self._executor.few_at_once(block, len(blocks) - 1):
+        for part in self.executor.few_at_once(block, len(blocks) - 1):
             out[0] += part[0]
             out[1:] = np.maximum(out[1:], part[1:])
         return out
@@ -273,7 +275,8 @@ class Shard:
         per_block = max(int(min(HESSIAN_BLOCK_BYTES, self.rows.nbytes / 16) // (8 * c)), 1)
         block_of = np.cumsum(self._facts.n_docs[queries]) // per_block
         starts = np.concatenate([[0], np.flatnonzero(np.diff(block_of)) + 1, [len(queries)]])
-        product, (point, order) = kernels.make_weighted_columns(self.rows, self._hessian_sweep), self._guess(w, key, k)
+        product, point = kernels.make_weighted_columns(self.rows, self._hessian_sweep), self._raw(w, key, k)
+        order = self._borrowed(key, k)
 
         def block(b: int) -> np.ndarray:
             members = queries[starts[b] : starts[b + 1]]
@@ -284,13 +287,14 @@ class Shard:
                 return np.asarray(Z.T @ out, dtype=np.float64)
 
         total = np.zeros((c, c))
-        for part in self._executor.few_at_once(block, len(starts) - 1):
+        for part in self.executor.few_at_once(block, len(starts) - 1):
             total += part
+        self._give_back(key, k, order)
         return total, share
 
     def hessian_matvec(self, w: np.ndarray, v: np.ndarray, key: str, k: int) -> np.ndarray:
         """Generalised Hessian at w times v (n_columns,), without forming the Hessian."""
-        weighting, (point, order) = self._weightings[key], self._guess(w, key, k)
+        weighting, point, order = self._weightings[key], self._raw(w, key, k), self._borrowed(key, k)
         z, ptr = self._times(v, key, k), self.query_ptr
         run = kernels.make_weighted_columns(self.rows, self._hessian_sweep)
 
@@ -302,23 +306,28 @@ class Shard:
             self.rows.transposed(self.rows.arrays, lo, hi, out.T, ALONE, part)
             return part[0]
 
-        parts = self._executor.map(block, len(self._blocks) - 1)
+        parts = self.executor.map(block, len(self._blocks) - 1)
+        self._give_back(key, k, order)
         product = sum(parts, start=np.zeros(self.rows.n_columns))
         return weighting.coordinates.pulled_back(product[None, :], [k])[0]
 
     def line(self, w: np.ndarray, v: np.ndarray, mus: Sequence[float], key: str, k: int) -> np.ndarray:
         """(len(mus), 3): f, df/dmu, d2f/dmu2 at w + mu v, each for one sweep of the scores; X is read once, for X v."""
         here, weighting = self._scored_at(w, key, k), self._weightings[key]
-        order, direction = here.order.copy(), self._times(v, key, k)
+        direction, order = self._times(v, key, k), self._borrowed(key, k)
         run = kernels.make_line_pass(self._sweep, self._hessian_sweep)
         scale, queries = weighting.scale[k], weighting.useful[k]
-        return np.array([run(here.scores, direction, mu, self._lists, scale, queries, order) for mu in mus])
+        found = np.array([run(here.scores, direction, mu, self._lists, scale, queries, order) for mu in mus])
+        self._give_back(key, k, order)
+        return found
 
     def dual_sums(self, w: np.ndarray, s: float, key: str, k: int) -> float:
         """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss: one sweep of the scores."""
-        here, weighting = self._scored_at(w, key, k), self._weightings[key]
+        here, weighting, order = self._scored_at(w, key, k), self._weightings[key], self._borrowed(key, k)
         run = kernels.make_dual_pass(self.loss.dual_sweep)
-        return float(run(s, here.scores, self._lists, weighting.scale[k], weighting.useful[k], here.order))
+        total = float(run(s, here.scores, self._lists, weighting.scale[k], weighting.useful[k], order))
+        self._give_back(key, k, order)
+        return total
 
     def pair_square(self, v: np.ndarray, key: str, k: int) -> float:
         """sum over pairs of v_p (v.(x_i - x_j))^2, whether active or not."""
@@ -339,7 +348,7 @@ class Shard:
             lo, hi = ptr[self._blocks[b]], ptr[self._blocks[b + 1]]
             self.rows.scores(self.rows.arrays, lo, hi, raw, ALONE, out[:, lo:hi])
 
-        self._executor.map(block, len(self._blocks) - 1)
+        self.executor.map(block, len(self._blocks) - 1)
         z = read_only(out.reshape(-1, 1))
         self._directions[key, k] = np.array(v, dtype=np.float64), z
         return z
@@ -351,4 +360,4 @@ class Shard:
     ) -> list[np.ndarray]:
         """Per group of models (n_models, n_columns), in units of the columns, or of single columns: (n_metrics, n_models, queries
         judged by the group)."""
-        return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, judge, metrics, self._executor)
+        return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, judge, metrics, self.executor)

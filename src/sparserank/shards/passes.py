@@ -1,0 +1,68 @@
+"""Passes over the shards of one process: begun in turn, worked on by all threads together, finished in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sparserank.execution import BlockExecutor
+
+if TYPE_CHECKING:
+    from sparserank.shards.shard import Shard
+
+PASS_BYTES = 32 << 20  # of the partial sums, orders and scores of the passes that are under way
+
+
+Share = Callable[[int, int], None]
+
+
+class Sums(NamedTuple):
+    """values (m,), sums of phi'^2 / 4 (m,), gradients (m, n)."""
+
+    values: np.ndarray
+    squares: np.ndarray
+    gradients: np.ndarray
+
+
+class Pass(NamedTuple):
+    """A pass over a shard that has been begun: `share(start, step)` works on its blocks start, start + step, ..., and when all have been
+    worked on `finish()` keeps the orders, and gives the sums and what it kept of each row."""
+
+    share: Share
+    n_blocks: int
+    finish: Callable[[], tuple[Sums, list[Any]]]
+
+
+def run_passes(
+    shards: Sequence[Shard], executor: BlockExecutor, W: np.ndarray, key: str, ks: Sequence[int]
+) -> list[Sums]:
+    """Of each shard the sums at W (m, n), row i under weighting ks[i]; one read of X, several where PASS_BYTES do not hold all rows.
+
+    As many passes as PASS_BYTES hold go to the threads together: a hand-over costs a third of a millisecond, a shard for a fast loss
+    ten. What a shard's sums are depends on neither.
+    """
+    parts: list[list[Sums]] = [[] for _ in shards]
+    begun: list[tuple[list[Sums], Pass]] = []
+    held = 0
+
+    def finish() -> None:
+        executor.share([(each.share, each.n_blocks) for _, each in begun])
+        for own, each in begun:
+            own.append(each.finish()[0])
+        begun.clear()
+
+    for shard, own in zip(shards, parts, strict=True):
+        of_one = max(shard.bytes_of_a_pass, 1)
+        at_once = max(PASS_BYTES // of_one, 1)
+        for i in range(0, len(ks), at_once):
+            rows = slice(i, i + at_once)
+            size = len(ks[rows]) * of_one
+            if begun and held + size > PASS_BYTES:
+                finish()
+                held = 0
+            begun.append((own, shard.begin(W[rows], key, ks[rows])))
+            held += size
+    finish()
+    return [own[0] if len(own) == 1 else Sums(*map(np.concatenate, zip(*own, strict=True))) for own in parts]

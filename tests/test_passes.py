@@ -1,0 +1,149 @@
+"""Passes that go to the threads together: every block once, few bytes at a time, the bits of each shard alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from threading import Barrier, Lock
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.execution import BlockExecutor, blocks
+from sparserank.objective import PairwiseObjective
+from sparserank.shards import local, passes
+
+DATA = sr.make_ranking(90, (5, 40), 10, n_informative=4, n_redundant=2, noise=0.5, seed=3).data
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("sizes", [(5,), (1, 1, 1), (4, 0, 3), (1, 20, 2)])
+def test_every_block_of_every_work_is_done_once(n_threads: int, sizes: tuple[int, ...]) -> None:
+    done: Counter[tuple[int, int]] = Counter()
+    of_thread: Counter[int] = Counter()
+    lock = Lock()
+
+    def work(w: int) -> passes.Share:
+        def share(start: int, step: int) -> None:
+            with lock:
+                for b in range(start, sizes[w], step):
+                    done[w, b] += 1
+                    of_thread[(sum(sizes[:w]) + b) % step] += 1
+
+        return share
+
+    BlockExecutor(n_threads).share([(work(w), n) for w, n in enumerate(sizes)])
+    assert done == {(w, b): 1 for w, n in enumerate(sizes) for b in range(n)}
+    assert max(of_thread.values()) - min(of_thread.values()) <= 1
+
+
+def test_threads_go_on_to_the_next_work_without_waiting_for_each_other() -> None:
+    """The wrong variant hands over work by work: there the second thread never comes to the second work while the first is in its first."""
+    meet = Barrier(2, timeout=20)
+
+    def first(start: int, step: int) -> None:
+        if start == 0:
+            meet.wait()
+
+    def second(start: int, step: int) -> None:
+        if start == 1:
+            meet.wait()
+
+    BlockExecutor(2).share([(first, 2), (second, 2)])
+
+
+def test_an_error_in_one_thread_is_raised_when_all_have_ended() -> None:
+    ended = []
+
+    def share(start: int, step: int) -> None:
+        if start == 1:
+            raise ValueError("of one thread")
+        ended.append(start)
+
+    with pytest.raises(ValueError, match="of one thread"):
+        BlockExecutor(3).share([(share, 3)])
+    assert sorted(ended) == [0, 2]
+
+
+def of_many_shards(monkeypatch: pytest.MonkeyPatch) -> PairwiseObjective:
+    monkeypatch.setattr(local, "SHARD_BYTES", 20 * DATA.X.shape[1] * 8)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 10 * DATA.X.shape[1] * 8)
+    return PairwiseObjective(DATA, n_threads=3)
+
+
+@pytest.mark.parametrize("room", [0, 2.5, 7, 10_000])
+def test_passes_under_way_hold_what_they_may_and_give_the_bits_of_each_shard_alone(
+    monkeypatch: pytest.MonkeyPatch, room: float
+) -> None:
+    objective = of_many_shards(monkeypatch)
+    shards = objective.shards.shards  # type: ignore[attr-defined]
+    assert len(shards) > 20
+    W = np.random.default_rng(0).standard_normal((5, DATA.X.shape[1]))
+    key, ks = objective.weighting.key, [0] * 5
+    alone = [shard.value_and_gradient(W, key, ks) for shard in shards]
+
+    most = max(shard.bytes_of_a_pass for shard in shards)
+    monkeypatch.setattr(passes, "PASS_BYTES", int(room * most))
+    held: list[int] = []
+    share = BlockExecutor.share
+    monkeypatch.setattr(BlockExecutor, "share", lambda self, works: held.append(len(works)) or share(self, works))
+    together = objective.shards.call("value_and_gradient", W, key, ks)
+    for a, b in zip(alone, together, strict=True):
+        for x, y in zip(a, b, strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert held == {0: [1] * (5 * len(shards)), 10_000: [len(shards)]}.get(room, held)
+    assert (max(held) > 1) == (room > 0)
+
+
+def test_no_more_is_begun_than_pass_bytes_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = of_many_shards(monkeypatch)
+    shards = objective.shards.shards  # type: ignore[attr-defined]
+    begun: list[int] = []
+    for shard in shards:
+        begin = shard.begin
+
+        def counted(W: np.ndarray, key: str, ks: list[int], begin=begin, shard=shard) -> passes.Pass:  # type: ignore[no-untyped-def]
+            begun.append(len(W) * shard.bytes_of_a_pass)
+            assert sum(begun) <= passes.PASS_BYTES
+            return begin(W, key, ks)
+
+        monkeypatch.setattr(shard, "begin", counted)
+    share = BlockExecutor.share
+    monkeypatch.setattr(BlockExecutor, "share", lambda self, works: begun.clear() or share(self, works))
+    monkeypatch.setattr(passes, "PASS_BYTES", 4 * max(shard.bytes_of_a_pass for shard in shards))
+    objective.shards.call("value_and_gradient", np.zeros((3, DATA.X.shape[1])), objective.weighting.key, [0] * 3)
+
+
+def test_an_order_is_lent_to_one_call_at_a_time_and_kept_after_a_pass() -> None:
+    objective = PairwiseObjective(DATA)
+    (shard,) = objective.shards.shards  # type: ignore[attr-defined]
+    key, w = objective.weighting.key, np.random.default_rng(1).standard_normal(10)
+    objective.value_and_gradient(w)
+    first, second = shard._borrowed(key, 0), shard._borrowed(key, 0)
+    assert not np.shares_memory(first, second)
+    scores = DATA.X @ w
+    for a, b in zip(DATA.query_ptr[:-1], DATA.query_ptr[1:], strict=True):
+        np.testing.assert_array_equal(first[a:b], np.argsort(-scores[a:b], kind="stable"))
+    shard._give_back(key, 0, first)
+    objective.value_and_gradient(w)
+    assert shard._borrowed(key, 0) is first  # corrected where it stands: nothing per document is copied
+
+
+def test_what_a_failing_call_has_half_sorted_is_not_lent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = PairwiseObjective(DATA)
+    (shard,) = objective.shards.shards  # type: ignore[attr-defined]
+    w = np.ones(10)
+    value, gradient = objective.value_and_gradient(w)
+    order = shard._orders[objective.weighting.key, 0]
+
+    def fails(self: BlockExecutor, works: object) -> None:
+        order[:] = 0
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockExecutor, "share", fails)
+        with pytest.raises(KeyboardInterrupt):
+            objective.value_and_gradient(2.0 * w)
+    again, same = objective.value_and_gradient(w)
+    assert again == value
+    np.testing.assert_array_equal(same, gradient)
