@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sparserank.shards._prefetch import LINE_BYTES, prefetch
+from sparserank.shards._instructions import LINE_BYTES, prefetch
 
 _REASSOCIATE = {"reassoc", "contract"}
 AHEAD_BYTES = 2200  # of a row in float32: how far ahead of the sums memory is asked for it

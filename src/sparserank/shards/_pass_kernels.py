@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from sparserank.losses.pairwise import WORK_ROWS
-from sparserank.shards._prefetch import LINE_BYTES, prefetch
+from sparserank.shards._instructions import LINE_BYTES, prefetch
 
 row_scores = row_transposed = sweep = hessian_sweep = dual_sweep = None  # placeholders of the templates, see bind
 

@@ -10,6 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from sparserank.shards._instructions import LINE_BYTES, add_pair, prefetch
+
+AHEAD = 4  # documents: how far ahead of the scores memory is asked for values
+
 
 @njit(cache=True, nogil=True)
 def _heights(w, m, used, at_start):
@@ -42,15 +46,23 @@ def _score(segment, fraction, w, m, used, at_start):
 
 @njit(cache=True, nogil=True)
 def scores(arrays, lo, hi, W, which, out):
-    """out[k] = ramps[lo:hi] W[k] for k of `which`; features without a weight are not read."""
+    """out[k] = ramps[lo:hi] W[k] for k of `which`; features without a weight are not read.
+
+    Memory is asked for all of them, AHEAD documents further: `transposed` reads them next.
+    """
     segment, fraction = arrays
-    d = segment.shape[1]
+    n_docs, d = segment.shape
     m = W.shape[1] // d
     used, at_start = np.empty(d, dtype=np.int64), np.empty((d, m))
     for k in which:
         w = W[k]
         n = _heights(w, m, used, at_start)
         for i in range(lo, hi):
+            later = min(i + AHEAD, n_docs - 1)
+            for j in range(0, d, LINE_BYTES // fraction.itemsize):
+                prefetch(fraction, later, j)
+            for j in range(0, d, LINE_BYTES // segment.itemsize):
+                prefetch(segment, later, j)
             out[k, i - lo] = _score(segment[i], fraction[i], w, m, used[:n], at_start)
 
 
@@ -84,15 +96,12 @@ def transposed(arrays, lo, hi, G, which, out):
 @njit(cache=True, nogil=True)
 def _add_two(segment, fraction, g, segment_2, fraction_2, g_2, m, sums):
     """sums[2 c] += g, sums[2 c + 1] += g * fraction, c the column of each value of two documents."""
-    one, two = np.uint64(1), np.uint64(2)  # unsigned: no index counts from the end
+    two = np.uint64(2)
     step, at = two * np.uint64(m), np.uint64(0)
     for j in range(len(segment)):
-        c = at + two * np.uint64(segment[j])
-        e = at + two * np.uint64(segment_2[j])
-        sums[c] += g
-        sums[c + one] += g * fraction[j]
-        sums[e] += g_2
-        sums[e + one] += g_2 * fraction_2[j]
+        part, part_2 = g * fraction[j], g_2 * fraction_2[j]
+        add_pair(sums, at + two * np.uint64(segment[j]), g, part)
+        add_pair(sums, at + two * np.uint64(segment_2[j]), g_2, part_2)
         at += step
 
 

@@ -1,0 +1,79 @@
+"""What is asked of the processor by name does what it says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+
+import sparserank as sr
+from sparserank.curves import fit_knots
+from sparserank.objective import PairwiseObjective
+from sparserank.shards._instructions import add_pair, prefetch
+
+
+@njit
+def _add(sums: np.ndarray, at: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
+    for i in range(len(at)):
+        add_pair(sums, at[i], first[i], second[i])
+
+
+@njit
+def _ask(X: np.ndarray) -> None:
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            prefetch(X, i, j)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_pairs_are_added_one_after_the_other_wherever_they_stand(kind: type) -> None:
+    rng = np.random.default_rng(0)
+    at = rng.integers(0, 30, size=500).astype(kind)  # even and odd places, that is: not aligned
+    first, second = rng.standard_normal((2, 500))
+    sums, expected = np.zeros(40), np.zeros(40)
+    _add(sums[3:35], at, first, second)
+    for c, a, b in zip(at.astype(int), first, second, strict=True):
+        expected[3 + c] += a
+        expected[4 + c] += b
+    np.testing.assert_array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.int32])
+def test_asking_for_memory_changes_nothing(dtype: type) -> None:
+    X = np.arange(60).astype(dtype).reshape(5, 12)
+    for view in (X, X[1:4], X[:, 2:9], X[:0]):
+        before = view.copy()
+        _ask(view)
+        np.testing.assert_array_equal(view, before)
+
+
+KERNELS_AS_PYTHON = """
+import numpy as np
+import sparserank as sr
+from sparserank.curves import fit_knots
+from sparserank.objective import PairwiseObjective
+data = sr.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, seed=0).data
+for shape in (None, fit_knots(data, 4)):
+    objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), knots=shape)
+    value, gradient = objective.value_and_gradient(np.linspace(-1.0, 1.0, objective.n_features))
+    print(repr(float(value)), *map(repr, gradient.tolist()))
+"""
+
+
+def test_kernels_run_as_python_too() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", KERNELS_AS_PYTHON],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    data = sr.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, seed=0).data
+    for shape, line in zip((None, fit_knots(data, 4)), ran.stdout.splitlines(), strict=True):
+        objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), knots=shape)
+        value, gradient = objective.value_and_gradient(np.linspace(-1.0, 1.0, objective.n_features))
+        np.testing.assert_allclose([float(x) for x in line.split()], [value, *gradient], rtol=1e-6)
