@@ -228,7 +228,7 @@ def test_a_pass_holds_few_orders_at_once(monkeypatch: pytest.MonkeyPatch) -> Non
     counts: list[int] = []
     once = shard.begin
     monkeypatch.setattr(shard, "begin", lambda W, key, ks: counts.append(len(W)) or once(W, key, ks))
-    monkeypatch.setattr(passes, "PASS_BYTES", 3 * shard.bytes_of_a_pass)
+    monkeypatch.setattr(passes, "PASS_BYTES", 3 * shard.bytes_of_a_pass(objective.weighting.key))
     parts = shard.value_and_gradient(W, objective.weighting.key, [0] * 7)
     assert counts == [3, 3, 1]
     for a, b in zip(whole, parts, strict=True):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import tracemalloc
 from collections import Counter
 from threading import Barrier, Lock
+from time import sleep
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.execution import BlockExecutor, blocks
 from sparserank.objective import PairwiseObjective
 from sparserank.shards import local, passes
+from sparserank.shards.parcels import packed
+from tests.extension.logistic import PairwiseLogistic
 
 DATA = sr.make_ranking(90, (5, 40), 10, n_informative=4, n_redundant=2, noise=0.5, seed=3).data
 
@@ -52,17 +59,25 @@ def test_threads_go_on_to_the_next_work_without_waiting_for_each_other() -> None
     BlockExecutor(2).share([(first, 2), (second, 2)])
 
 
-def test_an_error_in_one_thread_is_raised_when_all_have_ended() -> None:
-    ended = []
+@pytest.mark.parametrize("where", [0, 1, 2])
+def test_an_error_in_one_thread_is_raised_when_all_have_ended_what_they_were_at(where: int) -> None:
+    begun, ended = [], []
+    all_here = Barrier(3, timeout=20)
 
-    def share(start: int, step: int) -> None:
-        if start == 1:
+    def first(start: int, step: int) -> None:
+        all_here.wait()
+        if start == where:
             raise ValueError("of one thread")
+        begun.append(start)
+        sleep(0.1)
         ended.append(start)
 
+    def second(start: int, step: int) -> None:
+        begun.append(-1)
+
     with pytest.raises(ValueError, match="of one thread"):
-        BlockExecutor(3).share([(share, 3)])
-    assert sorted(ended) == [0, 2]
+        BlockExecutor(3).share([(first, 3), (second, 3)])
+    assert sorted(begun) == sorted(ended) == sorted({0, 1, 2} - {where})
 
 
 def of_many_shards(monkeypatch: pytest.MonkeyPatch) -> PairwiseObjective:
@@ -82,7 +97,7 @@ def test_passes_under_way_hold_what_they_may_and_give_the_bits_of_each_shard_alo
     key, ks = objective.weighting.key, [0] * 5
     alone = [shard.value_and_gradient(W, key, ks) for shard in shards]
 
-    most = max(shard.bytes_of_a_pass for shard in shards)
+    most = max(shard.bytes_of_a_pass(key) for shard in shards)
     monkeypatch.setattr(passes, "PASS_BYTES", int(room * most))
     held: list[int] = []
     share = BlockExecutor.share
@@ -95,23 +110,25 @@ def test_passes_under_way_hold_what_they_may_and_give_the_bits_of_each_shard_alo
     assert (max(held) > 1) == (room > 0)
 
 
-def test_no_more_is_begun_than_pass_bytes_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    objective = of_many_shards(monkeypatch)
-    shards = objective.shards.shards  # type: ignore[attr-defined]
-    begun: list[int] = []
-    for shard in shards:
-        begin = shard.begin
-
-        def counted(W: np.ndarray, key: str, ks: list[int], begin=begin, shard=shard) -> passes.Pass:  # type: ignore[no-untyped-def]
-            begun.append(len(W) * shard.bytes_of_a_pass)
-            assert sum(begun) <= passes.PASS_BYTES
-            return begin(W, key, ks)
-
-        monkeypatch.setattr(shard, "begin", counted)
-    share = BlockExecutor.share
-    monkeypatch.setattr(BlockExecutor, "share", lambda self, works: begun.clear() or share(self, works))
-    monkeypatch.setattr(passes, "PASS_BYTES", 4 * max(shard.bytes_of_a_pass for shard in shards))
-    objective.shards.call("value_and_gradient", np.zeros((3, DATA.X.shape[1])), objective.weighting.key, [0] * 3)
+@pytest.mark.parametrize(("case", "n_rows"), [("plain", 1), ("plain", 4), ("line", 1), ("dual", 1), ("dual", 4)])
+def test_a_pass_holds_no_more_than_it_says(case: str, n_rows: int) -> None:
+    """The wrong variant of a dual counts orders alone."""
+    problem = sr.make_ranking(4000, (20, 30), 2, n_informative=2, n_redundant=0, noise=0.5, seed=3).data
+    objective = PairwiseObjective(problem, loss=PairwiseLogistic() if case == "dual" else None, n_threads=1)
+    (shard,) = objective.shards.shards  # type: ignore[attr-defined]
+    key, w = objective.weighting.key, np.array([1.0, -0.5])
+    if case == "line":
+        objective.along(w, w)(0.5)
+    W = np.outer(np.arange(n_rows) + 1.0, w)
+    shard.value_and_gradient(W, key, [0] * n_rows)
+    tracemalloc.start()
+    shard.value_and_gradient(2.0 * W, key, [0] * n_rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    beside = 8 * problem.n_queries * n_rows + 50_000  # the scales of the queries; objects
+    assert peak < n_rows * shard.bytes_of_a_pass(key) + beside
+    if case == "dual" and n_rows > 1:
+        assert peak > n_rows * 8 * problem.n_docs + beside
 
 
 def test_an_order_is_lent_to_one_call_at_a_time_and_kept_after_a_pass() -> None:
@@ -134,7 +151,7 @@ def test_what_a_failing_call_has_half_sorted_is_not_lent_again(monkeypatch: pyte
     (shard,) = objective.shards.shards  # type: ignore[attr-defined]
     w = np.ones(10)
     value, gradient = objective.value_and_gradient(w)
-    order = shard._orders[objective.weighting.key, 0]
+    (order,) = shard._orders[objective.weighting.key, 0]
 
     def fails(self: BlockExecutor, works: object) -> None:
         order[:] = 0
@@ -147,3 +164,26 @@ def test_what_a_failing_call_has_half_sorted_is_not_lent_again(monkeypatch: pyte
     again, same = objective.value_and_gradient(w)
     assert again == value
     np.testing.assert_array_equal(same, gradient)
+
+
+def test_sums_of_sparse_shards_travel_packed() -> None:
+    """As a plain tuple: what is built on one is not looked into."""
+    X = sp.random_array((60, 200_000), density=1e-5, rng=np.random.default_rng(0), format="csr")
+    objective = PairwiseObjective(X, np.arange(60.0) % 3, np.arange(0, 61, 10))
+    (shard,) = objective.shards.shards  # type: ignore[attr-defined]
+    sums = shard.value_and_gradient(np.zeros((1, 200_000)), objective.weighting.key, [0])
+    assert len(pickle.dumps(packed(sums))) < sums[2].nbytes / 100
+
+
+def test_an_objective_in_use_may_be_copied() -> None:
+    """The wrong variant takes an order out of the dictionary that holds it: its size changes while it is copied."""
+    objective = PairwiseObjective(DATA, n_threads=1)
+    shard = objective.shards.shards[0]  # type: ignore[attr-defined]
+    w = np.ones(10)
+    objective.value_and_gradient(w)
+    names = list(shard._orders)
+    lent = shard._borrowed(objective.weighting.key, 0)
+    assert list(shard._orders) == names
+    assert copy.deepcopy(objective).value_and_gradient(w)[0] == objective.value_and_gradient(w)[0]
+    shard._give_back(objective.weighting.key, 0, lent)
+    assert list(shard._orders) == names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import Lock, local
@@ -116,19 +116,28 @@ class BlockExecutor:
 
     def share(self, works: Sequence[tuple[Callable[[int, int], object], int]]) -> None:
         """For each (function, n_blocks) of works `function(start, step)` in every thread, for the blocks start, start + step, ...: one
-        hand-over per thread, not per block or function. Threads take blocks in turn, across functions too."""
+        hand-over per thread, not per block or function. Threads take blocks in turn, across functions too. After an error no thread begins
+        another work, and it is raised when all have ended."""
         total = sum(n_blocks for _, n_blocks in works)
         step = max(min(self.n_threads, total), 1)
+        failed: list[int] = []
 
         def run(thread: int) -> None:
             before = 0
-            for function, n_blocks in works:
-                function((thread - before) % step, step)
-                before += n_blocks
+            try:
+                for function, n_blocks in works:
+                    if failed:
+                        return
+                    function((thread - before) % step, step)
+                    before += n_blocks
+            except BaseException:
+                failed.append(thread)
+                raise
 
         others = [_pool(self.n_threads).submit(run, thread) for thread in range(1, step)]
         try:
             run(0)
         finally:
-            for other in others:
-                other.result()
+            wait(others)
+        for other in others:
+            other.result()

@@ -20,7 +20,10 @@ from sparserank.losses._sorting_kernels import sort_descending
 from sparserank.losses.levels import AT_ONCE
 
 SUMS = 2 * AT_ONCE  # of a document: a sum of weights and one of weights times score, per level
-_FOUR, _LAST = np.uint64(AT_ONCE), np.uint64(AT_ONCE - 1)  # i & _LAST is i where i < _FOUR, and a place in any case
+_AT_ONCE, _LAST = (
+    np.uint64(AT_ONCE),
+    np.uint64(AT_ONCE - 1),
+)  # a power of two: i & _LAST is i where i < _AT_ONCE, and a place in any case
 
 
 @njit(cache=True, nogil=True)
@@ -59,7 +62,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
         for u in range(n):
             i = np.uint64(upper_level[u]) - np.uint64(first + 1)
             k, there = i & _LAST, sums[ends[u]]
-            r = there[k] * (1.0 - raised[u]) + there[_FOUR + k] if i < _FOUR else 0.0
+            r = there[k] * (1.0 - raised[u]) + there[_AT_ONCE + k] if i < _AT_ONCE else 0.0
             if doc_weight is not None:
                 r *= doc_weight[order[upper[u]]]
             slope[upper[u]] -= 2.0 * r
@@ -68,7 +71,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
         for a in range(m):
             j = np.uint64(level[a]) - np.uint64(first)
             k, there = j & _LAST, sums[begins[a]]
-            slope[a] += 2.0 * (there[k] * (1.0 + ranked[a]) - there[_FOUR + k] if j < _FOUR else 0.0)
+            slope[a] += 2.0 * (there[k] * (1.0 + ranked[a]) - there[_AT_ONCE + k] if j < _AT_ONCE else 0.0)
     for a in range(m):
         gradient[order[a]] = slope[a]
     loss += 0.5 * _dot(slope, ranked, m)

@@ -29,8 +29,8 @@ class PairwiseLoss:
 
     A loss gives
         sweeps(levels)   two compiled functions of one query. doc_weight is None or (m,); order holds the documents by
-                         descending score, as a guess that the sweep corrects in place (it stays a permutation); work is (WORK_ROWS, > m and > n_levels)
-                         float64 scratch, C-ordered
+                         descending score, as a guess that the sweep corrects in place (it stays a permutation); work is
+                         (WORK_ROWS, > m and > n_levels) float64 scratch, C-ordered
             sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work) -> (sum t phi, sum t phi'^2 / 4)
             hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out): out = W Z
         smoothness       Lipschitz constant of phi', for curvatures and the radius of safe screening

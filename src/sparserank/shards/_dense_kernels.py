@@ -13,7 +13,7 @@ from numba import njit
 from sparserank.shards._instructions import LINE_BYTES, prefetch
 
 _REASSOCIATE = {"reassoc", "contract"}
-AHEAD_BYTES = 2200  # of a row in float32: how far ahead of the sums memory is asked for it
+AHEAD_BYTES = 2200  # how far ahead of its sums memory is asked for a row of float32
 ROWS_IN_CACHE = 32  # whose products with all gradients are added up before the next are read
 
 
@@ -22,12 +22,14 @@ def scores(arrays, lo, hi, W, which, out):
     """out[k] = X[lo:hi] W[k] for k of `which`. Two rows go together, half of the rows apart: memory answers two streams faster than
     one. They stay in cache for all k; of an odd number of rows the last is done twice.
 
-    Of float32, whose conversions leave the processor too little room to look ahead, the rows AHEAD_BYTES further are asked for.
+    Of float32, whose conversions leave the processor too little room to look ahead, rows of a line to AHEAD_BYTES are asked for
+    AHEAD_BYTES before they are read; what is longer, memory foresees.
     """
     X = arrays[0]
     n, d = X.shape
     half = (hi - lo + 1) // 2
-    ahead = AHEAD_BYTES // (X.itemsize * d) if X.itemsize < 8 and d > 0 else 0
+    row_bytes = X.itemsize * d
+    ahead = AHEAD_BYTES // row_bytes if X.itemsize < 8 and row_bytes >= LINE_BYTES else 0
     for i in range(lo, lo + half):
         other = min(i + half, hi - 1)
         if ahead > 0:

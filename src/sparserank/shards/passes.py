@@ -14,16 +14,8 @@ if TYPE_CHECKING:
 
 PASS_BYTES = 32 << 20  # of the partial sums, orders and scores of the passes that are under way
 
-
 Share = Callable[[int, int], None]
-
-
-class Sums(NamedTuple):
-    """values (m,), sums of phi'^2 / 4 (m,), gradients (m, n)."""
-
-    values: np.ndarray
-    squares: np.ndarray
-    gradients: np.ndarray
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # values (m,), sums of phi'^2 / 4 (m,), gradients (m, n)
 
 
 class Pass(NamedTuple):
@@ -45,24 +37,30 @@ def run_passes(
     """
     parts: list[list[Sums]] = [[] for _ in shards]
     begun: list[tuple[list[Sums], Pass]] = []
-    held = 0
+    n_bytes = 0  # of those
 
-    def finish() -> None:
+    def work_off() -> None:
+        nonlocal n_bytes
         executor.share([(each.share, each.n_blocks) for _, each in begun])
         for own, each in begun:
             own.append(each.finish()[0])
         begun.clear()
+        n_bytes = 0
 
     for shard, own in zip(shards, parts, strict=True):
-        of_one = max(shard.bytes_of_a_pass, 1)
+        of_one = max(shard.bytes_of_a_pass(key), 1)
         at_once = max(PASS_BYTES // of_one, 1)
         for i in range(0, len(ks), at_once):
             rows = slice(i, i + at_once)
             size = len(ks[rows]) * of_one
-            if begun and held + size > PASS_BYTES:
-                finish()
-                held = 0
+            if begun and n_bytes + size > PASS_BYTES:
+                work_off()
             begun.append((own, shard.begin(W[rows], key, ks[rows])))
-            held += size
-    finish()
-    return [own[0] if len(own) == 1 else Sums(*map(np.concatenate, zip(*own, strict=True))) for own in parts]
+            n_bytes += size
+    work_off()
+    return [own[0] if len(own) == 1 else _one_below_the_other(own) for own in parts]
+
+
+def _one_below_the_other(parts: Sequence[Sums]) -> Sums:
+    values, squares, gradients = (np.concatenate(p) for p in zip(*parts, strict=True))
+    return values, squares, gradients

@@ -104,7 +104,7 @@ class Shard:
         self.executor = executor
         self._weightings: dict[str, _Weighting] = {}
         self._last: dict[tuple[str, int], _Scored] = {}
-        self._orders: dict[tuple[str, int], np.ndarray] = {}
+        self._orders: dict[tuple[str, int], list[np.ndarray]] = {}  # one, or none while it is lent
         self._asks_for_scores: set[str] = set()
         self._directions: dict[tuple[str, int], tuple[np.ndarray, np.ndarray]] = {}
         in_rows = [np.arange(n, dtype=np.int32) for n in self._facts.n_docs]
@@ -125,6 +125,7 @@ class Shard:
         self._weightings[key] = _Weighting(
             read_only(np.where(counts, scale, 0.0)), coordinates_of(None if maps is None else read_only(maps)), useful
         )
+        self._orders.update({(key, k): [] for k in range(len(scale))})
 
     def forget(self, key: str) -> None:
         """Drop what is kept under a key: it will not be asked for again."""
@@ -146,10 +147,9 @@ class Shard:
         """Sums at W (m, n), row i under weighting ks[i]."""
         return run_passes([self], self.executor, W, key, ks)[0]
 
-    @property
-    def bytes_of_a_pass(self) -> int:
+    def bytes_of_a_pass(self, key: str) -> int:
         """Of its partial sums, an order and, if they are kept, scores: the last two twice, for a moment."""
-        per_document = 8 if self.loss.dual_sweep is None else 24
+        per_document = 24 if self.loss.dual_sweep is not None or key in self._asks_for_scores else 8
         return 8 * (len(self._blocks) - 1) * self.rows.n_columns + per_document * self.rows.n_docs
 
     def begin(self, W: np.ndarray, key: str, ks: Sequence[int]) -> Pass:
@@ -157,8 +157,8 @@ class Shard:
         n_blocks, m, d = len(self._blocks) - 1, len(W), self.rows.n_columns
         weighting = self._weightings[key]
         raw = weighting.coordinates.raw(W, ks)
-        held = {k: self._borrowed(key, k) for k in ks}
-        orders = held[ks[0]][None, :] if m == 1 else np.array([held[k] for k in ks])
+        lent = {k: self._borrowed(key, k) for k in ks}
+        orders = lent[ks[0]][None, :] if m == 1 else np.array([lent[k] for k in ks])
         keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
         gradients, sums = np.zeros((n_blocks, m, d)), np.zeros((n_blocks, m, 2))
@@ -175,24 +175,28 @@ class Shard:
                 gradient += gradients[b]
             for i, k in enumerate(ks):
                 if m > 1:
-                    held[k][:] = orders[i]
-                self._give_back(key, k, held[k])
-            # Of several a copy, or one would keep the array of all alive.
-            scored = [_Scored(W[i].copy(), scores[i] if m == 1 else scores[i].copy()) for i in range(len(scores))]
-            self._last.update(((key, k), here) for k, here in zip(ks, scored, strict=False))
-            return Sums(totals[:, 0], totals[:, 1], weighting.coordinates.pulled_back(gradient, ks)), scored
+                    lent[k][:] = orders[i]
+                self._give_back(key, k, lent[k])
+            scored = []
+            if keep:  # of several a copy, or one would keep the array of all alive
+                scored = [_Scored(W[i].copy(), scores[i] if m == 1 else scores[i].copy()) for i in range(m)]
+                self._last.update(((key, k), here) for k, here in zip(ks, scored, strict=True))
+            return (totals[:, 0], totals[:, 1], weighting.coordinates.pulled_back(gradient, ks)), scored
 
         return Pass(share, n_blocks, finish)
 
     def _borrowed(self, key: str, k: int) -> np.ndarray:
         """An order (n_docs,) of each query's documents, for kernels to correct and to give back: the last one, or rows as they stand if
         another call has it. Whoever fails keeps it: what a kernel has left half sorted is of no use."""
-        order = self._orders.pop((key, k), None)
-        return self._first_order.copy() if order is None else order
+        try:
+            return self._orders[key, k].pop()
+        except IndexError:
+            return self._first_order.copy()
 
     def _give_back(self, key: str, k: int, order: np.ndarray) -> None:
-        if key in self._weightings:
-            self._orders[key, k] = order
+        kept = self._orders.get((key, k))
+        if kept is not None:  # the weighting is not forgotten
+            kept[:] = [order]
 
     def _raw(self, w: np.ndarray, key: str, k: int) -> np.ndarray:
         """w for the raw columns, (1, n_columns)."""
