@@ -143,6 +143,9 @@ def test_an_order_is_lent_to_one_call_at_a_time_and_kept_after_a_pass() -> None:
         np.testing.assert_array_equal(first[a:b], np.argsort(-scores[a:b], kind="stable"))
     shard._give_back(key, 0, first)
     objective.value_and_gradient(w)
+    shard.value_and_gradient(
+        np.array([w, 2.0 * w]), key, [0, 0]
+    )  # both rows begin with it; the wrong variant asks for it twice
     assert shard._borrowed(key, 0) is first  # corrected where it stands: nothing per document is copied
 
 

@@ -157,7 +157,7 @@ class Shard:
         n_blocks, m, d = len(self._blocks) - 1, len(W), self.rows.n_columns
         weighting = self._weightings[key]
         raw = weighting.coordinates.raw(W, ks)
-        lent = {k: self._borrowed(key, k) for k in ks}
+        lent = {k: self._borrowed(key, k) for k in dict.fromkeys(ks)}  # once, however often
         orders = lent[ks[0]][None, :] if m == 1 else np.array([lent[k] for k in ks])
         keep = self.loss.dual_sweep is not None or (m == 1 and key in self._asks_for_scores)
         scores = np.empty((m, self.rows.n_docs) if keep else (0, 0))
