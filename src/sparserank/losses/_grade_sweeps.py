@@ -20,10 +20,8 @@ from sparserank.losses._sorting_kernels import sort_descending
 from sparserank.losses.levels import AT_ONCE
 
 SUMS = 2 * AT_ONCE  # of a document: a sum of weights and one of weights times score, per level
-_AT_ONCE, _LAST = (
-    np.uint64(AT_ONCE),
-    np.uint64(AT_ONCE - 1),
-)  # a power of two: i & _LAST is i where i < _AT_ONCE, and a place in any case
+_AT_ONCE = np.uint64(AT_ONCE)  # a power of two
+_LAST = np.uint64(AT_ONCE - 1)  # i & _LAST is i where i < _AT_ONCE, and a place in any case
 
 
 @njit(cache=True, nogil=True)

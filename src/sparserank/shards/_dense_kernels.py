@@ -22,8 +22,8 @@ def scores(arrays, lo, hi, W, which, out):
     """out[k] = X[lo:hi] W[k] for k of `which`. Two rows go together, half of the rows apart: memory answers two streams faster than
     one. They stay in cache for all k; of an odd number of rows the last is done twice.
 
-    Of float32, whose conversions leave the processor too little room to look ahead, rows of a line to AHEAD_BYTES are asked for
-    AHEAD_BYTES before they are read; what is longer, memory foresees.
+    Conversions of float32 leave the processor little room to look ahead: rows of a cache line to AHEAD_BYTES are asked for AHEAD_BYTES
+    before they are read.
     """
     X = arrays[0]
     n, d = X.shape

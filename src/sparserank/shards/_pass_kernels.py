@@ -108,7 +108,7 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
             lo, hi = query_ptr[q], query_ptr[q + 1]
             dw = rows_of(doc_weight, lo, hi)
             for k in which:
-                for i in range(lo, hi, LINE_BYTES // 4):  # needed behind the scores
+                for i in range(lo, hi, LINE_BYTES // 4):  # needed after the scores
                     prefetch(orders, k, i)
             row_scores(rows, lo, hi, W, which, S)
             for k in which:
