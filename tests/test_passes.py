@@ -17,6 +17,7 @@ import sparserank as sr
 from sparserank.execution import BlockExecutor, blocks
 from sparserank.objective import PairwiseObjective
 from sparserank.shards import local, passes
+from sparserank.shards._pass_kernels import APART
 from sparserank.shards.parcels import packed
 from tests.extension.logistic import PairwiseLogistic
 
@@ -167,6 +168,19 @@ def test_what_a_failing_call_has_half_sorted_is_not_lent_again(monkeypatch: pyte
     again, same = objective.value_and_gradient(w)
     assert again == value
     np.testing.assert_array_equal(same, gradient)
+
+
+def test_sums_have_the_same_bits_in_memory_of_a_thread_and_in_that_of_all() -> None:
+    """One row's gradient grows in the thread's own memory, those of three rows are too many for it."""
+    rng = np.random.default_rng(0)
+    d = APART // 2
+    objective = PairwiseObjective(rng.standard_normal((60, d)), np.arange(60.0) % 3, np.arange(0, 61, 10), n_threads=2)
+    (shard,) = objective.shards.shards  # type: ignore[attr-defined]
+    W, key = rng.standard_normal((3, d)) / d, objective.weighting.key
+    together = shard.value_and_gradient(W, key, [0] * 3)
+    for i in range(3):
+        for one, all_three in zip(shard.value_and_gradient(W[i : i + 1], key, [0]), together, strict=True):
+            np.testing.assert_array_equal(one[0], all_three[i])
 
 
 def test_sums_of_sparse_shards_travel_packed() -> None:

@@ -19,6 +19,7 @@ from numba import njit
 from sparserank.losses.pairwise import WORK_ROWS
 from sparserank.shards._instructions import LINE_BYTES, prefetch
 
+APART = 1 << 14  # values of a gradient that grow so; of more the lines at its ends do not matter
 row_scores = row_transposed = sweep = hessian_sweep = dual_sweep = None  # placeholders of the templates, see bind
 
 
@@ -84,18 +85,24 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
     """One thread's share of a pass at the m rows of W: the blocks start, start + step, ...
 
     scales (m, n_queries): 0 leaves a query out. Per block b and row k: sums[b, k] = (scaled loss, scaled sum of phi'^2 / 4),
-    gradients[b, k] += X^T g; orders (m, n_docs) are corrected where the scale is not 0, and scores kept there if kept is
-    (m, n_docs) and not (0, 0).
+    gradients[b, k] = X^T g, which comes in as 0; orders (m, n_docs) are corrected where the scale is not 0, and scores kept there if
+    kept is (m, n_docs) and not (0, 0).
+    Sums grow in memory of the thread's own: two blocks side by side share cache lines, which threads would take from each other.
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
     longest = 0
     for q in range(len(n_levels)):
         longest = max(longest, query_ptr[q + 1] - query_ptr[q])
-    m = W.shape[0]
+    m, d = W.shape
     counted = np.empty(m, dtype=np.int64)
     S, G = np.empty((m, longest)), np.empty((m, longest))
     work = _scratch(longest, table)
+    apart = m * d <= APART
+    totals, total = np.empty((m, 2)), np.empty((m if apart else 0, d))
     for b in range(start, len(blocks) - 1, step):
+        gradient = total if apart else gradients[b]
+        totals[:] = 0.0
+        total[:] = 0.0
         for q in range(blocks[b], blocks[b + 1]):
             if n_levels[q] < 2:
                 continue
@@ -114,14 +121,17 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
             for k in which:
                 s, g, scale = S[k, : hi - lo], G[k, : hi - lo], scales[k, q]
                 loss, squares = sweep(s, levels[lo:hi], n_levels[q], table, dw, orders[k, lo:hi], g, work)
-                sums[b, k, 0] += scale * loss
-                sums[b, k, 1] += scale * squares
+                totals[k, 0] += scale * loss
+                totals[k, 1] += scale * squares
                 for i in range(hi - lo):
                     g[i] *= scale
                 if len(kept) > 0:
                     for i in range(hi - lo):
                         kept[k, lo + i] = s[i]
-            row_transposed(rows, lo, hi, G, which, gradients[b])
+            row_transposed(rows, lo, hi, G, which, gradient)
+        sums[b] = totals
+        if apart:
+            gradients[b] = total
 
 
 def _line_pass(scores, direction, mu, lists, scale, queries, order):
