@@ -81,6 +81,14 @@ def _scratch(longest, table):
     return np.empty((WORK_ROWS, max(longest, table.shape[0]) + 1))
 
 
+@njit(cache=True, nogil=True)
+def _copy(source, out):
+    """out (m, n) = source, or 0 for None: a loop compiles faster than an array expression."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0.0 if source is None else source[i, j]
+
+
 def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, sums):
     """One thread's share of a pass at the m rows of W: the blocks start, start + step, ...
 
@@ -101,8 +109,8 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
     totals, total = np.empty((m, 2)), np.empty((m if apart else 0, d))
     for b in range(start, len(blocks) - 1, step):
         gradient = total if apart else gradients[b]
-        totals[:] = 0.0
-        total[:] = 0.0
+        _copy(None, totals)
+        _copy(None, total)
         for q in range(blocks[b], blocks[b + 1]):
             if n_levels[q] < 2:
                 continue
@@ -129,9 +137,9 @@ def _pass(rows, W, lists, scales, blocks, start, step, orders, kept, gradients, 
                     for i in range(hi - lo):
                         kept[k, lo + i] = s[i]
             row_transposed(rows, lo, hi, G, which, gradient)
-        sums[b] = totals
+        _copy(totals, sums[b])
         if apart:
-            gradients[b] = total
+            _copy(total, gradients[b])
 
 
 def _line_pass(scores, direction, mu, lists, scale, queries, order):
