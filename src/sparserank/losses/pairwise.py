@@ -38,7 +38,7 @@ class PairwiseLoss:
         largest_scale    phi* is u + u^2 / 4 on its domain, which holds s phi' up to this s; None: phi* is another function
         square_is_value  the two sums of `sweep` are one number, so that a certificate needs no scores
         dual_sweep       if largest_scale is None, a compiled function of one query
-            dual_sweep(scores, levels, n_levels, table, doc_weight, order, s) -> sum t phi*(s phi')
+            dual_sweep(scores, levels, n_levels, table, doc_weight, order, s) -> sum t phi*(s phi'); order is a guess here too
     Source
         Documents weighted by propensity: Joachims, Swaminathan and Schnabel (2017).
     """

@@ -52,10 +52,8 @@ class LocalShards:
         self.n_columns, self.units = self.shards[0].rows.n_columns, self.shards[0].rows.units
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
-        if (
-            method == "value_and_gradient" and len(self.shards) > 1
-        ):  # by itself each would hand over to the threads by itself
-            return list(run_passes(self.shards, self.shards[0].executor, *small))
+        if method == "value_and_gradient" and len(self.shards) > 1:  # one hand-over to the threads for many shards
+            return run_passes(self.shards, self.shards[0].executor, *small)
         results: list[Any] = []
         at = 0
         for shard in self.shards:

@@ -345,7 +345,7 @@ class Shard:
         if known is not None and np.array_equal(v, known[0]):
             return known[1]
         ptr = self.query_ptr
-        raw = np.ascontiguousarray(self._weightings[key].coordinates.raw(v[None, :], [k]), dtype=np.float64)
+        raw = self._raw(v, key, k)
         out = np.empty((1, self.rows.n_docs))
 
         def block(b: int) -> None:
