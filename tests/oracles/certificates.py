@@ -9,6 +9,7 @@ import numpy as np
 
 LONG = np.longdouble
 WIDE = np.finfo(LONG).maxexp > 10_000  # False on machines whose longdouble is float64
+UNIT = LONG(2.0**-53)  # relative error of one operation on float64
 
 
 class Problem:
@@ -16,6 +17,7 @@ class Problem:
 
     def __init__(self, X, relevance, qid, query_weight=None, loss="squared_hinge"):
         X, relevance, qid = np.asarray(X, dtype=LONG), np.asarray(relevance), np.asarray(qid)
+        self.n_docs = len(X)
         first, second, weight = [], [], []
         for k, q in enumerate(dict.fromkeys(qid.tolist())):
             rows = np.flatnonzero(qid == q)
@@ -25,25 +27,54 @@ class Problem:
             weight.append(np.full(len(i), 1.0 if query_weight is None else query_weight[k], dtype=LONG))
         v = np.concatenate(weight)
         self.v = v / v.sum()
-        self.D = X[np.concatenate(first)] - X[np.concatenate(second)]
+        self.pairs = np.concatenate(first), np.concatenate(second)
+        self.D = X[self.pairs[0]] - X[self.pairs[1]]
+        self.size = np.abs(X[self.pairs[0]]) + np.abs(X[self.pairs[1]])
         self.steepest = {"squared_hinge": LONG("inf"), "modified_huber": LONG(4)}[loss]
 
-    def hinge(self, w):
-        return np.maximum(1 - self.D @ np.asarray(w, dtype=LONG), 0)
+    def margins(self, w):
+        return self.D @ np.asarray(w, dtype=LONG)
 
     def loss(self, w):
+        return self.loss_of(self.margins(w))
+
+    def loss_of(self, margins):
         """A line with the steepest slope continues the square from where its slope is that."""
-        h = self.hinge(w)
+        h = np.maximum(1 - margins, 0)
         bent = np.minimum(h, self.steepest / 2)
         line = np.where(h > bent, self.steepest, 0) * (h - bent) if np.isfinite(self.steepest) else 0
         return (self.v * (bent**2 + line)).sum()
 
+    def slopes(self, margins):
+        """(n_pairs,) v phi'(margin)"""
+        return -self.v * np.minimum(2 * np.maximum(1 - margins, 0), self.steepest)
+
     def multipliers(self, w):
         """(n_pairs,) -v phi'(margin): the dual point that belongs to w."""
-        return self.v * np.minimum(2 * self.hinge(w), self.steepest)
+        return -self.slopes(self.margins(w))
 
     def gradient(self, w):
         return -self.multipliers(w) @ self.D
+
+    def margin_rounding(self, w):
+        """(n_pairs,) how far off margins of float64 scores may be: a score is a sum of d products, in any order, with or without fused operations.
+
+        Higham (2002), Accuracy and Stability of Numerical Algorithms, (3.5): |error of x.w| <= gamma_d |x|.|w|, gamma_d = d u / (1 - d u).
+        """
+        w = np.abs(np.asarray(w, dtype=LONG))
+        return (len(w) + 1) * UNIT * (self.size @ w)
+
+    def loss_rounding(self, w):
+        """How far off a loss of float64 scores may be: its slope times the error of each margin, and half its curvature (2) times the square."""
+        margin = self.margin_rounding(w)
+        return (self.multipliers(w) * margin + self.v * margin**2).sum()
+
+    def gradient_rounding(self, w):
+        """How far off a coordinate of a float64 gradient may be: each slope by the curvature times the error of its margin, and the sum over documents by its own
+        rounding."""
+        slope = 2 * self.v * self.margin_rounding(w)
+        summed = (self.n_docs + 2) * UNIT * ((self.multipliers(w) + slope) @ self.size)
+        return (slope @ np.abs(self.D) + summed).max()
 
     def curvature(self):
         """(d,) largest curvature along each coordinate."""
