@@ -447,7 +447,7 @@ def test_digits_that_are_a_name_and_rules_said_twice() -> None:
 
 @pytest.mark.parametrize("values", ['["1"]', "[true]", "[1e400]", "[1" + "0" * 400 + "]", '{"a": 1}', "[NaN]"])
 def test_a_manifest_with_other_fill_values_is_damaged(values: str, tmp_path: Path) -> None:
-    from sparserank.data.store import identity_of_shards
+    from sparserank.data.store_manifest import identity_of_shards
 
     text_of(tmp_path / "t.txt", *holed())
     convert([tmp_path / "t.txt"], tmp_path / "s", Reading(missing="zero"))

@@ -99,7 +99,7 @@ def inspect(
             ["labels", shown],
             ["features", f"{data.n_features} ({'sparse' if data.is_sparse else 'dense'})"],
             *(
-                [["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {len(data.X.parts)} shards"]]
+                [["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"]]
                 if data.is_stored
                 else []
             ),

@@ -13,19 +13,18 @@ import scipy.sparse as sp
 
 from sparserank.data.filling import Filling
 from sparserank.data.grouping import query_codes
-from sparserank.data.store import (
+from sparserank.data.store import write_stamps
+from sparserank.data.store_arrays import checksum, decoded, map_shard, write_shard
+from sparserank.data.store_manifest import (
     FORMAT,
     MANIFEST,
     PROGRESS,
     VERSION,
-    checksum,
-    decoded,
+    check_manifest,
+    check_shards,
     file_name,
     identity_of_shards,
-    map_shard,
-    write_shard,
-    write_stamps,
-)  # fmt: skip
+)
 from sparserank.data.streams import Position, RowBlock, Stream, below
 from sparserank.errors import DataFormatError
 from sparserank.execution.blocks import shard_end
@@ -83,6 +82,7 @@ class Conversion:
     def finish(self, manifest: dict[str, Any]) -> None:
         """Make the folder a store."""
         folder = self.folder
+        check_manifest(folder.path / MANIFEST, manifest)
         manifest["identity"] = identity_of_shards(manifest)
         stamps = {}
         for shard in manifest["shards"]:
@@ -96,12 +96,19 @@ class Conversion:
     def _resume(self, unfinished: dict[str, Any]) -> Position:
         """Take over the shards that are there whole; the position of the first row behind them."""
         self.shards, self.scattered = unfinished["shards"], unfinished["scattered"]
+        try:
+            check_shards(self.shards, self.stream.sparse)
+        except ValueError as error:
+            raise DataFormatError(
+                f"{self.folder.path / PROGRESS}: is damaged ({error}); convert again with --restart."
+            ) from error
         for shard in self.shards:
             for name, entry in shard["files"].items():
                 path = self.folder.path / file_name(shard, name)
                 if not path.is_file() or checksum(path) != entry["sha256"]:
                     raise DataFormatError(f"{path}: is missing or was changed; convert again with --restart.")
-            self.seen.update(decoded(np.load(self.folder.path / file_name(shard, "qid"))).tolist())
+            arrays = map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype)
+            self.seen.update(decoded(arrays["qid"]).tolist())
         if self.progress is not None and self.shards:
             self.progress(self._n_docs(), "resumed")
         return Position(*unfinished["next"])
@@ -177,14 +184,14 @@ class Conversion:
 
         The shards so far are mapped and read where their rows are needed; they go when the store is finished.
         """
-        parts = [map_shard(self.folder.path, shard, self.stream.n_features) for shard in self.shards]
+        parts = [map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype) for shard in self.shards]
         ids = np.concatenate([decoded(p["qid"]) for p in parts])
         part = np.repeat(np.arange(len(parts)), [len(p["qid"]) for p in parts])
         run = np.concatenate([np.arange(len(p["qid"])) for p in parts])
         sizes = np.concatenate([np.diff(p["query_ptr"]) for p in parts])
         code = query_codes(ids)
         order = np.argsort(code, kind="stable")
-        size = sum(_bytes(p["X"]) for p in parts) / sizes.sum()
+        size = sum(p["X"].nbytes for p in parts) / sizes.sum()
         shards: list[dict[str, Any]] = []
         lo, waiting = 0, 0.0
         for k, r in enumerate(order):
@@ -203,7 +210,7 @@ class Conversion:
         lo, hi = part["query_ptr"][run : run + 2]
         docid, weight = part.get("docid"), part.get("weight")
         return RowBlock(
-            part["X"][lo:hi], part["label"][lo:hi], np.repeat(qid, hi - lo),
+            part["X"].checked()[lo:hi], part["label"][lo:hi], np.repeat(qid, hi - lo),
             None if docid is None else decoded(docid[lo:hi]).astype(object), None if weight is None else weight[lo:hi], np.zeros((hi - lo, 3), dtype=int),
         )  # fmt: skip
 

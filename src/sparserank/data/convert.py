@@ -14,16 +14,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.reading import Reading
 from sparserank.data.side_files import SUFFIXES
-from sparserank.data.store import (
-    MANIFEST,
-    PROGRESS,
-    STAMPS,
-    VERSION,
-    file_name,
-    is_store,
-    open_store,
-    read_manifest,
-)  # fmt: skip
+from sparserank.data.store import STAMPS, is_store, open_store
+from sparserank.data.store_manifest import MANIFEST, PROGRESS, VERSION, file_name, read_manifest
 from sparserank.data.streams import Stream, open_stream
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.blocks import SHARD_BYTES

@@ -8,8 +8,6 @@ stamps.json      size and time of change of each file when its checksum was last
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -18,19 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.grouping import plain_ids
+from sparserank.data.store_arrays import checksum, decoded, map_shard, open_own, torn
+from sparserank.data.store_manifest import MANIFEST, PROGRESS, damaged, file_name, fill_values_of, read_manifest
 from sparserank.data.stored import Source, StoredFeatures, StoredTexts
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
+from sparserank.strict_json import read_json
 
-MANIFEST, STAMPS, PROGRESS = "manifest.json", "stamps.json", "progress.json"
-FORMAT, VERSION = "sparserank-store", 1
-SPARSE = ("data", "indices", "indptr")
-HASH_BYTES = 1 << 22
-EMPTY_BYTES = 128  # of a file that holds a header alone, which cannot be mapped
+STAMPS = "stamps.json"
 
 
 def is_store(path: str | os.PathLike) -> bool:
@@ -43,20 +39,23 @@ def open_store(
 ) -> RankingDataset:
     """The data set in a store; its features stay on disk and are read when they are used.
 
-    Files that changed since their checksum was last seen to be right are read whole and compared first.
+    Files that changed since their checksum was last seen to be right are read whole and compared first. That finds damage; a store of somebody
+    else's can have right checksums and still be wrong. So the manifest, the size, type and shape of every array and all values but those of the
+    features are checked here, and the features of a shard when they are first used, once in a process. Nothing outside the folder is read.
 
     Parameters
         verify     read and compare every file
         progress   called with (bytes done, bytes in all) of what is compared
     Raises
-        DataFormatError   no store, an unfinished one, or names the file that is missing, torn or changed
+        DataFormatError   no store, an unfinished one, or names the file that is missing, torn, changed, a link, or nothing that a
+                          conversion writes; also later, when features or document ids are first used
     """
     folder = Path(path)
     manifest = read_manifest(folder)
     _check_files(folder, manifest, verify, progress)
     parts, labels, ids, ptrs, docids, weights = [], [], [], [np.zeros(1, dtype=np.int64)], [], []
     for shard in manifest["shards"]:
-        arrays = map_shard(folder, shard, manifest["n_features"])
+        arrays = map_shard(folder, shard, manifest["n_features"], manifest["dtype"])
         parts.append(arrays["X"])
         labels.append(np.asarray(arrays["label"], dtype=np.float64))
         ids.append(np.array(arrays["qid"]))
@@ -64,10 +63,14 @@ def open_store(
         docids.append(arrays.get("docid", np.broadcast_to(np.bytes_(b""), shard["n_docs"])))
         weights.append(np.array(arrays.get("weight", np.ones(shard["n_docs"]))))
     query_ids = plain_ids(decoded(np.concatenate(ids)))
+    if query_ids.dtype.kind not in "iuU":
+        raise damaged(folder / MANIFEST, "query ids of two shards are integers of two types")
+    if len(np.unique(query_ids)) < len(query_ids):
+        raise damaged(folder / MANIFEST, "two queries have one id")
     return RankingDataset.of_groups(
         StoredFeatures(parts, manifest["identity"], [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))]), np.concatenate(labels), np.concatenate(ptrs), query_ids,
-        docid=StoredTexts(docids) if _any_has(manifest, "docid") else None, feature_names=manifest["feature_names"],
-        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None, fill_values=_fill_values(manifest),
+        docid=StoredTexts(docids, str(folder)) if _any_has(manifest, "docid") else None, feature_names=manifest["feature_names"],
+        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None, fill_values=fill_values_of(manifest),
     )  # fmt: skip
 
 
@@ -88,60 +91,8 @@ def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
     return stores
 
 
-def _fill_values(manifest: Mapping[str, Any]) -> np.ndarray | None:
-    """What missing values of each feature became; NaN where they became no one value."""
-    found = manifest.get("fill_values")
-    if found is not None and (not isinstance(found, list) or not {type(v) for v in found} <= {int, float, type(None)}):
-        raise ValueError("fill_values")
-    return None if found is None else np.array([np.nan if v is None else v for v in found], dtype=np.float64)
-
-
 def _any_has(manifest: Mapping[str, Any], array: str) -> bool:
     return any(array in shard["files"] for shard in manifest["shards"])
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a store says of itself.
-
-    Raises
-        DataFormatError   no store, an unfinished one, one of another version, a damaged manifest
-    """
-    if not (folder / MANIFEST).is_file():
-        if (folder / PROGRESS).is_file():
-            raise DataFormatError(
-                f"{folder}: is an unfinished store; run the same 'sparserank convert' again to finish it."
-            )
-        raise DataFormatError(f"{folder}: is no store (no {MANIFEST}); make one with 'sparserank convert'.")
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        if manifest["format"] != FORMAT or manifest["version"] != VERSION:
-            raise DataFormatError(
-                f"{folder / MANIFEST}: is of version {manifest['version']}; this program reads version {VERSION}. Convert the data again."
-            )
-        if manifest["identity"] != identity_of_shards(manifest):
-            raise ValueError("checksum")
-        if not manifest["shards"] or any(
-            manifest[n] != sum(s[n] for s in manifest["shards"]) for n in ("n_docs", "n_queries")
-        ):
-            raise ValueError("sums")
-        if any(not {"label", "qid", "query_ptr"} <= set(s["files"]) for s in manifest["shards"]):
-            raise ValueError("arrays")
-        filled = _fill_values(manifest)
-        if filled is not None and (filled.shape != (manifest["n_features"],) or np.isinf(filled).any()):
-            raise ValueError("fill_values")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-        if isinstance(error, DataFormatError):
-            raise
-        raise DataFormatError(f"{folder / MANIFEST}: is damaged; convert the data again.") from error
-    return dict(manifest)
-
-
-def identity_of_shards(manifest: Mapping[str, Any]) -> str:
-    """A hash of all that the content of a store is made of: checksums, shape, names."""
-    content = [manifest["shards"], manifest["n_features"], manifest["dtype"], manifest["feature_names"]]
-    if "fill_values" in manifest:
-        content.append(manifest["fill_values"])
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _check_files(
@@ -152,14 +103,10 @@ def _check_files(
     for shard in manifest["shards"]:
         for name, entry in shard["files"].items():
             file = file_name(shard, name)
-            try:
-                found = os.stat(folder / file)
-            except OSError as error:
-                raise DataFormatError(f"{folder / file}: is missing from the store; convert the data again.") from error
+            with open_own(folder / file) as content:
+                found = os.fstat(content.fileno())
             if found.st_size != entry["bytes"]:
-                raise DataFormatError(
-                    f"{folder / file}: is torn: {found.st_size} bytes, and the store says {entry['bytes']}; convert the data again."
-                )
+                raise torn(folder / file, found.st_size, entry["bytes"])
             stamps[file] = [found.st_size, found.st_mtime_ns]
             if verify or known.get(file) != stamps[file]:
                 doubtful.append((file, entry))
@@ -178,73 +125,17 @@ def _check_files(
 
 def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
     """Remember when files were found right; a store that cannot be written is compared each time."""
-    with suppress(Exception), atomic_write(folder / STAMPS) as out:
+    path = folder / STAMPS
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # somebody else's, who may mean another file
+        return
+    with suppress(Exception), atomic_write(path) as out:
         out.write(json.dumps(stamps))
 
 
 def _stamps(folder: Path) -> dict[str, Any]:
+    path = folder / STAMPS
     try:
-        known = json.loads((folder / STAMPS).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        known = read_json(path) if path.is_file() and not path.is_symlink() else {}
+    except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
-    with open(path, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def file_name(shard: Mapping[str, Any], array: str) -> str:
-    return f"{shard['number']:05d}-{array}.npy"
-
-
-def decoded(texts: np.ndarray) -> np.ndarray:
-    """UTF-8 as text; numbers as they are."""
-    return np.char.decode(texts, "utf-8") if texts.dtype.kind == "S" else np.asarray(texts)
-
-
-def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int) -> dict[str, Any]:
-    """The arrays of a shard, mapped; "X" its features.
-
-    Raises
-        DataFormatError   names the file that cannot be read
-    """
-    arrays: dict[str, Any] = {}
-    for name in shard["files"]:
-        path = folder / file_name(shard, name)
-        try:
-            empty = shard["files"][name]["bytes"] <= EMPTY_BYTES
-            arrays[name] = np.asarray(np.load(path, mmap_mode=None if empty else "r", allow_pickle=False))
-        except (OSError, ValueError) as error:
-            raise DataFormatError(f"{path}: cannot be read ({error}); convert the data again.") from error
-    if "X" not in arrays:
-        X = sp.csr_matrix((shard["n_docs"], n_features), dtype=arrays["data"].dtype)
-        X.data, X.indices, X.indptr = (arrays.pop(name) for name in SPARSE)  # the constructor would read all of them
-        X.has_canonical_format = True
-        arrays["X"] = X
-    return arrays
-
-
-def write_shard(folder: Path, number: int, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, Any]]:
-    """Write the arrays of a shard, each file whole or not at all; {array: {bytes, sha256}}.
-
-    Raises
-        RunDirectoryError   the folder cannot be written, the disk is full
-    """
-    return {name: _write(folder / file_name({"number": number}, name), array) for name, array in arrays.items()}
-
-
-def _write(path: Path, array: np.ndarray) -> dict[str, Any]:
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(np.ascontiguousarray(array)))
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    digest = hashlib.sha256(header.getvalue())
-    with atomic_write(path, "wb") as out:
-        out.write(header.getvalue())
-        for at in range(0, len(content), HASH_BYTES):
-            piece = content[at : at + HASH_BYTES].data
-            digest.update(piece)
-            out.write(piece)
-    return {"bytes": len(header.getvalue()) + len(content), "sha256": digest.hexdigest()}

@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from sparserank.data.conversion import Conversion
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.store import VERSION, open_store
+from sparserank.data.store import open_store
+from sparserank.data.store_manifest import VERSION
 from sparserank.data.streams import Position, RowBlock, Stream
 from sparserank.data.transforms import Transform, in_forms
 from sparserank.execution.blocks import SHARD_BYTES

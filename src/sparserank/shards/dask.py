@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.store import MANIFEST, map_shard, read_manifest
+from sparserank.data.store_arrays import map_shard
+from sparserank.data.store_manifest import MANIFEST, read_manifest
 from sparserank.data.stored import Source, StoredFeatures, StoredTexts
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import BlockExecutor
@@ -81,7 +82,10 @@ def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss) -> DaskShar
     """
     X = data.X
     shards = DaskShards(client, X, loss)
-    held = [map_shard(Path(s.folder), shards.manifests[s.folder]["shards"][s.number], X.shape[1]) for s in X.sources]
+    held = [
+        map_shard(Path(s.folder), shards.manifests[s.folder]["shards"][s.number], X.shape[1], X.dtype)
+        for s in X.sources
+    ]
     labels = np.concatenate([np.asarray(h["label"], dtype=np.float64) for h in held])
     weights = np.concatenate([np.asarray(h.get("weight", np.ones(len(h["label"])))) for h in held])
     if not np.array_equal(labels, data.relevance):
@@ -126,11 +130,11 @@ class LoadedShard:
         manifest = read_manifest(Path(folder))
         if manifest["identity"] != identity:
             raise DataFormatError(f"{folder}: was written anew while it was in use; open it again.")
-        arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"])
-        X = arrays["X"]
+        arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"], manifest["dtype"])
+        X = arrays["X"].checked()
         self.shard = Shard(
             DenseRows(X) if isinstance(X, np.ndarray) else CsrRows(X), np.asarray(arrays["label"], dtype=np.float64), np.array(arrays["query_ptr"]),
-            loss, arrays.get("weight"), BlockExecutor(_threads()), StoredTexts([arrays["docid"]]) if "docid" in arrays else None,
+            loss, arrays.get("weight"), BlockExecutor(_threads()), StoredTexts([arrays["docid"]], folder) if "docid" in arrays else None,
         )  # fmt: skip
         self.told: set[str] = set()  # keys of weightings
 

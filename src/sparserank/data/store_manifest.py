@@ -1,0 +1,160 @@
+"""The manifest of a store: what it says of the files beside it, checked before any of them is opened."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.errors import DataFormatError
+from sparserank.quoting import brief
+from sparserank.strict_json import read_json
+
+MANIFEST, PROGRESS = "manifest.json", "progress.json"
+FORMAT, VERSION = "sparserank-store", 1
+DENSE, SPARSE = ("X",), ("data", "indices", "indptr")
+LISTS, OPTIONAL = ("label", "qid", "query_ptr"), ("docid", "weight")
+MAX_COUNT = 2**62  # of documents, queries, bytes: sums of two are integers of 64 bits
+MAX_EMPTY_FEATURES = 10_000_000  # without names, beyond 100 per stored value: a name is made for each, about a gigabyte
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a store says of itself.
+
+    Raises
+        DataFormatError   no store, an unfinished one, one of another version, a damaged manifest
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        if (folder / PROGRESS).is_file():
+            raise DataFormatError(
+                f"{folder}: is an unfinished store; run the same 'sparserank convert' again to finish it."
+            )
+        raise DataFormatError(f"{folder}: is no store (no {MANIFEST}); make one with 'sparserank convert'.")
+    if path.is_symlink():
+        raise DataFormatError(linked(path))
+    try:
+        manifest = read_json(path)
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise ValueError(f'"format" must be "{FORMAT}"')
+    except (OSError, ValueError) as error:
+        raise damaged(path, error) from error
+    if manifest.get("version") != VERSION:
+        raise DataFormatError(
+            f"{path}: is of version {brief(manifest.get('version'))}; this program reads version {VERSION}. Convert the data again."
+        )
+    check_manifest(path, manifest)
+    if manifest.get("identity") != identity_of_shards(manifest):
+        raise damaged(path, "its checksum differs")
+    return manifest
+
+
+def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a manifest that no conversion writes; `path` is what messages call it.
+
+    Raises
+        DataFormatError   names the field
+    """
+    try:
+        for name in ("n_docs", "n_queries", "n_features"):
+            _count(manifest.get(name), name, 1)
+        if manifest.get("dtype") not in ("float32", "float64"):
+            raise ValueError(f"dtype must be float32 or float64; got {brief(manifest.get('dtype'))}")
+        if not isinstance(manifest.get("sparse"), bool):
+            raise ValueError(f"sparse must be true or false; got {brief(manifest.get('sparse'))}")
+        check_shards(manifest.get("shards"), manifest["sparse"])
+        for name in ("n_docs", "n_queries"):
+            if manifest[name] != sum(shard[name] for shard in manifest["shards"]):
+                raise ValueError(f"{name} is not the sum of the shards'")
+        _check_names(manifest)
+        _check_fill_values(manifest)
+    except ValueError as error:
+        raise damaged(path, error) from error
+
+
+def check_shards(shards: Any, sparse: bool) -> None:
+    """Raise ValueError for what are no shards, each of {number, n_docs, n_queries, files: {array: {bytes, sha256}}}."""
+    if not isinstance(shards, list) or not shards:
+        raise ValueError("shards must be a list of one or more")
+    known = set()
+    for shard in shards:
+        if not isinstance(shard, dict) or not isinstance(shard.get("files"), dict):
+            raise ValueError("a shard must be an object with its files")
+        known.add(_count(shard.get("number"), "number of a shard", 0))
+        _count(shard.get("n_queries"), "n_queries of a shard", 1)
+        _count(shard.get("n_docs"), "n_docs of a shard", shard["n_queries"])
+        needed = {*(SPARSE if sparse else DENSE), *LISTS}
+        if not needed <= set(shard["files"]) <= needed.union(OPTIONAL):
+            raise ValueError(
+                f"the arrays of a shard must be {', '.join(sorted(needed))}, and may be docid and weight; got {brief(sorted(shard['files']))}"
+            )
+        for entry in shard["files"].values():
+            if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
+                raise ValueError("a file of a shard must have bytes and sha256")
+            _count(entry.get("bytes"), "bytes of a file", 1)
+    if len(known) < len(shards):
+        raise ValueError("two shards have one number")
+
+
+def identity_of_shards(manifest: Mapping[str, Any]) -> str:
+    """A hash of all that the content of a store is made of: checksums, shape, names."""
+    content = [manifest["shards"], manifest["n_features"], manifest["dtype"], manifest["feature_names"]]
+    if "fill_values" in manifest:
+        content.append(manifest["fill_values"])
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def fill_values_of(manifest: Mapping[str, Any]) -> np.ndarray | None:
+    """What missing values of each feature became; NaN where they became no one value."""
+    found = manifest.get("fill_values")
+    return None if found is None else np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+
+
+def file_name(shard: Mapping[str, Any], array: str) -> str:
+    return f"{shard['number']:05d}-{array}.npy"
+
+
+def damaged(path: Path, why: object) -> DataFormatError:
+    return DataFormatError(f"{path}: is damaged ({why}); convert the data again.")
+
+
+def linked(path: Path) -> str:
+    return f"{path}: is a link, and a store is read in its own folder only; copy the store with what its links name (cp -rL)."
+
+
+def _count(value: Any, name: str, least: int) -> int:
+    if type(value) is not int or not least <= value < MAX_COUNT:
+        raise ValueError(f"{name} must be a whole number >= {least}; got {brief(value)}")
+    return value
+
+
+def _check_names(manifest: Mapping[str, Any]) -> None:
+    if "feature_names" not in manifest:
+        raise ValueError("feature_names is missing")
+    names, n_features = manifest["feature_names"], manifest["n_features"]
+    if names is None:
+        # A value has at least 4 bytes and, if sparse, an index of as many: what the files hold bounds the number.
+        n_values = sum(s["files"]["data" if manifest["sparse"] else "X"]["bytes"] // 4 for s in manifest["shards"])
+        if n_features > max(MAX_EMPTY_FEATURES, 100 * n_values):
+            raise ValueError(f"n_features is {n_features}, but at most {n_values} values are stored")
+        return
+    if not isinstance(names, list) or len(names) != n_features or not all(type(n) is str for n in names):
+        raise ValueError(f"feature_names must be {n_features} names")
+    if len(set(names)) < n_features:
+        raise ValueError("two features have one name")
+
+
+def _check_fill_values(manifest: Mapping[str, Any]) -> None:
+    found = manifest.get("fill_values")
+    if found is None:
+        return
+    if not isinstance(found, list) or len(found) != manifest["n_features"]:
+        raise ValueError(f"fill_values must be {manifest['n_features']} numbers")
+    for value in found:
+        if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
+            raise ValueError(f"fill_values must be finite numbers or null; got {brief(value)}")
