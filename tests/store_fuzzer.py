@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -112,7 +113,8 @@ def change_array(store: Store, random: Random) -> str:
         except (ValueError, TypeError, OverflowError):
             return f"shard {k} {name} as it was"
     store.shards[k][name] = array
-    store.manifest["shards"][k]["files"] = files_of(store.shards[k])
+    with suppress(KeyError, TypeError, IndexError):  # the manifest may have been changed already
+        store.manifest["shards"][k]["files"] = files_of(store.shards[k])
     return f"shard {k} {name} {how}: {str(array)[:60]!r}"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.bounded import read_bounded
 from sparserank.quoting import brief
 
 MAX_BYTES = 256 * 2**20
@@ -29,7 +30,7 @@ def read_json(path: str | os.PathLike) -> Any:
         OSError      the file cannot be read
         ValueError   it holds something else; the message says what, without the name of the file
     """
-    text = _read_bytes(path).decode("utf-8")
+    text = read_bounded(path, MAX_BYTES).decode("utf-8")
     try:
         content = json.loads(
             text, parse_constant=_constant, parse_float=_float, parse_int=_integer, object_pairs_hook=_object
@@ -72,19 +73,6 @@ def plain(value: Any, levels: int = MAX_DEPTH) -> Any:
 
 def _text(value: Any) -> str:
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _read_bytes(path: str | os.PathLike) -> bytes:
-    """The whole file, unless it is too large; a device or pipe has no size and is read up to the limit."""
-    parts, n_read = [], 0
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        while max(size, n_read) <= MAX_BYTES and (part := file.read(2**20)):
-            parts.append(part)
-            n_read += len(part)
-    if max(size, n_read) > MAX_BYTES:
-        raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MB")
-    return b"".join(parts)
 
 
 def _check_depth(value: Any, levels: int) -> None:

@@ -50,7 +50,7 @@ def _whole(value: Any, least: int) -> int:
 
 
 def _rows(folder: Path) -> list[list[float]]:
-    _must(not (folder / "manifest.json").is_symlink())
+    _must(stat.S_ISREG(os.lstat(folder / "manifest.json").st_mode))
     m = json.loads((folder / "manifest.json").read_text())
     _must(m["format"] == "sparserank-store" and m["version"] == 1)
     n_features = _whole(m["n_features"], 1)

@@ -91,9 +91,10 @@ def published(
     ] = None,
     threads: opt.Threads = None,
 ) -> None:
+    from sparserank.bounded import read_bounded
     from sparserank.errors import DataError
     from sparserank.experiments.layouts import PUBLISHED_DATASETS, find_published
-    from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
+    from sparserank.experiments.plan import MAX_BYTES, DatasetPlan, ExperimentPlan
     from sparserank.experiments.published_tables import published_rows, published_sections
     from sparserank.experiments.systems import SYSTEMS
     from sparserank.files import refuse_inputs
@@ -103,8 +104,8 @@ def published(
     if preface is not None and markdown is not None:
         refuse_inputs(markdown, [preface])
     try:
-        words = "" if preface is None else preface.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        words = "" if preface is None else read_bounded(preface, MAX_BYTES).decode("utf-8")
+    except (OSError, ValueError) as error:
         raise DataError(f"{preface}: cannot be read ({error}).") from error
     if not data.is_dir():
         raise DataError(f"{data}: no such folder; expected one that holds MQ2008, OHSUMED, ... in LETOR layout.")

@@ -9,7 +9,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
@@ -18,39 +18,52 @@ LONE_RETURN = re.compile(rb"\r[^\r\n]")  # after carriage returns must come a li
 LINE_ENDS = "save the file with LF or CRLF line ends"
 BLANKS = " \t"
 GZIP = b"\x1f\x8b"
+BLOCK_BYTES = 1 << 20
+MAX_LINE_BYTES = 256 << 20  # a model file may be one line
 
 
 def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, str]]:
     """(line number from 1, text without its end) for each line of a UTF-8 file, plain or gzip, a byte-order mark left out.
 
-    Lines end at LF or CRLF only; what else Unicode calls a line separator is part of its line.
+    Lines end at LF or CRLF only; what else Unicode calls a line separator is part of its line. No more of the file than a line and a block
+    is held.
 
     Raises
-        DataFormatError   names file and line: not readable, not UTF-8, a carriage return inside a line
+        DataFormatError   names file and line: not readable, binary, not UTF-8, a carriage return inside a line
     """
     try:
-        content = _unpacked(Path(path).read_bytes())
+        for number, line in enumerate(_lines(path, expected), start=1):
+            line = line.rstrip(b"\r")
+            if b"\r" in line:
+                raise DataFormatError(f"{path}:{number}: carriage return inside a line; {LINE_ENDS}.")
+            try:
+                yield number, line.decode()
+            except UnicodeDecodeError as error:
+                raise DataFormatError(f"{path}:{number}: is not UTF-8 text; save the file as UTF-8.") from error
+    except (EOFError, zlib.error) as error:
+        raise DataFormatError(f"{path}: cannot be read (damaged gzip file: {error}); expected {expected}.") from error
     except OSError as error:
         raise DataFormatError(f"{path}: cannot be read ({error.strerror or error}); expected {expected}.") from error
-    lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
-    for number, line in enumerate(lines if lines[-1] else lines[:-1], start=1):
-        line = line.rstrip(b"\r")
-        if b"\r" in line:
-            raise DataFormatError(f"{path}:{number}: carriage return inside a line; {LINE_ENDS}.")
-        try:
-            yield number, line.decode()
-        except UnicodeDecodeError as error:
-            raise DataFormatError(f"{path}:{number}: is not UTF-8 text; save the file as UTF-8.") from error
 
 
-def _unpacked(content: bytes) -> bytes:
-    """Raises OSError for gzip that is damaged."""
-    if not content.startswith(GZIP):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (EOFError, zlib.error) as error:
-        raise OSError(f"damaged gzip file: {error}") from error
+def _lines(path: str | os.PathLike, expected: str) -> Iterator[bytes]:
+    """The lines as bytes; the last one only if there is something behind the last LF."""
+    with open(path, "rb") as raw:
+        zipped = raw.peek(2)[:2] == GZIP  # opened once: a pipe cannot be read twice
+        stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+        rest, mark = bytearray(), codecs.BOM_UTF8
+        while block := stream.read(BLOCK_BYTES):
+            if b"\0" in block:
+                raise DataFormatError(f"{path}: is a binary file; expected {expected}.")
+            rest += block
+            if len(rest) > MAX_LINE_BYTES and b"\n" not in block:
+                raise DataFormatError(f"{path}: a line is longer than {MAX_LINE_BYTES >> 20} MB; expected {expected}.")
+            if b"\n" in block:
+                *lines, last = bytes(rest).removeprefix(mark).split(b"\n")
+                yield from lines
+                rest, mark = bytearray(last), b""
+        if rest.removeprefix(mark):
+            yield bytes(rest).removeprefix(mark)
 
 
 def read_entries(path: str | os.PathLike, expected: str) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from sparserank.bounded import read_bounded
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.scaling import SCALINGS
 from sparserank.errors import DataError
@@ -22,6 +23,7 @@ METRICS = ("map", *(f"ndcg@{n}" for n in range(1, 11)), "p@10")
 MAX_SIZE = 15
 BOUNDS = {"max_size": 10_000, "seed": 2**63 - 1}  # a curve of sizes needs no more points; a seed fits into 64 bits
 FOLDS = range(1, 6)
+MAX_BYTES = 16 << 20  # of a plan file
 MOST_WORDS = 200  # of a message that is not ours
 MAY_BE_ZERO = ("lambda1", "lambda2", "c")
 
@@ -209,7 +211,7 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
     """
     file = Path(path)
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_bounded(file, MAX_BYTES).decode("utf-8"))
     except RecursionError:
         raise DataError(f"{file}: cannot be read as TOML (nested too deep).") from None
     except (OSError, ValueError) as error:  # ValueError: no TOML, no UTF-8, an integer of too many digits
