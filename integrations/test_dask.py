@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +21,7 @@ from distributed import Client, LocalCluster
 import sparserank as sr
 from sparserank.data.reading import Reading
 from sparserank.errors import DataError
-from sparserank.shards.dask import DaskShards
+from sparserank.shards.dask import DaskShards, connect
 
 DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, seed=8).data
 KINDS = {"dense": Reading(dtype="float64"), "float32": Reading(), "csr": Reading(dtype="float64", sparse=True)}
@@ -255,3 +257,22 @@ def test_a_killed_client_goes_on(cluster: LocalCluster, stores: dict[str, Path],
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "run/model.json").exists()
+
+
+def test_a_web_server_is_no_scheduler() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(8)
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection:
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+                        time.sleep(0.2)
+
+        threading.Thread(target=greet, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(DataError, match=f"no scheduler answers at {address}"):
+            connect(address)

@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -395,6 +396,23 @@ def test_a_file_size_limit_is_one_sentence(cli: Cli, lines: list[str], tmp_path:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert_failed(outcome, tmp_path, f"error: {tmp_path / 'run'}", "File too large")
+
+
+@pytest.mark.parametrize(
+    "reason", [MemoryError(), OverflowError("n_frames"), RuntimeError("no scheduler's greeting"), OSError("refused")]
+)
+def test_whatever_answers_and_is_no_scheduler_is_one_sentence(
+    reason: Exception, cli: Cli, lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A web server's greeting is taken for a number of frames, for which there is no memory."""
+
+    def client(*_: Any, **__: Any) -> None:
+        raise reason
+
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(Client=client))
+    train = save(tmp_path / "train.txt", lines)
+    outcome = cli("fit", train, "--scheduler", "tcp://127.0.0.1:80", "--out", tmp_path / "model.json")
+    assert_failed(outcome, tmp_path, "no scheduler answers at tcp://127.0.0.1:80; start one with 'dask scheduler'")
 
 
 # -- the installed command, in a process of its own --------------------------------------------------------------------

@@ -419,14 +419,30 @@ def test_sigmoids_and_offsets_of_any_size():
         made([1.0]).export("sql", offset=10**400)
 
 
+HARMLESS = {
+    "x // 2": "sql", "coalesce(\"a, b\", 0)": "sql", "CASE WHEN kind = 'it''s (new' THEN 1 ELSE 0 END": "sql", "payload ->> 'price'": "sql",
+    "`my col` + a$b": "sql", "doc['popularity'].value": "lucene", "fieldMatch(title).completeness": "vespa", "sum(tensor<float>(x{}): attribute(v))": "vespa",
+}  # fmt: skip
+
+
 def test_definitions_cannot_change_what_is_written():
     model = made([1.0, 2.0])
     given = {n: {"class": "c", "name": "evil", "store": "zz"} for n in ("f0", "f1")}
     (features, _) = model.export("solr", name="shop", features=given).values()
     assert {(f["name"], f["store"]) for f in json.loads(features)} == {("f0", "shop"), ("f1", "shop")}
-    for text in ("a) + (b", "x -- y", "a; b", "a\nb", "a /* b", "(a"):
-        with pytest.raises(DataError, match="must be one expression, its brackets closed"):
-            model.export("sql", features={"f0": text})
+    hostile = (
+        "a) + (b", "x -- y", "a; b", "a\nb", "a /* b", "(a", "x # c", "x}{", "(x]", "[x)", "it's", '"x', "`x", "x'", "'x\\' + y", "'}'", "x $$ y",
+        "$tag$ x", "x\u2028y", "x\0y", "a, b", "]x[", "'(' + x)",
+    )  # fmt: skip
+    for text in hostile:
+        for engine in ("sql", "vespa", "lucene"):
+            with pytest.raises(DataError, match="must be one expression, its brackets and quotes closed"):
+                model.export(engine, features={"f0": text, "f1": "y"})
+    with pytest.raises(DataError, match="without comments"):
+        model.export("lucene", features={"f0": "x // c", "f1": "y"})
+    for text, engine in HARMLESS.items():
+        (content,) = model.export(engine, features={"f0": text, "f1": "y"}).values()
+        assert text in content
     with pytest.raises(DataError, match="the class of 'f0' must be a text"):
         model.export("solr", features={"f0": {"class": 3}, "f1": {"class": "c"}})
     for name in ("my-shop", "default", "unranked"):

@@ -141,6 +141,22 @@ def test_quiet_verbose_and_misuse(folder: Path, cli: Cli) -> None:
     assert "--out" in unfit.err
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_verbose_has_a_line_for_each_path(
+    together: bool, folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether paths go to processes, one after the other, or advance together, point by point."""
+    monkeypatch.setattr("sparserank.selection.fitting.FittedPaths._use_processes", lambda self, n: not together)
+    monkeypatch.setattr("sparserank.cli.screen.QUIET_INTERVAL_S", 1e9)
+    command = [*COMMANDS["select"], "--restart", "--verbose"]
+    ended = [line for line in cli(*command).err.splitlines() if line.startswith("paths: ")]
+    counts = [int(line.split()[1]) for line in ended]
+    assert counts == sorted(set(counts)), ended  # one more path each
+    assert counts[-1] == int(ended[-1].split()[3].rstrip(",")) == len(ended)
+    labels = [line.rpartition("(")[2] for line in ended]
+    assert len(set(labels)) == len(labels)
+
+
 def test_tables_fit_80_columns_without_broken_figures(folder: Path) -> None:
     command = [sys.executable, "-m", "sparserank", *COMMANDS["select"]]
     code = (

@@ -127,6 +127,8 @@ def test_arrays_are_refused_when_the_store_is_opened(
 def test_features_are_refused_when_they_are_first_used(case: str, tmp_path: Path) -> None:
     arrays, message = LATE[case]
     data = sr.open_store(made(tmp_path / "s", arrays))
+    with pytest.raises(DataFormatError):
+        sr.open_store(tmp_path / "s", verify=True)
     for use in (lambda: data.X[[0]], data.constant_features, lambda: sr.PairwiseObjective(data), lambda: data.X.parts):
         with pytest.raises(DataFormatError) as caught:
             use()

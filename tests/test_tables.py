@@ -243,6 +243,49 @@ def test_text_deep_in_a_column_of_numbers(tmp_path: Path, monkeypatch: pytest.Mo
         read_files(tmp_path / "a.csv")
 
 
+@pytest.mark.parametrize("written", ["True False", "true false", "TRUE FALSE"])
+def test_true_and_false_are_numbers_in_csv_as_in_parquet(written: str, tmp_path: Path) -> None:
+    yes, no = written.split()
+    frame = pd.DataFrame(
+        {
+            "qid": [1, 1, 2, 2],
+            "label": [True, False, False, True],
+            "a": [1.0, 2, 3, 4],
+            "flag": [True, False, True, True],
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    text = frame.to_csv(index=False).replace("True", yes).replace("False", no)
+    (tmp_path / "t.csv").write_text(text)
+    expected = sr.read_data(tmp_path / "t.parquet")
+    found = sr.read_data(tmp_path / "t.csv")
+    np.testing.assert_array_equal(found.X, expected.X)
+    np.testing.assert_array_equal(found.X[:, 1], [1, 0, 1, 1])
+    np.testing.assert_array_equal(found.relevance, [1, 0, 0, 1])
+    sr.convert([tmp_path / "t.csv"], tmp_path / "s")
+    np.testing.assert_array_equal(sr.open_store(tmp_path / "s").X[np.arange(4)], expected.X)
+    (tmp_path / "m.csv").write_text(text.replace(f"3.0,{yes}", "3.0,"))
+    np.testing.assert_array_equal(sr.read_data(tmp_path / "m.csv", missing=0.25).X[:, 1], [1, 0, 0.25, 1])
+
+
+def test_a_number_deep_in_a_column_of_booleans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sparserank.data.tables.CSV_BLOCK_BYTES", 1000)
+    rows = "".join(f"{i // 3},{i % 2},{i},{i % 5 == 0}\n" for i in range(400))
+    (tmp_path / "a.csv").write_text("qid,label,x,clicked\n" + rows + "999,1,3,0.5\n")
+    with pytest.raises(SparserankError, match=r"a\.csv: cannot be read \(column 'clicked': .*invalid value '0\.5'"):
+        read_files(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("header", [b"qid,label,\xe9t\xe9", b"qid,label,x,\xff\xfe"])
+def test_a_header_in_another_encoding_is_refused(header: bytes, tmp_path: Path) -> None:
+    values = b",2" * (header.count(b",") - 1)
+    (tmp_path / "a.csv").write_bytes(header + b"\n1,1" + values + b"\n1,0" + values + b"\n")
+    with pytest.raises(
+        SparserankError, match=r"a\.csv: a column name is not UTF-8 text \(b'.*'\); save the file as UTF-8"
+    ):
+        read_files(tmp_path / "a.csv")
+
+
 def test_missing_values_follow_a_policy(tmp_path: Path) -> None:
     MISSING.to_parquet(tmp_path / "a.parquet")
     found = read_files(tmp_path / "a.parquet", Reading(missing="2=5;*=zero"))

@@ -125,7 +125,8 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
-    """A callback (done, total, what, seconds left): a bar on a terminal, a line now and then elsewhere."""
+    """A callback (done, total, what, seconds left): a bar on a terminal, a line now and then elsewhere; with --verbose a line whenever a piece
+    has ended, not for what is reported of pieces that go on."""
     if sys.stderr.isatty() and not answer.quiet and not answer.verbose:
         columns = [
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
@@ -144,14 +145,15 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         finally:
             bar.stop()
         return
-    last = time.monotonic()
+    last, ended = time.monotonic(), 0
 
     def report(done: int, total: int, what: str, left: float | None) -> None:
-        nonlocal last
+        nonlocal last, ended
         if what.startswith("resumed"):
             note(f"{title}: {done} of {total} pieces found from an earlier run{what.removeprefix('resumed')}")
         now = time.monotonic()
-        if left is None or (now - last < QUIET_INTERVAL_S and not answer.verbose):
+        one_more, ended = done > ended, done
+        if left is None or (now - last < QUIET_INTERVAL_S and not (answer.verbose and one_more)):
             return
         last = now
         note(f"{title}: {done} of {total}, about {duration(left)} left ({what})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -217,8 +218,9 @@ class RankingDataset:
     def constant_features(self) -> np.ndarray:
         """(n_features,) bool: features that take one value within every query, to rounding: no linear ranker can use them."""
         varying = np.zeros(self.n_features, dtype=bool)
-        parts, starts = (self.X.parts, self.X.starts) if self.is_stored else ((self.X,), (0, self.n_docs))
-        for X, lo, hi in zip(parts, starts[:-1], starts[1:], strict=True):
+        starts = self.X.starts if self.is_stored else np.array([0, self.n_docs])
+        for k, (lo, hi) in enumerate(pairwise(starts.tolist())):
+            X = self.X.part(k) if self.is_stored else self.X
             first, last = np.searchsorted(self.query_ptr, [lo, hi])
             varying |= (varying_sparse if self.is_sparse else varying_dense)(X, self.query_ptr[first : last + 1] - lo)
         return ~varying

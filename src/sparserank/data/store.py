@@ -44,7 +44,7 @@ def open_store(
     features are checked here, and the features of a shard when they are first used, once in a process. Nothing outside the folder is read.
 
     Parameters
-        verify     read and compare every file
+        verify     read and compare every file, and check the features now
         progress   called with (bytes done, bytes in all) of what is compared
     Raises
         DataFormatError   no store, an unfinished one, or names the file that is missing, torn, changed, a link, or nothing that a
@@ -57,6 +57,8 @@ def open_store(
     for shard in manifest["shards"]:
         arrays = map_shard(folder, shard, manifest["n_features"], manifest["dtype"])
         parts.append(arrays["X"])
+        if verify:
+            arrays["X"].checked()
         labels.append(np.asarray(arrays["label"], dtype=np.float64))
         ids.append(np.array(arrays["qid"]))
         ptrs.append(np.array(arrays["query_ptr"][1:]) + ptrs[-1][-1])

@@ -297,8 +297,9 @@ class _Stores(Stream):
 
     def _blocks(self, start: Position) -> Iterator[RowBlock]:
         for f, data in enumerate(self._stores):
-            for b, (X, lo) in enumerate(zip(data.X.parts, data.X.starts.tolist(), strict=False)):
+            for b, lo in enumerate(data.X.starts[:-1].tolist()):
                 if (f, b) >= start[:2]:
+                    X = data.X.part(b)
                     rows = slice(lo, lo + X.shape[0])
                     docid = None if data.docid is None else np.asarray(data.docid[rows])
                     weight = data.doc_weight[rows] if data.doc_weight is not None else self._ones(X.shape[0])

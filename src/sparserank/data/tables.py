@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ BATCH_ROWS = 1 << 16
 BATCH_BYTES = 32 << 20  # of features, about: wide tables come in fewer rows at a time
 PACKED_WIDTH = 1000  # features that a list may hold; how many, its first row says
 CSV_BLOCK_BYTES = 8 << 20
+CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")  # how Arrow names the column of a value, from 0
+SHOWN_BYTES = 40  # of a name in a message
 
 
 class Batch(NamedTuple):
@@ -48,7 +51,13 @@ class Table:
     def __init__(self, place: str, schema: pa.Schema, n_rows: int | None, queries: SideQueries | None = None) -> None:
         self.place, self.schema, self.n_rows, self.queries = place, schema, n_rows, queries
         seen: set[str] = set()
-        for name in schema.names:
+        try:
+            names = schema.names
+        except UnicodeDecodeError as error:
+            raise self.error(
+                f"{place}: a column name is not UTF-8 text ({brief(error.object[:SHOWN_BYTES])}); save the file as UTF-8."
+            ) from error
+        for name in names:
             if name in seen:
                 raise self.error(f"{place}: column {brief(name)} appears twice; rename or drop one.")
             seen.add(name)
@@ -189,10 +198,11 @@ class _Csv(Table):
         super().__init__(path, schema, None, queries)
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
-        types = dict.fromkeys(roles.read, pa.float64())
+        # What the first block shows to be True and False stays so; all other numbers are read as floats.
+        types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in roles.read}
         types |= {name: pa.string() for name in (roles.qid, roles.docid) if name is not None}
         remedy = "; name the features with --feature-columns (feature_columns=)"
-        with _readable(self.place, remedy), self._reader(types, roles.read) as reader:
+        with _readable(self.place, remedy, self.schema.names), self._reader(types, roles.read) as reader:
             yield from reader
 
     @contextmanager
@@ -258,12 +268,15 @@ def is_frame(source: Any) -> bool:
 
 
 @contextmanager
-def _readable(place: str, remedy: str = "") -> Iterator[None]:
-    """What Arrow and the system say of a file, as one sentence."""
+def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iterator[None]:
+    """What Arrow and the system say of a file, as one sentence; `columns` are those of a CSV file, which Arrow numbers."""
     try:
         yield
     except FileNotFoundError as error:
         raise DataFormatError(f"{place}: no such file; check the path.") from error
     except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
+        number = CSV_COLUMN.match(reason)
+        if number is not None and int(number[1]) < len(columns):
+            reason = f"column {brief(columns[int(number[1])])}: {reason[number.end() :]}"
         raise DataFormatError(f"{place}: cannot be read ({reason}){remedy}.") from error

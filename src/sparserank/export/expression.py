@@ -15,7 +15,11 @@ from sparserank.quoting import brief
 
 SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # needs no brackets
 TOGETHER = 8  # summands of one bracket: a long chain is too deep for parsers
-FORBIDDEN = re.compile(r"--|/\*|;|[\r\n]")  # what would end an expression, or hide the rest of it
+BRACKETS = {")": "(", "]": "[", "}": "{"}
+QUOTES = "'\"`"
+# What ends an expression or hides the rest of it in one of the languages, in quotes too: where these end is not agreed on. `$$` and `$name$` are
+# quotes in PostgreSQL.
+FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def number(value: float) -> str:
@@ -34,6 +38,7 @@ class Dialect:
     clip       t, a rising function of x, between two values: of (x, t, (the x where t takes the lower one, and the upper one), (the two values))
     exp        e^x; number: a constant
     known      x, or a number where it is missing; None: the engine takes 0 there
+    comments   what begins a comment outside quotes
     """
 
     engine: str
@@ -44,6 +49,7 @@ class Dialect:
     exp: Callable[[str], str] = lambda x: f"exp({x})"
     number: Callable[[float], str] = number
     known: Callable[[str, str], str] | None = None
+    comments: tuple[str, ...] = ("#",)
 
 
 def expression(
@@ -115,12 +121,33 @@ def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
         raise DataError(
             f"features: {brief(term.name)} must be an expression of {dialect.engine} as text; got {brief(str(given))}."
         )
-    text, depth, lowest = given.strip(), 0, 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        lowest = min(lowest, depth)
-    if FORBIDDEN.search(text) or depth or lowest:
+    text = given.strip()
+    if not _is_one_expression(text, dialect.comments):
         raise DataError(
-            f"features: {brief(term.name)} must be one expression, its brackets closed, without comments; got {brief(text)}."
+            f"features: {brief(term.name)} must be one expression, its brackets and quotes closed, without comments; got {brief(text)}."
         )
     return text if SIMPLE.fullmatch(text) else f"({text})"
+
+
+def _is_one_expression(text: str, comments: Sequence[str]) -> bool:
+    """Whether every bracket and quote that the text opens is closed in it, in turn, and nothing in it ends or hides what follows."""
+    if FORBIDDEN.search(text):
+        return False
+    opened: list[str] = []
+    quote = ""
+    for at, letter in enumerate(text):
+        if quote:
+            if (
+                letter in "\\{}"
+            ):  # an escape in some languages and a letter in others; Vespa counts braces in quotes too
+                return False
+            quote = "" if letter == quote else quote
+        elif letter in QUOTES:
+            quote = letter
+        elif text.startswith(tuple(comments), at) or (letter == "," and not opened):
+            return False
+        elif letter in BRACKETS.values():
+            opened.append(letter)
+        elif letter in BRACKETS and (not opened or opened.pop() != BRACKETS[letter]):
+            return False
+    return not quote and not opened

@@ -86,6 +86,7 @@ LUCENE = Dialect(
     log=_log(_question, "ln", "1"),
     asinh=_asinh(_question, "ln", "1"),
     clip=_between,
+    comments=("#", "//"),
 )
 VESPA = Dialect(
     "Vespa",

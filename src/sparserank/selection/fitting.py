@@ -233,11 +233,11 @@ class FittedPaths:
                 ]
             )
             seconds = (time.perf_counter() - began) / len(stage)
-            for (family, fold), arrays in zip(stage, pieces, strict=True):
-                yield family.label, fold, arrays, seconds
             for label in follow.points:
                 left.drop(label)
-            report(", ".join(follow.points), left.seconds())
+            for (family, fold), arrays in zip(stage, pieces, strict=True):
+                yield family.label, fold, arrays, seconds
+                report(_what(family.label, fold), left.seconds())
 
 
 Points = dict[str, dict[int, list[Point]]]  # by label and fold
