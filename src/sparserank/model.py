@@ -17,6 +17,7 @@ from sparserank.data.filling import fill_known
 from sparserank.data.frames import column_names, names_of, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import NO_MATRIX, as_csr
+from sparserank.data.missing import holds_missing, is_missing
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.stored import StoredFeatures
 from sparserank.data.transforms import NONE, Transform
@@ -30,8 +31,8 @@ class RankingModel:
     """score = sum over selected features of coef * (c(t(x)) - center) / scale; the larger, the higher the rank.
 
     coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform` (None: the
-    features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a missing x (NaN or infinite) fill_values
-    (n_features,) take the place; NaN there, or None: a missing value is refused.
+    features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a missing x (NaN, infinite or 1.797e308)
+    fill_values (n_features,) take the place; NaN there, or None: a missing value is refused.
 
     Raises
         DataError   weights, names, centers, scales and fill_values are not one each per feature
@@ -86,7 +87,7 @@ class RankingModel:
             qid   (n_docs,) query of each row, in any order; only for scaling within queries
         Raises
             DataError   another number of features than the model was trained on, or a selected one that is not there, by name, a selected value
-                        that is not finite and has no fill value, or one so large that the score is not, a missing qid; rows are counted from 0
+                        that is missing (NaN, infinite, 1.797e308) and has no fill value, or one so large that the score is not, a missing qid; rows are counted from 0
         """
         X, qid = without_qid(X, qid)
         columns = self._selected(X)
@@ -171,9 +172,8 @@ class RankingModel:
     ) -> np.ndarray:
         """Scores of the selected columns; `row_index` (n_docs,) holds the user's number of each row, default their order."""
         S = self.support
-        known = np.isfinite(columns)
-        if not known.all():
-            row, k = (int(i) for i in np.argwhere(~known)[0])
+        if holds_missing(columns):
+            row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             raise DataError(
                 f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
                 "replace missing and infinite values by finite numbers, or train with missing= (--missing median)."

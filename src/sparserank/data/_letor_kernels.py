@@ -22,8 +22,6 @@ STATUS, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_
 UNSORTED = 11  # the first row whose indices do not ascend, or -1
 N_INFO = 12
 
-HUGE = 1.79e308  # Istella writes DBL_MAX, rounded up, for "no value"; it parses to infinity or to DBL_MAX.
-
 
 @njit(cache=True, nogil=True)
 def count_lines_and_colons(buf):

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
+from sparserank.data.filling import CHOICES
 from sparserank.data.grouping import as_query_ids
+from sparserank.data.missing import is_missing
 from sparserank.data.streams import Position, RowBlock, Stream
 from sparserank.data.table_roles import Roles
 from sparserank.data.tables import Table
@@ -62,13 +64,13 @@ class ArrayRows(Stream):
             X = part.compute()
             X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=self.dtype)
             n = len(X)
-            bad = ~np.isfinite(X)
+            bad = is_missing(X)
             if bad.any() and self._fills:
                 X = np.where(bad, np.nan, X)
             elif bad.any():
                 row, column = np.argwhere(bad)[0]
                 raise DataError(
-                    f"X holds {X[row, column]} in row {at + row}, feature f{column + 1}; replace missing and infinite values by finite numbers."
+                    f"X holds {X[row, column]} in row {at + row}, feature f{column + 1}: missing or infinite feature value; {CHOICES}."
                 )
             rows = slice(at, at + n)
             where = np.column_stack([np.zeros(n, dtype=int), np.full(n, b), np.arange(n)])

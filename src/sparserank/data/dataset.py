@@ -14,6 +14,7 @@ from sparserank.data.filling import fill_known
 from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import as_csr, with_nan
+from sparserank.data.missing import holds_missing, is_missing
 from sparserank.data.stored import StoredFeatures
 from sparserank.data.varying import varying_dense, varying_sparse
 from sparserank.errors import DataError
@@ -50,7 +51,7 @@ class RankingDataset:
         feature_names   n_features unique strings, optional (default those of a frame, else f1, f2, ...)
         doc_weight      (n_docs,) numbers >= 0, optional: weight of every pair in which the document is the preferred one, e.g. 1 over
                         the propensity of its click (Joachims et al. 2017); 0: never the preferred one
-        fill_values     (n_features,) numbers, optional: what a missing value of each feature (NaN, infinity) becomes, here and in models that
+        fill_values     (n_features,) numbers, optional: what a missing value of each feature (NaN, infinity, 1.797e308) becomes, here and in models that
                         are trained on these data; NaN: a missing value is refused. `read_data` and rankers learn them (missing=)
         keep_missing    missing values stay NaN: for models alone, which know what they become
     Raises
@@ -240,7 +241,7 @@ def _as_fill_values(given: Any) -> np.ndarray:
         values = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"fill_values must hold one number per feature; got {brief(given)}.") from error
-    if values.ndim != 1 or np.isinf(values).any():
+    if values.ndim != 1 or (is_missing(values) & ~np.isnan(values)).any():
         raise DataError(f"fill_values must hold one finite number per feature, or NaN; got {brief(given)}.")
     return values
 
@@ -260,8 +261,8 @@ def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_mis
         if not csr.has_canonical_format:
             csr = csr.copy()
             csr.sum_duplicates()
-        if not np.isfinite(csr.data).all():
-            raise DataError(f"X must be finite; it holds NaN or infinity. {MISSING_REMEDY}")
+        if holds_missing(csr.data):
+            raise DataError(f"X must be finite; it holds NaN, infinity or 1.797e308. {MISSING_REMEDY}")
         frozen = sp.csr_matrix(
             (_frozen(csr.data), _frozen(csr.indices), _frozen(csr.indptr)), shape=csr.shape, copy=False
         )
@@ -279,13 +280,11 @@ def _as_features(X: Features, fill_values: np.ndarray | None = None, *, keep_mis
     if dense.ndim != 2:
         raise DataError(f"X must be two-dimensional (n_docs, n_features); got shape {dense.shape}.")
     dense = np.ascontiguousarray(dense)
-    # A sum is finite only if every term is; it costs one read and no temporary of X's size.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = not np.isfinite(dense.sum())
-    if suspicious and not np.isfinite(dense).all():
-        row, column = (int(v) for v in np.argwhere(~np.isfinite(dense))[0])
+    if holds_missing(dense):
+        row, column = (int(v) for v in np.argwhere(is_missing(dense))[0])
+        mark = ", which means a missing value" if np.isfinite(dense[row, column]) else ""
         raise DataError(
-            f"X must be finite; row {row}, feature f{column + 1} holds {dense[row, column]}. {MISSING_REMEDY}"
+            f"X must be finite; row {row}, feature f{column + 1} holds {dense[row, column]}{mark}. {MISSING_REMEDY}"
         )
     return dense
 

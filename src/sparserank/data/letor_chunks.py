@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.data import _letor_kernels as kernels
+from sparserank.data.missing import HUGE
 from sparserank.data.side_files import SideQueries, with_query_ids
 from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
 from sparserank.errors import DataFormatError, TooManyFeaturesError
@@ -174,7 +175,7 @@ def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> C
         if p < 0:
             labels[-1 - p] = value
             continue
-        if abs(value) >= kernels.HUGE:
+        if abs(value) >= HUGE:
             line = int(row_lines[np.searchsorted(row_ptr[: n_rows + 1], p, side="right") - 1])
             if missing is None or line < missing[0]:
                 missing = (line, text[a : min(b, a + LONGEST)].decode("ascii"))

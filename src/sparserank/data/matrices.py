@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.missing import is_missing
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
@@ -26,7 +27,7 @@ def as_csr(X: Any) -> sp.csr_matrix:
 
 
 def with_nan(X: Any) -> Any:
-    """X (n_docs, n_features) as a new C-ordered float array or canonical CSR matrix, NaN where a value is missing (NaN, infinite, None, NA).
+    """X (n_docs, n_features) as a new C-ordered float array or canonical CSR matrix, NaN where a value is missing (`is_missing`, None, NA).
 
     Raises
         DataError   X is no matrix of numbers
@@ -45,7 +46,7 @@ def with_nan(X: Any) -> Any:
             raise DataError(NO_MATRIX) from error
         if out.ndim != 2:
             raise DataError(NO_MATRIX)
-    values[~np.isfinite(values)] = np.nan
+    values[is_missing(values)] = np.nan
     return out
 
 

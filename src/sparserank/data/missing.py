@@ -1,4 +1,4 @@
-"""What users ask missing feature values (NULL, NaN, infinity, 1.797e308) to become: one replacement per feature."""
+"""Which feature values are missing (NULL, NaN, infinity, 1.797e308), and what users ask them to become: one replacement per feature."""
 
 from __future__ import annotations
 
@@ -15,8 +15,23 @@ ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN = "error", "zero", "min", "median", "que
 WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)
 LEARNED = (MINIMUM, MEDIAN)
 KEPT = "keep"  # of KEEP alone: no word for users
+HUGE = 1.79e308  # from here on a number means "no value": Istella writes the largest float64, rounded up, which some parsers read as infinity
 MOST_DIGITS = 18  # of a feature's number; longer ones are names
 EXPECTED = f"{', '.join(repr(w) for w in WORDS)} or a number"
+
+
+def is_missing(values: np.ndarray | float) -> np.ndarray:
+    """Which of the numbers mean "no value": NaN, infinite, or of magnitude HUGE and above, whatever the sign. Arrays of bool, of the same shape.
+
+    Every reader and every model goes by this rule.
+    """
+    return np.asarray(~(np.abs(values) < np.float64(HUGE)))  # in float64, where HUGE is; NaN is smaller than nothing
+
+
+def holds_missing(values: np.ndarray) -> bool:
+    """Whether `is_missing` holds for any of the numbers; needs no temporary of their size."""
+    low, high = (float(extreme(values, initial=0.0)) for extreme in (np.min, np.max))
+    return not (low > -HUGE and high < HUGE)
 
 
 @dataclass(frozen=True)
@@ -149,6 +164,6 @@ def _replacement(policy: str | float) -> str | float:
         value = float(policy)
     except (TypeError, ValueError, OverflowError):
         value = np.nan
-    if isinstance(policy, bool) or not np.isfinite(value):
+    if isinstance(policy, bool) or is_missing(value):
         raise DataError(f"missing policy must be {EXPECTED}; got {brief(policy)}.")
     return value

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.feature_logs import log_names, log_tables
-from sparserank.data.filling import SAMPLE_VALUES, Filling, learn_filling
+from sparserank.data.filling import CHOICES, SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.kinds import kind_of, refuse_mixed
 from sparserank.data.letor import DENSE_FROM, MOST_EMPTY_FEATURES, UNJUDGED, check_values, features_of, float_type
 from sparserank.data.letor_chunks import stream_chunks
-from sparserank.data.missing import MissingPolicy
+from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import Reading
 from sparserank.data.side_files import side_files
 from sparserank.data.store import open_stores
@@ -286,6 +286,7 @@ class _Stores(Stream):
 
     def __init__(self, paths: Sequence[str | os.PathLike], reading: Reading) -> None:
         self._stores, self._places = open_stores(paths), [str(p) for p in paths]
+        self._policy = MissingPolicy.parse(reading.missing)
         first = self._stores[0]
         self.n_features, self.sparse = first.n_features, first.is_sparse
         self.feature_names = None if numbered(first.feature_names or ()) else tuple(first.feature_names or ())
@@ -306,12 +307,25 @@ class _Stores(Stream):
                     qid = np.array(data.qid[rows].tolist())  # type: ignore[index]
                     with np.errstate(over="ignore"):
                         own = X.astype(self.dtype)
-                    values = own.data if sp.issparse(own) else own
-                    if not np.isfinite(values).all():
-                        raise DataFormatError(
-                            f"{self._places[f]}: a value is too large for {self.dtype}; convert it to float64."
-                        )
+                    _mark_missing(X, own, self._places[f], self._policy)
                     yield RowBlock(own, data.relevance[rows], qid, docid, weight, _at(f, b, X.shape[0]))
+
+
+def _mark_missing(X: Any, own: Any, place: str, policy: MissingPolicy | None) -> None:
+    """NaN into `own`, a copy of the stored X in another dtype, where X holds what means a missing value.
+
+    Raises
+        DataFormatError   there is such a value and no policy; a number is too large for the dtype
+    """
+    stored, values = (X.data, own.data) if sp.issparse(X) else (X, own)
+    if not holds_missing(values):
+        return
+    missing = is_missing(stored)
+    if missing.any() and policy is None:
+        raise DataFormatError(f"{place}: missing or infinite feature value; {CHOICES}.")
+    if (is_missing(values) & ~missing).any():
+        raise DataFormatError(f"{place}: a value is too large for {values.dtype}; convert it to float64.")
+    values[missing] = np.nan
 
 
 def _refuse_names(names: tuple[str, ...] | None, n_features: int) -> None:

@@ -11,7 +11,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import CHOICES, learn_filling
 from sparserank.data.grouping import plain_ids, query_codes
 from sparserank.data.letor import UNJUDGED, float_type
-from sparserank.data.missing import MissingPolicy
+from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import Reading
 from sparserank.data.table_roles import Roles, roles_of
 from sparserank.data.tables import Batch, Table
@@ -67,7 +67,7 @@ def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDatas
     if policy is not None:
         filling = learn_filling(policy, [X], X.shape[1], X.dtype, names, index_base=reading.index_base)
         fill_values = filling.values
-        if np.isnan(X.sum(dtype=np.float64)) and not policy.keeps:
+        if holds_missing(X) and not policy.keeps:
             filling.fill(X, query_codes(qid))
     if docid is not None and not docid.astype(bool).any():
         docid = None
@@ -136,9 +136,9 @@ def _joined(ids: list[np.ndarray]) -> np.ndarray:
 
 
 def set_missing(batch: Batch, table: Table, roles: Roles, policy: MissingPolicy | None, at: int) -> None:
-    """What is null or infinite becomes NaN, or is refused without a policy; the batch begins with row `at`."""
-    bad = ~np.isfinite(batch.X)
-    if bad.any():
+    """What is missing becomes NaN, or is refused without a policy; the batch begins with row `at`."""
+    if holds_missing(batch.X):
+        bad = is_missing(batch.X)
         refuse_missing(batch.X, bad, table, roles, policy, at)
         batch.X[bad] = np.nan
 

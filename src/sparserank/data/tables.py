@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from sparserank.data.missing import is_missing
 from sparserank.data.side_files import SideQueries, side_file
 from sparserank.data.table_roles import Roles
 from sparserank.data.text_lines import GZIP
@@ -117,7 +118,11 @@ class Table:
             out[:] = values
         if out.dtype == np.float32 and values.dtype != np.float32:
             self._refuse(
-                np.isinf(out) & np.isfinite(values.astype(np.float64)), at, name, values, "too large for float32"
+                np.isinf(out) & ~is_missing(values.astype(np.float64)),
+                at,
+                name,
+                values,
+                "a number that float32 can hold",
             )
 
     def _packed(self, column: pa.Array, name: str, dtype: np.dtype, at: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from sparserank.data.filling import fill_known, fill_matrix
 from sparserank.data.frames import without_qid
 from sparserank.data.grouping import MANY_ROWS, as_query_ids, ids_of_rows, query_codes
 from sparserank.data.matrices import as_csr, with_holes
-from sparserank.data.missing import MissingPolicy
+from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.errors import DataError, DataWarning
 from sparserank.quoting import brief
 from sparserank.weights import usable_weights
@@ -69,17 +69,14 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
     """
     X, _ = without_qid(as_csr(X) if sp.issparse(X) else X)
     X = with_holes(X) if fill_values is not None else X
-    with _naming_missing(ranker):
+    with np.errstate(invalid="ignore"), _naming_missing(ranker):
         X = validate_data(ranker, X, reset=False, ensure_all_finite=fill_values is None, **FORMS)
-    if fill_values is None:
-        return X
-    X = fill_known(X, fill_values)
-    if not np.isfinite(X.data if sp.issparse(X) else X).all():
-        row, j = (int(v) for v in np.argwhere(~np.isfinite(X.toarray() if sp.issparse(X) else X))[0])
+    X = X if fill_values is None else fill_known(X, fill_values)
+    if holds_missing(X.data if sp.issparse(X) else X):
+        row, j = (int(v) for v in np.argwhere(is_missing(X.toarray() if sp.issparse(X) else X))[0])
         name = feature_names(ranker, X.shape[1])[j]
-        raise DataError(
-            f"{type(ranker).__name__}: row {row}, feature {brief(name)} is missing, and missing= says nothing of it."
-        )
+        remedy = "missing= says nothing of it" if hasattr(ranker, "missing") else "must be filled in before"
+        raise DataError(f"{type(ranker).__name__}: row {row}, feature {brief(name)} is missing, and {remedy}.")
     return X
 
 
