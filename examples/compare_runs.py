@@ -18,8 +18,8 @@ new = sr.SparseRanker(n_features_to_select=5).fit_dataset(train).to_model()
 
 with TemporaryDirectory() as folder:  # a search engine would have written these files
     files = {name: Path(folder) / f"{name}.run" for name in ("now", "new")}
-    sr.write_run(test, now.predict(test.X), files["now"])
-    sr.write_run(test, new.predict(test.X), files["new"])
+    sr.write_run(test, now.score_dataset(test), files["now"])
+    sr.write_run(test, new.score_dataset(test), files["new"])
     sr.write_qrels(test, Path(folder) / "test.qrels")
 
     runs = {name: sr.read_run(file) for name, file in files.items()}

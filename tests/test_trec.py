@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import ir_measures
@@ -14,8 +15,11 @@ import pytrec_eval
 from ir_measures import AP, RR, P, nDCG
 
 import sparserank as sr
+from sparserank.data.scaling import FeatureScaling
 from sparserank.data.trec import Qrels, Run
-from sparserank.errors import DataError, DataFormatError
+from sparserank.errors import DataError, DataFormatError, DataWarning
+from sparserank.model import RankingModel
+from tests.command_line import Cli
 
 
 def judged(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
@@ -168,14 +172,13 @@ def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:
     y, qid, X = data.relevance[shuffled], np.asarray(data.qid)[shuffled], data.X[shuffled]
     scores = rng.standard_normal(data.n_docs)
     grouped = sr.RankingDataset(X, y, qid)
-    expected = sr.evaluate(scores[grouped.row_index], grouped)
+    expected = sr.evaluate(scores, grouped)
     assert sr.evaluate(scores, y, qid=qid) == expected
     assert sr.evaluate(list(scores), pd.Series(y), qid=pd.Series(qid)) == expected
     assert sr.evaluate(scores, (X, y, qid)) == expected
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(grade=y, query=qid)
     assert sr.evaluate(scores, frame, label="grade", qid="query") == expected
     assert sr.evaluate(scores, pl.from_pandas(frame), label="grade", qid="query") == expected
-    assert sr.evaluate(scores, grouped) != expected  # which is in another order
     model = sr.SparseRanker().fit(X, y, qid=qid).to_model()
     both = sr.evaluate({"model": model, "scores": model.predict(X)}, (X, y, qid), "map")
     np.testing.assert_array_equal(both.values["model"]["map"], both.values["scores"]["map"])
@@ -185,6 +188,117 @@ def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:
     assert path.feature_names == ("a", "b", "c", "d")
     with pytest.raises(DataError):
         sr.evaluate(scores[:-1], y, qid=qid)
+
+
+@pytest.mark.parametrize(
+    "kind", ["frame", "arrays", "relevance", "data set", "data set, again", "features", "Parquet", "text"]
+)
+def test_scores_are_in_the_order_of_the_input_whatever_holds_them(kind: str, tmp_path: Path) -> None:
+    """Rows of a query do not stand together. Scores that are the relevance rank perfectly; in another order they do not."""
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    qid, X = rng.permutation(np.repeat(np.arange(30), 8)), rng.normal(size=(240, 3))
+    y = np.digitize(X[:, 0], [0.0, 1.0])
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y, qid=qid)
+    frame.to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "t.txt").write_text(
+        "".join(f"{g} qid:{q} 1:{x[0]!r} 2:{x[1]!r} 3:{x[2]!r}\n" for g, q, x in zip(y, qid, X.tolist(), strict=True))
+    )
+    read = sr.read_data(frame)
+    assert (read.row_index != np.arange(240)).any()
+    data = {
+        "frame": frame, "arrays": (X, y, qid), "data set": read, "data set, again": read.rename_features(["d", "e", "f"]),
+        "features": read.take_features([2, 0]), "Parquet": tmp_path / "t.parquet", "text": tmp_path / "t.txt", "relevance": y,
+    }[kind]  # fmt: skip
+    more = {"qid": qid} if kind == "relevance" else {}
+    scores = X[:, 0].astype(np.float64)
+    column = pd.Series(scores, index=rng.permutation(240))  # rows go by their place
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        forms = (
+            scores,
+            scores.tolist(),
+            tuple(scores),
+            column,
+            pl.Series(scores),
+            pa.array(scores),
+            scores.astype(np.float32),
+        )
+        for form in forms:
+            assert sr.evaluate(form, data, ["ndcg@10"], **more) == {"ndcg@10": 1.0}
+        wrong = scores[read.row_index]
+        both = sr.evaluate({"right": scores, "wrong": wrong, "list": scores.tolist()}, data, ["ndcg@10"], **more)
+        means = {r["system"]: r["mean"] for r in both.rows()}
+        assert means["right"] == means["list"] == 1.0
+        assert means["wrong"] < 0.9
+        for bad in (scores[:-1], scores[:, None], 1.0, np.where(np.arange(240) == 3, np.nan, scores)):
+            with pytest.raises(DataError, match="scores must be"):
+                sr.evaluate(bad, data, **more)
+
+
+def test_a_model_and_its_scores_agree_on_scattered_rows(tmp_path: Path, cli: Cli) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(1)
+    qid, X = rng.permutation(np.repeat([f"q{i}" for i in range(30)], 8)), rng.normal(size=(240, 3))
+    y = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0.0, 1.0])
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y, qid=qid, docno=[f"d{i}" for i in range(240)])
+    data = sr.read_data(frame)
+    for ranker in (sr.SparseRanker(), None):
+        model = (
+            ranker.fit_dataset(data).to_model()
+            if ranker
+            else RankingModel(
+                np.array([1.0, 0.3, 0.0]), ("a", "b", "c"), FeatureScaling("query-min-max", np.zeros(3), np.ones(3))
+            )
+        )
+        scores = model.predict(frame.drop(columns=["label", "docno"]))
+        np.testing.assert_allclose(model.score_dataset(data), scores, rtol=1e-12)
+        np.testing.assert_allclose(data.to_input_order(model.contributions(data).sum(axis=1)), scores, rtol=1e-12)
+        np.testing.assert_array_equal(data.from_input_order(data.to_input_order(data.relevance)), data.relevance)
+        expected = sr.evaluate(model, data)
+        for form in (scores, model.score_dataset(data), model):
+            assert sr.evaluate(form, data) == expected == sr.evaluate(form, frame.drop(columns="docno"))
+        if ranker is not None:
+            nameless = sr.SparseRanker().fit(data.X, data.relevance, qid=data.qid)
+            assert sr.evaluate(nameless, data) == expected
+            in_own_order = np.asarray(data.X @ ranker.coef_)
+            assert sr.evaluate(data.to_input_order(in_own_order), data) == expected != sr.evaluate(in_own_order, data)
+            assert nameless.score(X, y, qid=qid) == expected["ndcg@10"]
+        sr.write_run(data, scores, tmp_path / "a.run")
+        run = sr.read_run(tmp_path / "a.run")
+        assert run == {(q, d): s for q, d, s in zip(qid, frame["docno"], scores, strict=True)}
+        assert sr.evaluate(run, data) == expected
+        frame.to_parquet(tmp_path / "t.parquet")
+        model.save(tmp_path / "m.json")
+        at = [str(tmp_path / name) for name in ("m.json", "t.parquet", "s.txt", "b.run")]
+        assert cli("predict", *at[:2], "--out", at[2]).code == 0
+        np.testing.assert_allclose([float(s) for s in (tmp_path / "s.txt").read_text().split()], scores, rtol=1e-12)
+        assert cli("predict", *at[:2], "--run", at[3]).code == 0
+        assert sr.read_run(at[3]) == pytest.approx(run, rel=1e-12)
+        done = cli(
+            "evaluate",
+            at[1],
+            "--system",
+            at[0],
+            "--system",
+            at[2],
+            "--system",
+            at[3],
+            "--metric",
+            "ndcg@10",
+            "--format",
+            "json",
+        )
+        means = {r["mean"] for r in json.loads(done.out)}
+        assert means == {expected["ndcg@10"]}
+    for bad in (scores[:-1], np.full(240, np.nan)):
+        with pytest.raises(DataError, match="scores must be one finite number per document"):
+            sr.write_run(data, bad, tmp_path / "c.run")
+    assert not (tmp_path / "c.run").exists()
 
 
 def test_a_run_of_part_of_the_documents_has_no_metric_of_whole_lists(tmp_path: Path) -> None:

@@ -103,11 +103,11 @@ class RankingModel:
         return out
 
     def selected_values(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs, len(support)) float64, the selected features of `data` as they are, found by name where it has names."""
+        """(n_docs, len(support)) float64, the selected features of `data` as they are, in the data set's own row order, found by name where it has names."""
         return self._of_dataset(data)
 
     def contributions(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs, len(support)) what each selected feature adds to the score of each document of `data`, in its stored row order: rows sum to the score.
+        """(n_docs, len(support)) what each selected feature adds to the score of each document of `data`, in the data set's own row order: rows sum to the score.
 
         Raises
             DataError   as `score_dataset`
@@ -117,8 +117,8 @@ class RankingModel:
         return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
 
     def score_dataset(self, data: RankingDataset) -> np.ndarray:
-        """Scores in the stored row order of `data`, whose features are found by name where it has names; messages name the rows that its constructor was given."""
-        return self._score(self._of_dataset(data), data.query_ptr, data.row_index)
+        """Scores (n_docs,) of `data`, whose features are found by name where it has names; scores and messages go by the rows that its constructor was given."""
+        return data.to_input_order(self._score(self._of_dataset(data), data.query_ptr, data.row_index))
 
     def _of_dataset(self, data: RankingDataset) -> np.ndarray:
         """The selected columns: by name, or by position where data or model have no names of their own and share none."""

@@ -139,7 +139,7 @@ def _scores(path: Path, data: Any) -> Any:
         raise DataFormatError(
             f"{path}: {len(scores)} scores for {data.n_docs} documents; give one per line, in file order."
         )
-    return np.array(scores)[data.row_index]
+    return np.array(scores)
 
 
 def _show(rows: list[dict[str, Any]], data: Any) -> None:

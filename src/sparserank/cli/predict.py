@@ -78,7 +78,7 @@ def predict(
     if run is not None:
         write_run(documents, scores, run)
         return
-    lines = "".join(f"{float(s)!r}\n" for s in documents.to_input_order(scores))
+    lines = "".join(f"{float(s)!r}\n" for s in scores)
     if out is None and answer.format != TEXT:
         rows = scored_rows(documents, scores)
         give(rows, rows)
@@ -98,5 +98,5 @@ def scored_rows(documents: RankingDataset, scores: np.ndarray) -> list[dict[str,
     docno = None if held is None else documents.to_input_order(np.asarray(held))
     return [
         {"qid": ids[i], **({} if docno is None else {"docno": docno[i]}), "score": score}
-        for i, score in enumerate(documents.to_input_order(scores).tolist())
+        for i, score in enumerate(scores.tolist())
     ]

@@ -206,7 +206,7 @@ def _judged(
     compared = None
     if test is not None:
         on_test = {f"trees on the {len(chosen.columns)} chosen": chosen.scores(test.X), ALL: full.scores(test.X)}
-        compared = evaluate(on_test, test, plan.metrics)
+        compared = evaluate({name: test.to_input_order(s) for name, s in on_test.items()}, test, plan.metrics)
     return JudgedSelection(
         plan, settings, n_seeds, choice, rival, chosen, tuple(data.feature_names or ()), data.n_queries, compared
     )

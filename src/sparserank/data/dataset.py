@@ -39,8 +39,11 @@ class RankingDataset:
 
     Conventions
         Rows of query `q` are `query_ptr[q]:query_ptr[q + 1]`. The constructor takes rows in any order: queries
-        keep the order of their first row, documents keep their order within the query. `row_index` holds the
-        input position of each stored row, so `to_input_order` puts results back.
+        keep the order of their first row, documents keep their order within the query. X, relevance, qid, docid and the other arrays
+        are in this order of the data set, so what you compute from X is too. Scores that go with a data set are in the order of the input:
+        `evaluate` and `write_run` take them so, `RankingModel.score_dataset` gives them so. `row_index` holds the input position of each
+        row; `to_input_order` and `from_input_order` translate. Both orders are the same unless a query's rows were scattered.
+        The input of a store's data set is the store, whose rows are together already.
         Arrays are read-only views; nothing is copied when the rows are already grouped.
 
     Parameters
@@ -157,10 +160,14 @@ class RankingDataset:
         )
 
     def to_input_order(self, values: np.ndarray) -> np.ndarray:
-        """Per-document `values` (n_docs,) in the row order that the constructor was given."""
+        """Per-document `values` (n_docs,), which are in the row order of this data set, in the row order that the constructor was given."""
         out = np.empty_like(values)
         out[self.row_index] = values
         return out
+
+    def from_input_order(self, values: np.ndarray) -> np.ndarray:
+        """Per-document `values` (n_docs,) in the row order of this data set, from that of the constructor's rows."""
+        return np.asarray(values[self.row_index])
 
     def replace_features(self, X: Features) -> RankingDataset:
         """The same documents with other feature values; names are kept where there are as many features."""

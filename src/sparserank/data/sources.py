@@ -149,7 +149,7 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
             "doc_weight",
             f"must hold one weight per row of the training data ({data.n_docs}); got {np.size(doc_weight)}.",
         )
-    return replace(data, doc_weight=np.asarray(doc_weight)[data.row_index])
+    return replace(data, doc_weight=data.from_input_order(np.asarray(doc_weight)))
 
 
 def _as_stream(

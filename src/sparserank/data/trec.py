@@ -84,8 +84,18 @@ def _checked_ids(data: RankingDataset) -> np.ndarray:
 
 
 def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
-    """TREC run, `qid Q0 docno rank score tag`, ranked by descending score (row order among equals)."""
+    """TREC run, `qid Q0 docno rank score tag`, ranked by descending score (row order among equals).
+
+    Parameters
+        scores   (n_docs,) in the order of the rows that the data set was made of, as `RankingModel.score_dataset` gives them
+    Raises
+        DataError   another number of scores, scores that are not finite, ids that the file cannot hold
+    """
     ids = _checked_ids(data)
+    given = np.asarray(scores, dtype=np.float64)
+    if given.shape != (data.n_docs,) or not np.isfinite(given).all():
+        raise DataError(f"scores must be one finite number per document ({data.n_docs}); got {brief(scores)}.")
+    scores = data.from_input_order(given)
     with atomic_write(path) as out:
         for q in range(data.n_queries):
             lo, hi = data.query_ptr[q], data.query_ptr[q + 1]

@@ -70,10 +70,11 @@ def evaluate(
     """Ranking metrics of scores.
 
     Parameters
-        scores      (n_docs,) in the row order of `data`, an object with `predict`, or a Run; or a mapping of names to these. Documents that a run does not
-                    rank count among the relevant ones, and nowhere else
-        data        judged documents: a RankingDataset, a frame, (X, y, qid), or their relevance alone as an array with qid= the queries of its rows; then
-                    scores are in the order of these rows. Or Qrels, with runs alone: all queries of the judgments count, those that a run misses with 0
+        scores      (n_docs,) an array, list or column, an object with `predict`, or a Run; or a mapping of names to these. Arrays are in the order of the
+                    rows of `data`, for a RankingDataset of the rows that it was made of (scores computed from data.X: data.to_input_order(scores)).
+                    Documents that a run does not rank count among the relevant ones, and nowhere else
+        data        judged documents: a path, a RankingDataset, a frame, (X, y, qid), or their relevance alone as an array with qid= the queries of its rows.
+                    Or Qrels, with runs alone: all queries of the judgments count, those that a run misses with 0
         label, qid  names of a frame's columns (default 'label' and 'qid'); or qid (n_docs,) beside an array of relevance
         metrics     names or Metric objects
         convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; None: 'default', with Qrels 'trec'; a prefix in a name wins
@@ -95,21 +96,20 @@ def evaluate(
         if isinstance(data, Qrels)
         else _judged(data, label, qid, _reads_features(scores))
     )
-    order = None if isinstance(data, RankingDataset | Qrels) else judged.row_index
     if isinstance(scores, Mapping) and not isinstance(scores, Run):
         if not scores:
             raise DataError("evaluate needs at least one system.")
         values = {}
         for name, system in scores.items():
             try:
-                values[str(name)] = dict(zip(labels, _values_of(system, judged, parsed, order), strict=True))
+                values[str(name)] = dict(zip(labels, _values_of(system, judged, parsed), strict=True))
             except DataError as error:
                 raise DataError(f"{name}: {error}") from error
         chosen = baseline if baseline is not None else next(iter(values))
         if chosen not in values:
             raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
         return Comparison(values, chosen)
-    arrays = dict(zip(labels, _values_of(scores, judged, parsed, order), strict=True))
+    arrays = dict(zip(labels, _values_of(scores, judged, parsed), strict=True))
     if per_query:
         return arrays
     return {name: mean_of(values) for name, values in arrays.items()}
@@ -183,10 +183,7 @@ def _judged(data: Any, label: Any, qid: Any, features: bool) -> RankingDataset:
     return judged
 
 
-def _values_of(
-    system: Any, data: RankingDataset, metrics: Sequence[Metric], order: np.ndarray | None
-) -> list[np.ndarray]:
-    """order: the rows of the user's data in the order of `data`, in which arrays of scores then come."""
+def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> list[np.ndarray]:
     if isinstance(system, Run):
         retrieved_scores, retrieved = system.of(data)
         whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)
@@ -195,20 +192,23 @@ def _values_of(
                 f"{whole!r} goes by the length of whole lists, and the run misses documents; take another metric or convention, such as trec."
             )
         return per_query_values(retrieved_scores, data, metrics, retrieved, document_ids(data))
-    scores = _scores_of(system, data)
-    if order is not None and isinstance(system, np.ndarray | list) and scores.shape == order.shape:
-        scores = scores[order]
-    return per_query_values(scores, data, metrics)
+    return per_query_values(_scores_of(system, data), data, metrics)
 
 
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
-    if hasattr(system, "score_dataset"):  # a model, which may scale within queries
-        return np.asarray(system.score_dataset(data), dtype=np.float64)
+    """Scores in the order of `data`."""
     try:
-        return np.asarray(system.predict(data.X) if hasattr(system, "predict") else system, dtype=np.float64)
+        if hasattr(system, "predict") and not hasattr(system, "score_dataset"):
+            return np.asarray(system.predict(data.X), dtype=np.float64)
+        if hasattr(system, "score_dataset"):  # a model, which may scale within queries
+            system = system.score_dataset(data)
+        scores = np.asarray(system, dtype=np.float64)
     except (TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(
             f"scores must be one number per document; got {brief(system)} ({brief(str(error))})."
         ) from error
+    if scores.shape != (data.n_docs,):
+        raise DataError(f"scores must be one number per document ({data.n_docs}); got shape {scores.shape}.")
+    return data.from_input_order(scores)

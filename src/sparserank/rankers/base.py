@@ -281,7 +281,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             )
         data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
         metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
-        (value,) = evaluate(np.asarray(data.X[:, 0]), data, [metric]).values()
+        (value,) = evaluate(scores, data, [metric]).values()
         return float(value)
 
     @property

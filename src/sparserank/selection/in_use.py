@@ -31,7 +31,7 @@ class InUse:
     model: RankingModel | None = None
 
     def scores(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs,)
+        """(n_docs,) in the order of the rows that the data set was made of.
 
         Raises
             DataError   the data lack a feature of the model, or hold values that it cannot score
@@ -39,7 +39,8 @@ class InUse:
         if self.model is not None:
             return self.model.score_dataset(data)
         j = list(data.feature_names or ()).index(self.features[0])
-        return data.X[:, [j]].toarray().ravel() if data.is_sparse else np.asarray(data.X[:, j], dtype=np.float64)
+        column = data.X[:, [j]].toarray().ravel() if data.is_sparse else np.asarray(data.X[:, j], dtype=np.float64)
+        return data.to_input_order(column)
 
 
 def in_use(given: Any, names: Sequence[str]) -> InUse:

@@ -279,7 +279,7 @@ class SelectionJob:
     def _in_use(self, current: InUse) -> Candidate:
         """What ranks today, on the queries that candidates are judged on."""
         data, features = self._scored(), np.flatnonzero(np.isin(self.names, current.features))
-        (values,) = per_query_values(current.scores(data), data, [self.plan.metric])
+        (values,) = per_query_values(data.from_input_order(current.scores(data)), data, [self.plan.metric])
         n = len(current.features)
         return Candidate(LABEL, n, 0.0, -1, n, self.groups.cost(features), values)
 
