@@ -63,9 +63,7 @@ def evaluate(
     ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.read import read_files
-    from sparserank.data.table_roles import LABEL
     from sparserank.data.trec import read_qrels, read_run
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
@@ -97,9 +95,7 @@ def evaluate(
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
-    # Beside scores and runs no feature is looked at: some column has to be one.
-    if not models and feature_columns is None and kind_of(data[0]) in TABLES:
-        reading = replace(reading, feature_columns=[label_column or LABEL])
+    reading = replace(reading, featureless=not models)
     judged = read_files(data, opt.for_models(replace(reading, n_features=width), list(models.values()), data))
     scores: dict[str, Any] = {}
     for path in system:

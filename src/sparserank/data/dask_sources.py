@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
+from sparserank.data.dask_kinds import is_dask
 from sparserank.data.filling import CHOICES
 from sparserank.data.grouping import as_query_ids
 from sparserank.data.missing import is_missing
@@ -51,10 +52,12 @@ class ArrayRows(Stream):
         self.n_features = int(X.shape[1])
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self._y = np.asarray(y, dtype=np.float64)
-        ids = np.asarray(qid)
-        if len(self._y) != len(ids):
-            raise DataError(f"there are {len(self._y)} labels and {len(ids)} query ids; give one of each per row of X.")
-        self._qid = as_query_ids(ids, len(self._y))
+        given = qid.compute() if is_dask(qid) else qid
+        if len(self._y) != len(given):
+            raise DataError(
+                f"there are {len(self._y)} labels and {len(given)} query ids; give one of each per row of X."
+            )
+        self._qid = as_query_ids(given, len(self._y))
         if not np.isfinite(self._y).all():
             raise DataError("labels must be finite; they hold NaN or infinity.")
 

@@ -104,7 +104,11 @@ def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, 
 
 def _entry(line: bytes, place: str) -> tuple[str, float, str, dict[str, float]]:
     try:
-        entry = json.loads(line)
+        entry = json.loads(line, object_pairs_hook=_object)
+    except _Twice as error:
+        raise DataFormatError(
+            f"{place}: the key {brief(str(error))} appears twice in an object; give each once."
+        ) from error
     except (ValueError, RecursionError) as error:
         raise DataFormatError(f"{place}: is no JSON object; expected one document or hit per line.") from error
     if not isinstance(entry, dict):
@@ -128,6 +132,20 @@ def _entry(line: bytes, place: str) -> tuple[str, float, str, dict[str, float]]:
     return str(held["qid"]), label, docid, _features(entry, place)
 
 
+class _Twice(Exception):
+    """What appears twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises _Twice for a key that appears twice."""
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise _Twice(key)
+        out[key] = value
+    return out
+
+
 def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise ValueError("a name is no text")
@@ -147,10 +165,14 @@ def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
             logged = entry[SOLR]
             separator, equals = (",", "=") if "=" in logged else (None, ":")
             pairs = [part.rsplit(equals, 1) for part in logged.split(separator) if part.strip()]
-            return {_name(name): _number(value) for name, value in pairs}
+            return _object([(_name(name), _number(value)) for name, value in pairs])
         logged = entry["fields"][ELASTIC][0]
         (values,) = logged.values()
-        return {_name(v["name"]): _number(v.get("value", 0.0)) for v in values}
+        return _object([(_name(v["name"]), _number(v.get("value", 0.0))) for v in values])
+    except _Twice as error:
+        raise DataFormatError(
+            f"{place}: feature {brief(str(error))} is logged twice; log each once per document."
+        ) from error
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if logged is None:
             raise DataFormatError(

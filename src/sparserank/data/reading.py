@@ -30,6 +30,7 @@ class Reading:
         missing, unjudged, feature_names, dtype, n_threads   as in `read_letor`
         labelled          False: tables without labels are taken; every label is 0
         grouped           False: tables without query ids are taken; all rows are one query
+        featureless       True: of tables no feature is read, where only labels are needed
     """
 
     n_features: int | None = None
@@ -47,6 +48,7 @@ class Reading:
     doc_weight: str | None = None
     labelled: bool = True
     grouped: bool = True
+    featureless: bool = False
 
     def __post_init__(self) -> None:
         if self.unjudged not in ("error", "drop", "zero"):
@@ -66,7 +68,8 @@ class Reading:
     @property
     def columns(self) -> ColumnNames:
         features = None if self.feature_columns is None else tuple(self.feature_columns)
-        return ColumnNames(self.label, self.qid, features, self.doc_weight, tuple(self.ignore_columns))
+        ignored = tuple(self.ignore_columns)
+        return ColumnNames(self.label, self.qid, features, self.doc_weight, ignored, self.featureless)
 
 
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:

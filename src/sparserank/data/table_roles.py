@@ -30,6 +30,7 @@ class ColumnNames:
     features: tuple[str, ...] | None = None
     weight: str | None = None
     ignored: tuple[str, ...] = ()
+    featureless: bool = False
 
 
 class Roles(NamedTuple):
@@ -78,11 +79,22 @@ def roles_of(
         else _column(table, names.weight if first else None, names.weight, "doc_weight", required=first)
     )
     taken = {label, qid, weight}
-    docid = next((d for d in DOCUMENT if d in schema.names and d not in taken and not _numeric(schema, d)), None)
+    docid = next(
+        (d for d in DOCUMENT if d in schema.names and d not in {*taken, *names.ignored} and not _numeric(schema, d)),
+        None,
+    )
+    if names.featureless:
+        return Roles(label, qid, docid, weight, (), None)
     if names.features is not None:
         for name in names.features:
             if name not in schema.names:
                 raise DataError(f"{place} has no column {brief(name)}, which is to be a feature; {_holds(table)}.")
+            for other, role in ((label, "label"), (qid, "query id"), (weight, "weight")):
+                if name == other:
+                    raise DataError(
+                        f"{place}: column {brief(name)} is the {role}, and cannot be a feature too; leave it out of --feature-columns "
+                        f"(feature_columns=), or name another column as {role}."
+                    )
         chosen = names.features
     else:
         chosen = tuple(c for c in schema.names if c not in {*taken, docid, *names.ignored})

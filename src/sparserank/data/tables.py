@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparserank.data.missing import is_missing
+from sparserank.data.parquet_folders import columns_of, folder_of_tables, with_uneven
 from sparserank.data.side_files import SideQueries, side_file
 from sparserank.data.table_roles import Roles
 from sparserank.data.text_lines import GZIP
@@ -107,6 +108,7 @@ class Table:
         docid = None
         if roles.docid is not None:
             docid = np.array([x or "" for x in records.column(roles.docid).cast(pa.string()).to_pylist()], dtype=object)
+            self._refuse_nul(docid, at, roles.docid)
         return Batch(X, label, qid, docid, weight)
 
     def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
@@ -153,11 +155,17 @@ class Table:
             self._refuse(~whole, at, name, values, "a whole number or text as query id")
             return values.astype(np.int64)
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        held = coded.dictionary.to_pylist()
-        texts = np.array(["" if t is None else str(t) for t in held] or [""])
-        out = texts[coded.indices.to_numpy(zero_copy_only=False)]
+        held = np.array(["" if t is None else str(t) for t in coded.dictionary.to_pylist()] or [""], dtype=object)
+        where = coded.indices.to_numpy(zero_copy_only=False)
+        self._refuse_nul(held[where], at, name)
+        out = held.astype("U")[where]
         self._refuse(out == "", at, name, out, "the query of every row")
         return np.asarray(out)
+
+    def _refuse_nul(self, ids: np.ndarray, at: int, name: str) -> None:
+        """Texts that NumPy cannot tell from shorter ones."""
+        ends = np.fromiter((i.endswith("\0") for i in ids.tolist()), dtype=bool, count=len(ids))
+        self._refuse(ends, at, name, ids, "an id that does not end in a NUL character")
 
     def _refuse(self, bad: np.ndarray, at: int, name: str, values: Any, expected: str) -> None:
         if bad.any():
@@ -185,10 +193,18 @@ class _Dataset(Table):
 
     def __init__(self, place: str, dataset: Any, queries: SideQueries | None) -> None:
         with _readable(place):
-            super().__init__(place, dataset.schema, dataset.count_rows(), queries)
-        self._dataset = dataset
+            self._columns = columns_of(dataset, place)
+            self._dataset = dataset.replace_schema(with_uneven(dataset, self._columns))
+            super().__init__(place, self._dataset.schema, dataset.count_rows(), queries)
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        for file, held in self._columns:
+            lacking = next((name for name in roles.read if name not in held.names), None)
+            if lacking is not None:
+                raise self.error(
+                    f"{file}: has no column {brief(lacking)}, which other files of {self.place} have; give all files the same columns, or leave "
+                    "it out with --ignore-columns (ignore_columns=)."
+                )
         with _readable(self.place):
             yield from self._dataset.scanner(
                 columns=roles.read, batch_size=_rows(roles), batch_readahead=1, fragment_readahead=1, use_threads=False
@@ -243,7 +259,7 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
         bounded = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
         parquet = ds.ParquetFileFormat(default_fragment_scan_options=bounded)
         if kind == "folder":
-            found = ds.dataset(place, partitioning="hive", format=parquet)
+            found = folder_of_tables(place, parquet)
         else:
             found = ds.dataset(place, format=parquet if kind == "parquet" else kind)
     return _Dataset(place, found, queries)

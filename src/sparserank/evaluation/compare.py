@@ -14,8 +14,6 @@ from sparserank.data.grouping import MANY_ROWS
 from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
-from sparserank.data.table_roles import LABEL
-from sparserank.data.tables import is_frame
 from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
@@ -175,9 +173,7 @@ def _judged(data: Any, label: Any, qid: Any, features: bool) -> RankingDataset:
                 stacklevel=3,
             )
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid)
-    # Of a frame that only scores are laid beside no feature is looked at: some column has to be one.
-    columns = None if features or not is_frame(data) else [label if isinstance(label, str) else LABEL]
-    reading = Reading(missing=KEEP, feature_columns=columns)
+    reading = Reading(missing=KEEP, featureless=not features)
     judged = as_datasets({"data": data}, label=label, qid=qid, reading=reading)["data"]
     assert judged is not None
     return judged

@@ -1,0 +1,64 @@
+"""Data sets of several files, whose columns must be the same: Arrow goes by the first file alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sparserank.errors import DataFormatError
+
+
+def columns_of(dataset: Any, place: str) -> list[tuple[str, pa.Schema]]:
+    """(name, columns that it holds or that its folder's name says) of each file."""
+    from pyarrow import dataset as ds
+
+    found = []
+    for part in dataset.get_fragments():
+        held = part.physical_schema
+        said = [name for name in ds.get_partition_keys(part.partition_expression) if name not in held.names]
+        fields = [dataset.schema.field(name) for name in said if name in dataset.schema.names]
+        found.append((getattr(part, "path", place), pa.schema([*held, *fields])))
+    return found
+
+
+def with_uneven(dataset: Any, columns: list[tuple[str, pa.Schema]]) -> pa.Schema:
+    """The schema with the columns that only some files have; Arrow goes by the first file, and would leave them out."""
+    everywhere = set.intersection(*(set(held.names) for _, held in columns)) if columns else set()
+    uneven: dict[str, pa.Field] = {}
+    for _, held in columns:
+        uneven.update({f.name: f for f in held if f.name not in everywhere and f.name not in dataset.schema.names})
+    return pa.schema([*dataset.schema, *uneven.values()], metadata=dataset.schema.metadata)
+
+
+def folder_of_tables(place: str, parquet: Any) -> Any:
+    """The data set of a folder of Parquet files, each column of a type that holds the values of all files.
+
+    Raises
+        DataFormatError   a file that is no Parquet file, or has a column of a type that does not go with the others'
+    """
+    from pyarrow import dataset as ds
+
+    for file in sorted(Path(place).rglob("*")):
+        hidden = any(part.startswith((".", "_")) for part in file.relative_to(place).parts)  # as Arrow has it
+        if not hidden and file.is_file() and not _is_parquet(file):
+            raise DataFormatError(
+                f"{file}: is no Parquet file; a folder that is read as a table may hold no others, so move it away."
+            )
+    found = ds.dataset(place, partitioning="hive", format=parquet)
+    schema = found.schema
+    for name, held in columns_of(found, place):
+        try:
+            schema = pa.unify_schemas([schema, held], promote_options="permissive")
+        except pa.ArrowException as error:
+            reason = str(error).splitlines()[0]
+            raise DataFormatError(
+                f"{name}: a column is of another kind than in the other files of {place} ({reason}); write it alike in all files."
+            ) from error
+    return ds.dataset(place, partitioning="hive", format=parquet, schema=schema)
+
+
+def _is_parquet(file: Path) -> bool:
+    with open(file, "rb") as raw:
+        return raw.read(4) == b"PAR1"
