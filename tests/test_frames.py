@@ -297,11 +297,11 @@ def test_frames_that_hold_no_features_get_a_sentence(frame, data) -> None:
     y, q = np.array(data.relevance), np.asarray(data.qid)
     model = sr.SparseRanker().fit(frame, y, qid=q).to_model()
     dates = frame.assign(c0=pd.Timestamp("2026-01-01"))
-    twice = pd.concat([frame, frame[["c1"]]], axis=1)
+    twice = pd.concat([frame, frame[["c0"]]], axis=1)
     for odd, message in (
         (dates, "column 'c0' holds no real numbers but dates"), (pl.from_pandas(dates), "column 'c0' holds no real numbers"),
         (pa.Table.from_pandas(dates), "column 'c0' holds no real numbers"), (frame.assign(c0=1j), "column 'c0' holds no real numbers"),
-        (twice, "two columns 'c1'"), (pl.from_pandas(frame).lazy(), "collect it first"),
+        (twice, "two columns 'c0'"), (pl.from_pandas(frame).lazy(), "collect it first"),
     ):  # fmt: skip
         for call in (lambda X: sr.SparseRanker().fit(X, y, qid=q), model.predict, lambda X: sr.RankingDataset(X, y, q)):
             with pytest.raises(DataError, match=message):

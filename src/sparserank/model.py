@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sparserank.curves import Curves, Knots, curves_of
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.filling import fill_known
-from sparserank.data.frames import column_names, names_of, without_qid
+from sparserank.data.frames import QID, collected, column_names, numbers_in, query_ids, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import NO_MATRIX, as_csr
 from sparserank.data.missing import holds_missing, is_missing
@@ -82,15 +82,19 @@ class RankingModel:
         """Scores (n_docs,) in row order, all finite; only the selected columns are read.
 
         Parameters
-            X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order, beside others; its
+            X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order, beside others of any kind; its
                   column qid is the query of each row) or a SciPy sparse matrix
             qid   (n_docs,) query of each row, in any order; only for scaling within queries
         Raises
             DataError   another number of features than the model was trained on, or a selected one that is not there, by name, a selected value
                         that is missing (NaN, infinite, 1.797e308) and has no fill value, or one so large that the score is not, a missing qid; rows are counted from 0
         """
-        X, qid = without_qid(X, qid)
-        columns = self._selected(X)
+        X = collected(X)
+        if self._finds_by_name(X):
+            columns, qid = self._named(X), query_ids(X, qid)
+        else:
+            X, qid = without_qid(X, qid)
+            columns = self._selected(X)
         if not self.scaling.per_query:
             return self._score(columns)
         if qid is None:
@@ -137,10 +141,9 @@ class RankingModel:
 
     def _selected(self, X: Any) -> np.ndarray:
         """(n_docs, nnz) float64, the columns of the selected features."""
-        if names_of(X) is not None:
-            return self._named(X)
         if not isinstance(X, StoredFeatures):
-            X = as_csr(X) if sp.issparse(X) else _array(X)
+            frame = column_names(X) and hasattr(X, "to_numpy")
+            X = as_csr(X) if sp.issparse(X) else _array(X.to_numpy() if frame else X)
         if len(X.shape) != 2:
             raise DataError(NO_MATRIX)
         if X.shape[1] != self.n_features:
@@ -152,16 +155,15 @@ class RankingModel:
         """The selected columns, missing values replaced where there is what by."""
         return columns if self.fill_values is None else fill_known(columns, self.fill_values[self.support])
 
+    def _finds_by_name(self, X: Any) -> bool:
+        """Whether X is a data frame whose columns are found by name; by position where the model has no names, or the frame only numbers."""
+        known = [name for name in column_names(X) if isinstance(name, str)]
+        nameless = numbered(self.feature_names) or numbered([name for name in known if name != QID])
+        return bool(known) and not (set(known).isdisjoint(self.feature_names) and nameless)
+
     def _named(self, frame: Any) -> np.ndarray:
-        """The selected columns of a data frame, by name whatever their order; by position where the model has no names, or the frame only numbers."""
-        known = column_names(frame)
-        if set(known).isdisjoint(self.feature_names) and (numbered(self.feature_names) or numbered(known)):
-            return self._selected(frame.to_numpy() if hasattr(frame, "to_numpy") else np.asarray(frame))
-        wanted = [self.feature_names[j] for j in self.support]
-        missing = next((name for name in wanted if name not in known), None)
-        if missing is not None:
-            raise DataError(f"the data frame has no column {brief(missing)}, which the model uses.")
-        columns = [_array(frame[name], dtype=np.float64) for name in wanted]
+        """The selected columns of a data frame, by name whatever their order; others are not looked at."""
+        columns = [numbers_in(frame, self.feature_names[j]) for j in self.support]
         return self._filled(np.column_stack(columns)) if columns else np.zeros((len(frame), 0))
 
     def __repr__(self) -> str:

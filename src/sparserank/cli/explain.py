@@ -55,13 +55,13 @@ def explain(
     opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
     reading = opt.reading_of(
         missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
-        feature_columns=feature_columns, ignore_columns=ignore_columns, labelled=False,
+        feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     kind = kind_of(data[0])
     labelled = kind not in TABLES or (label_column or LABEL) in open_table(data[0], kind).schema.names
     loaded = load_model(model)
     announce_compiling(parse_lines)
-    reading = opt.for_models(replace(reading, n_features=loaded.n_features), [loaded], data)
+    reading = opt.for_models(replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data)
     found = explain_query(loaded, read_files(data, reading), query)
     compared = None if pair is None else found.pair(*pair)
     documents: list[dict[str, Any]] = [

@@ -166,13 +166,23 @@ def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Seq
     from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.tables import open_table
 
-    used = list(dict.fromkeys(m.feature_names[j] for m in models for j in m.support))
+    def selected(model: RankingModel) -> list[str]:
+        return [model.feature_names[j] for j in model.support]
+
     kind = kind_of(data[0])
-    named = not any(numbered(m.feature_names) for m in models)
-    if reading.feature_columns is not None or kind not in TABLES or not used or not named:
+    if reading.feature_columns is not None or kind not in TABLES:
         return reading
+    # Features that are called f1, f2, ... may also be found by their place, for which all of them are needed.
+    used = list(
+        dict.fromkeys(name for m in models for name in (m.feature_names if numbered(m.feature_names) else selected(m)))
+    )
     held = set(open_table(data[0], kind).schema.names)
-    return replace(reading, feature_columns=used) if held.issuperset(used) else reading
+    if used and held.issuperset(used):
+        return replace(reading, feature_columns=used)
+    lacking = next((name for m in models for name in selected(m) if name not in held), None)
+    if lacking is not None and not held.isdisjoint(used):
+        raise DataError(f"{data[0]} has no column {brief(lacking)}, which the model uses.")
+    return reading
 
 
 Shapes = Annotated[

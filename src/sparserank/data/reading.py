@@ -28,7 +28,7 @@ class Reading:
         doc_weight        name of the column of weights, or None
     All
         missing, unjudged, feature_names, dtype, n_threads   as in `read_letor`
-        labelled          False: tables without labels are taken; every label is 0
+        labelled          False: labels of tables are not read, and tables without are taken; every label is 0
         grouped           False: tables without query ids are taken; all rows are one query
         featureless       True: of tables no feature is read, where only labels are needed
     """

@@ -64,13 +64,17 @@ def roles_of(
     Parameters
         wanted     names of the features, when another table has decided them
         others     columns beside the wanted ones are left out; False: refused, unless names.features says which to take
-        labelled   False: a table without labels is taken too
+        labelled   False: labels are not read, and a table without is taken too
         grouped    False: a table without query ids is taken too
     Raises
         DataError   a column that is named and not there, one that can be no feature, no feature at all
     """
     schema, place = table.schema, table.place
-    label = _column(table, names.label, LABEL, "label", required=labelled)
+    label = unread = None
+    if labelled or names.label is not None:
+        label = _column(table, names.label, LABEL, "label", required=labelled)
+    if not labelled:  # then it may hold anything
+        label, unread = None, label or LABEL
     qid = _column(table, names.qid, QID, "qid", required=grouped and table.queries is None)
     first = wanted is None  # later tables need no weights
     weight = (
@@ -80,7 +84,11 @@ def roles_of(
     )
     taken = {label, qid, weight}
     docid = next(
-        (d for d in DOCUMENT if d in schema.names and d not in {*taken, *names.ignored} and not _numeric(schema, d)),
+        (
+            d
+            for d in DOCUMENT
+            if d in schema.names and d not in {*taken, unread, *names.ignored} and not _numeric(schema, d)
+        ),
         None,
     )
     if names.featureless:
@@ -97,7 +105,7 @@ def roles_of(
                     )
         chosen = names.features
     else:
-        chosen = tuple(c for c in schema.names if c not in {*taken, docid, *names.ignored})
+        chosen = tuple(c for c in schema.names if c not in {*taken, docid, unread, *names.ignored})
         if len(chosen) == 1 and _is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0])
     if others and wanted is not None:
@@ -132,7 +140,7 @@ def _column(table: Table, given: Any, usual: str, parameter: str, *, required: b
         raise DataError(
             f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {parameter}= ({option})."
         )
-    if parameter == "label" and not _numeric(table.schema, wanted):
+    if parameter == "label" and required and not _numeric(table.schema, wanted):
         raise DataError(
             f"{table.place}: column {brief(wanted)} is not numeric ({table.schema.field(wanted).type}); a label must be a number."
         )
