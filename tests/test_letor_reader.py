@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sparserank.data.letor_chunks as letor_chunks
@@ -16,6 +18,7 @@ from sparserank import (
     RankingDataset,
     fit_scaling,
     make_ranking,
+    read_data,
     read_letor,
     read_qrels,
     read_run,
@@ -23,6 +26,8 @@ from sparserank import (
     write_qrels,
     write_run,
 )
+from sparserank.data.convert import convert
+from sparserank.data.rewrite import rewrite
 from sparserank.data.trec import Run
 from sparserank.errors import DataError, DataFormatError, DataWarning
 from tests.oracles import letor_reader as oracle
@@ -400,3 +405,58 @@ def test_query_min_max_scaling_of_raw_ohsumed_gives_the_published_normalisation(
     scaled = fit_scaling(raw, "query-min-max").apply(raw)
     np.testing.assert_allclose(scaled.X, published.X, rtol=0, atol=1e-6)  # published with six decimals
     assert np.abs(raw.X - published.X).max() > 1
+
+
+UNWRITABLE = ["x 3:77", "a\tb", "a\n1 qid:2 1:5", "a\r", "a\x00b", "\x1f", " ", "a\x0bb", "\ud800"]
+
+
+@pytest.mark.parametrize("column", ["qid", "docid"])
+@pytest.mark.parametrize("text", [*UNWRITABLE, "a#b"])
+def test_ids_that_text_cannot_hold_are_refused(text: str, column: str, tmp_path: Path) -> None:
+    ids = {"qid": ["q", text], "docid": ["d", "e"]} if column == "qid" else {"qid": ["q", "r"], "docid": ["d", text]}
+    data = RankingDataset(np.eye(2) + 1, [1.0, 0.0], np.array(ids["qid"], dtype=object), ids["docid"])
+    if (column, text) == ("docid", "a#b"):  # the comment has begun
+        write_letor(data, tmp_path / "a.txt")
+        assert list(read_letor(tmp_path / "a.txt").docid) == ["d", "a#b"]  # type: ignore[arg-type]
+        return
+    with pytest.raises(
+        DataError, match=rf"{'query' if column == 'qid' else 'document'} id .* which ranking text cannot"
+    ):
+        write_letor(data, tmp_path / "a.txt")
+    assert list(tmp_path.iterdir()) == []
+    if text == "\ud800":
+        return
+    convert_to = tmp_path / "store"
+    table = pa.table({**ids, "label": [1.0, 0.0], "x": [1.0, 2.0]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    convert([tmp_path / "t.parquet"], convert_to)
+    for source in (tmp_path / "t.parquet", convert_to):
+        with pytest.raises(DataError, match=r"id .* which ranking text cannot"):
+            rewrite([source], tmp_path / "back.txt")
+        assert not (tmp_path / "back.txt").exists()
+        rewrite([source], tmp_path / f"{source.stem}-back.parquet")
+        again = read_data(tmp_path / f"{source.stem}-back.parquet")
+        assert (again.query_ids.tolist(), list(again.docid)) == (ids["qid"], ids["docid"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("comment", ["a\n0 qid:9 1:1", "a\rb", "a\x00b"])
+def test_comments_of_several_lines_are_refused(comment: str, tmp_path: Path) -> None:
+    data = RankingDataset(np.eye(2), [1.0, 0.0], [1, 2], comment=[comment, ""])
+    with pytest.raises(DataError, match=r"comment .* holds line breaks"):
+        write_letor(data, tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("base", [0, 1])
+def test_what_is_written_is_read_back(base: int, tmp_path: Path) -> None:
+    """Ids and comments of all kinds; a comment that only seems to hold the document's id does not hide it."""
+    queries = np.array(["5", "x", "qid:1", "ä\u2028", "-", "1:2", "a=b"], dtype=object)
+    docids = ["d", "d2", "docid", "=", "#", "ü\x7f", "docid=x"]
+    comments = ["docid = d2", "see d2", "", "DocID : other", "docid", "x # y", " docid = docid=x"]
+    data = RankingDataset(np.arange(14.0).reshape(7, 2), np.arange(7.0), queries, docids, comment=comments)
+    write_letor(data, tmp_path / "a.txt", index_base=base)
+    again = read_letor(tmp_path / "a.txt", index_base=base)
+    np.testing.assert_array_equal(again.X, data.X)
+    assert again.query_ids.tolist() == queries.tolist()
+    assert list(again.docid) == docids  # type: ignore[arg-type]
+    for written, found in zip(comments, again.comment, strict=True):  # type: ignore[arg-type]
+        assert found.endswith(written.strip())

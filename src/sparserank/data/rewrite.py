@@ -126,7 +126,8 @@ def _write_parquet(rows: _Rows, out: str | os.PathLike, progress: Progress | Non
 
 def _table(block: RowBlock, names: Sequence[str]) -> pa.Table:
     docid = [""] * len(block.label) if block.docid is None else block.docid.tolist()
-    columns = {QID: pa.array(block.qid), LABEL: pa.array(block.label), DOCUMENT: pa.array(docid, pa.string())}
+    qid = pa.array(block.qid.tolist())  # of a NumPy array Arrow takes texts up to a NUL
+    columns = {QID: qid, LABEL: pa.array(block.label), DOCUMENT: pa.array(docid, pa.string())}
     if block.weight is not None:
         columns[WEIGHT] = pa.array(block.weight)
     return pa.table(columns | {name: pa.array(np.ascontiguousarray(block.X[:, j])) for j, name in enumerate(names)})

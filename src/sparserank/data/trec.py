@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 from sparserank.quoting import brief
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # no text that a file can hold
 RUN, QRELS = "qid Q0 docno rank score tag", "qid 0 docno rel"
 
 
@@ -72,7 +74,7 @@ def _checked_ids(data: RankingDataset) -> np.ndarray:
     ids = document_ids(data)
     for q in range(data.n_queries):
         own = [str(d) for d in ids[data.query_ptr[q] : data.query_ptr[q + 1]]]
-        odd = next((name for name in (str(data.query_ids[q]), *own) if not name or name.split() != [name]), None)
+        odd = next((name for name in (str(data.query_ids[q]), *own) if not _is_word(name)), None)
         if odd is not None:
             raise DataError(f"the id {brief(odd)} holds blanks, which TREC files cannot; rename it.")
         if len(set(own)) < len(own):
@@ -83,15 +85,23 @@ def _checked_ids(data: RankingDataset) -> np.ndarray:
     return ids
 
 
+def _is_word(name: str) -> bool:
+    """Whether a column of a file can hold it."""
+    return name.split() == [name] and not _SURROGATE.search(name)
+
+
 def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike, tag: str = "sparserank") -> None:
     """TREC run, `qid Q0 docno rank score tag`, ranked by descending score (row order among equals).
 
     Parameters
+        tag      name of the run, one word
         scores   (n_docs,) in the order of the rows that the data set was made of, as `RankingModel.score_dataset` gives them
     Raises
         DataError   another number of scores, scores that are not finite, ids that the file cannot hold
     """
     ids = _checked_ids(data)
+    if not _is_word(tag):
+        raise DataError(f"tag must be one word; got {brief(tag)}.")
     given = np.asarray(scores, dtype=np.float64)
     if given.shape != (data.n_docs,) or not np.isfinite(given).all():
         raise DataError(f"scores must be one finite number per document ({data.n_docs}); got {brief(scores)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,28 +11,64 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
 from sparserank.files import atomic_write
+from sparserank.quoting import brief
+
+_BLANKS = "".join(map(chr, range(33)))  # all that separates words
+_NO_DOCUMENT = re.compile(r"[\x00-\x20\ud800-\udfff]")  # surrogates are no text that a file can hold
+_NO_QUERY = re.compile(r"[\x00-\x20#\ud800-\udfff]")
+_NO_COMMENT = re.compile(r"[\x00\n\r\ud800-\udfff]")
+_DOCID = re.compile(r"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE | re.ASCII)
 
 
 def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: int = 1) -> None:
     """Write `label qid:ID index:value ... # comment`; values by shortest exact representation, zeros left out if sparse.
 
-    `read_letor` gives the same data back, if ids hold no blanks and it is told `n_features` when the last ones are absent.
+    `read_letor` gives the same data back, if it is told `n_features` when the last ones are absent; of a comment blanks around it are lost.
+
+    Raises
+        DataError   an id that the text cannot hold: with blanks or control characters, of a query also with '#'; a comment of several lines.
+                    Nothing is written then
     """
     with atomic_write(path) as out:
         out.writelines(letor_lines(data.X, data.relevance, data.qid, data.docid, data.comment, index_base))
 
 
 def letor_lines(X: Any, relevance: np.ndarray, qid: Any, docid: Any, comment: Any, index_base: int) -> Iterator[str]:
-    """A line per row; docid and comment may be None."""
+    """A line per row; docid and comment may be None.
+
+    Raises
+        DataError   an id or a comment that would be read as something else
+    """
     for i in range(len(relevance)):
         label = relevance[i]
         text = str(int(label)) if label == int(label) else repr(float(label))
         features = " ".join(f"{j + index_base}:{value}" for j, value in _row(X, i))
+        query = str(qid[i])
+        if _NO_QUERY.search(query) or not query:
+            raise _unwritable("query id", query, "blanks, '#' or control characters")
         behind = comment[i] if comment is not None else ""
-        if docid is not None and docid[i] and str(docid[i]) not in behind:
-            behind = f"docid = {docid[i]} {behind}".rstrip()
-        yield f"{text} qid:{qid[i]} {features}{f' #{behind}' if behind else ''}\n"
+        if _NO_COMMENT.search(behind):
+            raise _unwritable("comment", behind, "line breaks")
+        document = str(docid[i]) if docid is not None and docid[i] else ""
+        if _NO_DOCUMENT.search(document):
+            raise _unwritable("document id", document, "blanks or control characters")
+        if document and document != _docid_in(behind):
+            behind = f"docid = {document} {behind}".rstrip()
+        yield f"{text} qid:{query} {features}{f' #{behind}' if behind else ''}\n"
+
+
+def _docid_in(comment: str) -> str | None:
+    """The document id that a reader finds in a comment."""
+    found = _DOCID.search(comment.strip(_BLANKS))
+    return None if found is None else found[1]
+
+
+def _unwritable(what: str, text: str, held: str) -> DataError:
+    return DataError(
+        f"{what} {brief(text)} is empty or holds {held}, which ranking text cannot; change it, or write Parquet or a store."
+    )
 
 
 def _row(X: Any, i: int) -> Iterator[tuple[int, str]]:
