@@ -19,7 +19,7 @@ from sparserank.data.missing import ERROR
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.transforms import Transform
 from sparserank.errors import DataError
-from sparserank.evaluation import evaluate
+from sparserank.evaluation import evaluate, mean_of
 from sparserank.losses import LOSSES
 from sparserank.model import RankingModel
 from sparserank.objective import PairwiseObjective
@@ -34,6 +34,7 @@ from sparserank.rankers.checks import (
 from sparserank.rankers.evaluation_sets import evaluation_sets
 from sparserank.rankers.inputs import feature_names, features_to_score, training_data
 from sparserank.rankers.keywords import refuse_foreign
+from sparserank.rankers.query_weights import query_weights, weighted_mean
 from sparserank.shards.dask import placed
 
 
@@ -262,10 +263,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return super().transform(without_qid(X)[0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
-        """Mean of `metric` (default NDCG@10) over queries; `sample_weight` is accepted for pipelines and not used.
+        """Mean of `metric` (default NDCG@10) over queries.
+
+        A query metric has one value per query, so sample_weight (n_docs,), numbers >= 0, must be the same for all rows of a query: it is the
+        query's weight in the mean. Queries that have no value are left out.
 
         Raises
-            DataError   the ranker was fitted on several queries, and neither qid nor a column qid of X says what the rows' queries are: they
+            DataError   weights that differ within a query, are no numbers >= 0, or leave no query of positive weight; the ranker was fitted on several queries, and neither qid nor a column qid of X says what the rows' queries are: they
                         would be scored as one
         """
         check_is_fitted(self)
@@ -281,8 +285,10 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             )
         data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
         metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
-        (value,) = evaluate(scores, data, [metric]).values()
-        return float(value)
+        (values,) = evaluate(scores, data, [metric], per_query=True).values()
+        if sample_weight is None:
+            return mean_of(values)
+        return weighted_mean(values, query_weights(f"{type(self).__name__}.score", sample_weight, data))
 
     @property
     def feature_importances_(self) -> np.ndarray:
