@@ -139,6 +139,7 @@ FRAMES: dict[str, Callable[[], Any]] = {
 }
 ARRAYS: dict[str, Callable[[], Any]] = {
     "array": lambda: np.array(ROWS),
+    "masked": lambda: np.ma.masked_array(np.where(~np.isfinite(ROWS), 5.0, ROWS), ~np.isfinite(ROWS)),
     "Fortran array": lambda: np.asfortranarray(ROWS),
     "lists": lambda: ROWS,
     "CSR": lambda: sp.csr_matrix(np.array(ROWS)),
@@ -239,7 +240,7 @@ def test_arrays_give_the_same_data_set(kind: str) -> None:
         assert data is not None
         np.testing.assert_array_equal(dense(data), whole)
         np.testing.assert_array_equal(dense(sr.RankingDataset(X, LABELS, QIDS, fill_values=values)), whole)
-    with pytest.raises(SparserankError, match=r"X must be|missing"):
+    with pytest.raises(SparserankError, match=r"X must be|missing|X holds masked values"):
         sr.RankingDataset(X, LABELS, QIDS)
 
 
@@ -296,12 +297,12 @@ def test_estimators_learn_and_score_by_the_rule() -> None:
     values = oracle.learned(X.tolist(), "median")
     clean = np.array(oracle.filled(X.tolist(), values))
     plain = sr.SparseRanker().fit(clean, y, qid=qid)
-    for form in (X, sp.csr_matrix(X), pd.DataFrame(X), X.tolist()):
+    for form in (X, sp.csr_matrix(X), pd.DataFrame(X), X.tolist(), np.ma.masked_invalid(X)):
         ranker = sr.SparseRanker(missing="median").fit(form, y, qid=qid)
         np.testing.assert_array_equal(ranker.fill_values_, values)
         np.testing.assert_allclose(ranker.scaled_coef_, plain.scaled_coef_, rtol=1e-9)
         np.testing.assert_allclose(ranker.predict(form), plain.predict(clean), rtol=1e-9)
-    for form in (X, sp.csr_matrix(X)):
+    for form in (X, sp.csr_matrix(X), np.ma.masked_array(clean, np.isnan(X))):
         with pytest.raises(SparserankError, match=r"missing"):
             plain.predict(form)
     holed = np.where(np.isnan(X), 0.0, X)

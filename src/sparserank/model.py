@@ -16,7 +16,7 @@ from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.filling import fill_known
 from sparserank.data.frames import QID, collected, column_names, numbers_in, query_ids, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
-from sparserank.data.matrices import NO_MATRIX, as_csr
+from sparserank.data.matrices import NO_MATRIX, as_csr, without_mask
 from sparserank.data.missing import holds_missing, is_missing
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.stored import StoredFeatures
@@ -143,7 +143,7 @@ class RankingModel:
         """(n_docs, nnz) float64, the columns of the selected features."""
         if not isinstance(X, StoredFeatures):
             frame = column_names(X) and hasattr(X, "to_numpy")
-            X = as_csr(X) if sp.issparse(X) else _array(X.to_numpy() if frame else X)
+            X = as_csr(X) if sp.issparse(X) else _array(X.to_numpy() if frame else without_mask(X))
         if len(X.shape) != 2:
             raise DataError(NO_MATRIX)
         if X.shape[1] != self.n_features:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.matrices import with_nan
+from sparserank.data.matrices import with_nan, without_mask
 from sparserank.data.missing import ERROR, KEPT, LEARNED, MEDIAN, QUERY_MIN, ZERO, MissingPolicy, holds_missing
 from sparserank.errors import DataError
 from sparserank.quoting import brief
@@ -200,11 +200,12 @@ def fill_matrix(
 
 
 def fill_known(X: Any, values: np.ndarray) -> Any:
-    """X, or a copy where a value is missing (`is_missing`, None, NA) and `values` (n_features,) holds what it becomes; the others stay.
+    """X, or a copy where a value is missing (`is_missing`, None, NA, masked) and `values` (n_features,) holds what it becomes; the others stay.
 
     Raises
         DataError   X is no matrix of numbers, or there is not one value per feature
     """
+    X = without_mask(X)
     plain = sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "") == "f"
     if plain and not holds_missing(X.data if sp.issparse(X) else X) and X.shape[1:] == values.shape:
         return X

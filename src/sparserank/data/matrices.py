@@ -26,8 +26,15 @@ def as_csr(X: Any) -> sp.csr_matrix:
         raise DataError(f"X is not a valid sparse matrix: {brief(str(error))}.") from error
 
 
+def without_mask(X: Any) -> Any:
+    """A masked array as a float array with NaN where it is masked: what lies below a mask is no data. Anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
+        return X
+    return np.ma.filled(X.astype(np.float32 if X.dtype == np.float32 else np.float64), np.nan)
+
+
 def with_nan(X: Any) -> Any:
-    """X (n_docs, n_features) as a new C-ordered float array or canonical CSR matrix, NaN where a value is missing (`is_missing`, None, NA).
+    """X (n_docs, n_features) as a new C-ordered float array or canonical CSR matrix, NaN where a value is missing (`is_missing`, None, NA, masked).
 
     Raises
         DataError   X is no matrix of numbers
@@ -41,7 +48,7 @@ def with_nan(X: Any) -> Any:
             if hasattr(X, "loc"):  # pandas, whose nullable columns hold NA
                 values = out = np.array(X.to_numpy(dtype=_kind(X), na_value=np.nan), order="C")
             else:
-                values = out = np.array(X, dtype=_kind(X), order="C")
+                values = out = np.array(without_mask(X), dtype=_kind(X), order="C")
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(NO_MATRIX) from error
         if out.ndim != 2:
@@ -57,9 +64,9 @@ def _kind(X: Any) -> type:
 
 
 def with_holes(X: Any) -> Any:
-    """A pandas frame with NaN where it holds None or NA, which arrays of objects would keep; anything else as it is."""
+    """A pandas frame with NaN where it holds None or NA, which arrays of objects would keep, and `without_mask`; anything else as it is."""
     if not hasattr(X, "loc"):
-        return X
+        return without_mask(X)
     return type(X)(with_nan(X), columns=X.columns, index=X.index)
 
 

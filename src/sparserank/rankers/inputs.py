@@ -16,7 +16,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_known, fill_matrix
 from sparserank.data.frames import without_qid
 from sparserank.data.grouping import MANY_ROWS, as_query_ids, ids_of_rows, query_codes
-from sparserank.data.matrices import as_csr, with_holes
+from sparserank.data.matrices import as_csr, with_holes, without_mask
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.errors import DataError, DataWarning
 from sparserank.quoting import brief
@@ -38,7 +38,7 @@ def training_data(
     owner = type(ranker).__name__
     X, y, qid, doc_weight = (v.compute() if is_dask(v) else v for v in (X, y, qid, doc_weight))
     X, qid = without_qid(X, qid)
-    X = with_holes(X) if policy is not None else X
+    X = with_holes(X) if policy is not None else without_mask(X)
     with np.errstate(invalid="ignore"), _naming_missing(ranker):  # sums of huge values, by which infinities are found
         X, y = validate_data(ranker, X, y, y_numeric=True, ensure_all_finite=policy is None, **FORMS)
     names = getattr(ranker, "feature_names_in_", None)
@@ -68,7 +68,7 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
         ValueError   other features than in training, as scikit-learn says it
     """
     X, _ = without_qid(as_csr(X) if sp.issparse(X) else X)
-    X = with_holes(X) if fill_values is not None else X
+    X = with_holes(X) if fill_values is not None else without_mask(X)
     with np.errstate(invalid="ignore"), _naming_missing(ranker):
         X = validate_data(ranker, X, reset=False, ensure_all_finite=fill_values is None, **FORMS)
     X = X if fill_values is None else fill_known(X, fill_values)
