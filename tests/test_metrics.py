@@ -57,7 +57,7 @@ def oracle_values(data: RankingDataset, name: str, rules: oracle.Rules) -> np.nd
 
 
 def values_of(data: RankingDataset, name: str, convention: str | Convention = "default") -> np.ndarray:
-    (values,) = evaluate(data.X[:, 0], data, name, convention=convention, per_query=True).values()
+    (values,) = evaluate(data.to_input_order(data.X[:, 0]), data, name, convention=convention, per_query=True).values()
     return values
 
 
