@@ -95,6 +95,13 @@ def test_used_columns_that_are_absent_or_there_twice() -> None:
         model_of().predict(pl.from_arrow(table_of()).lazy())  # type: ignore[union-attr]
     with pytest.raises(DataError):  # by their place all columns are features
         model_of().predict(pd.DataFrame({"f1": [DAY], "f2": [DAY], "f3": [DAY]}))
+    for odd in (
+        np.full((4, 3), np.datetime64("2024-05-17")),
+        pd.DataFrame({0: [DAY] * 4, 1: [DAY] * 4, 2: [DAY] * 4}),
+        X + 1j,
+    ):
+        with pytest.raises(DataError, match="X must be a matrix of numbers"):
+            model_of().predict(odd)
     np.testing.assert_allclose(model_of().predict(pd.DataFrame(X, columns=["f1", "f2", "f3"])), EXPECTED)
     np.testing.assert_allclose(model_of().predict(pd.DataFrame(X)), EXPECTED)
     np.testing.assert_allclose(

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sparserank.curves import Curves, Knots, curves_of
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.filling import fill_known
-from sparserank.data.frames import QID, collected, column_names, numbers_in, query_ids, without_qid
+from sparserank.data.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import NO_MATRIX, as_csr, without_mask
 from sparserank.data.missing import holds_missing, is_missing
@@ -144,7 +144,7 @@ class RankingModel:
         if not isinstance(X, StoredFeatures):
             frame = column_names(X) and hasattr(X, "to_numpy")
             X = as_csr(X) if sp.issparse(X) else _array(X.to_numpy() if frame else without_mask(X))
-        if len(X.shape) != 2:
+        if len(X.shape) != 2 or X.dtype.kind in NO_NUMBERS:
             raise DataError(NO_MATRIX)
         if X.shape[1] != self.n_features:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
