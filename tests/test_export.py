@@ -24,6 +24,7 @@ from sparserank.model import RankingModel
 from tests.conftest import data_folder_or_skip
 from tests.oracles import exported as oracle
 from tests.real_models import REAL, real_model
+from tests.test_names_are_data import HOSTILE as EVERYWHERE
 
 LINEAR = ("solr", "elasticsearch", "opensearch", "ranklib")
 EXPRESSIONS = ("vespa", "lucene", "sql", "python", "onnx")
@@ -78,6 +79,15 @@ def rows_of(model: RankingModel, X: np.ndarray) -> list[dict[str, float]]:
     return [dict(zip(model.feature_names, map(float, row), strict=True)) for row in X]
 
 
+def in_vespa(model: RankingModel) -> dict[str, str]:
+    return {name: f"attribute({name})" for name in model.feature_names}
+
+
+def assert_same(found: object, expected: np.ndarray) -> None:
+    """To 1e-12 of the largest score: a term is wrong by a few roundings, and a logarithm by one of 1 in units of a scale of 1e-4 at least."""
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+
+
 KINDS = ["linear", "standard", "log", "asinh", "curves", "curves of logs", *REAL]
 
 
@@ -104,7 +114,7 @@ def test_sql_scores_alike_in_two_databases(models, kind):
     lite.executemany(f"insert into docs values ({marks})", [(i, *map(float, row)) for i, row in enumerate(X)])
     found = [score for (score,) in lite.execute(f"select {text} from docs order by id")]
     expected = model.predict(X)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert_same(found, expected)
     duck = duckdb.connect()
     columns = {"id": np.arange(len(X)), **{n: X[:, j].copy() for j, n in enumerate(model.feature_names)}}
     import pandas as pd
@@ -112,7 +122,31 @@ def test_sql_scores_alike_in_two_databases(models, kind):
     docs = pd.DataFrame(columns)
     duck.register("docs", docs)
     found = [score for (score,) in duck.execute(f"select {text} from docs order by id").fetchall()]
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert_same(found, expected)
+
+
+def test_logarithms_are_short_where_they_can_be(models):
+    model, X = models["log"]
+    (short,) = model.export("sql").values()
+    assert "CASE WHEN ABS" not in short
+    tiny = RankingModel(
+        model.coef,
+        model.feature_names,
+        FeatureScaling("within-query-std", model.scaling.center, model.scaling.scale * 1e-9),
+        transform=model.transform,
+    )
+    (series,) = tiny.export("sql").values()
+    assert len(short) < 0.6 * len(series)
+    small = X * 1e-10
+    lite = sqlite3.connect(":memory:")
+    lite.execute("create table docs (" + ", ".join(f'"{n}"' for n in model.feature_names) + ")")
+    lite.executemany(f"insert into docs values ({', '.join('?' * 12)})", small.tolist())
+    expected = tiny.predict(small)
+    assert_same([s for (s,) in lite.execute(f"select {series} from docs")], expected)
+    weights = tiny.coef / tiny.scaling.scale  # what the short one would give
+    rough = np.sign(small) * np.log(1.0 + np.abs(small)) @ weights
+    with pytest.raises(AssertionError):
+        assert_same(rough, expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,11 +164,19 @@ def test_onnx_scores_alike(models, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_expressions_score_alike(models, kind, to):
     model, X = models[kind]
-    (text,) = model.export(to, offset=1.0).values()
+    (text,) = model.export(to, offset=1.0, features=in_vespa(model) if to == "vespa" else None).values()
     if to == "vespa":
         text = text[text.index("expression {") + len("expression {") : text.rindex("}\n    }\n}")]
-    found = oracle.evaluated(text, rows_of(model, X))
-    np.testing.assert_allclose(found, model.predict(X) + 1.0, rtol=1e-9, atol=1e-9)
+    assert_same(oracle.evaluated(text, rows_of(model, X)), model.predict(X) + 1.0)
+
+
+def test_vespa_is_told_what_every_feature_is(models):
+    """A default of attribute(bm25_title) would be a wrong feature that deploys."""
+    model, _ = models["linear"]
+    names = [model.feature_names[j] for j in model.support]
+    for given in (None, {}, {n: f"bm25({n})" for n in names[:-1]}):
+        with pytest.raises(DataError, match=r"Vespa does not know what 'f\d+' is; say it of every selected feature"):
+            model.export("vespa", features=given)
 
 
 @pytest.mark.parametrize("normalizers", [False, True])
@@ -251,20 +293,22 @@ HOSTILE = (
 )
 
 
-def test_names_are_data(tmp_path: Path):
-    d = len(HOSTILE)
-    model = RankingModel(np.arange(1.0, d + 1), HOSTILE, FeatureScaling("none", np.zeros(d), np.ones(d)))
+@pytest.mark.parametrize("names", [HOSTILE, tuple(EVERYWHERE)], ids=["code", "text"])
+def test_names_are_data(names):
+    d = len(names)
+    model = RankingModel(np.arange(1.0, d + 1), names, FeatureScaling("none", np.zeros(d), np.ones(d)))
     X = np.random.default_rng(0).random((5, d))
     (text,) = model.export("python").values()
     space: dict = {}
     exec(text, space)
     np.testing.assert_allclose([space["score"](r) for r in rows_of(model, X)], model.predict(X))
     (text,) = model.export("sql").values()
-    lite = sqlite3.connect(":memory:")
-    columns = ", ".join('"' + n.replace('"', '""') + '"' for n in HOSTILE)
-    lite.execute(f"create table docs ({columns})")
-    lite.executemany(f"insert into docs values ({', '.join('?' * d)})", X.tolist())
-    np.testing.assert_allclose([s for (s,) in lite.execute(f"select {text} from docs")], model.predict(X))
+    columns = ", ".join('"' + n.replace('"', '""') + '" double' for n in names)
+    for base in (sqlite3.connect(":memory:"), duckdb.connect()):
+        base.execute(f"create table docs ({columns})")
+        base.executemany(f"insert into docs values ({', '.join('?' * d)})", X.tolist())
+        found = [s for (s,) in base.execute(f"select {text} from docs").fetchall()]
+        np.testing.assert_allclose(found, model.predict(X))
     for to in ("solr", "elasticsearch"):
         scorer = oracle.solr_scores if to == "solr" else oracle.elasticsearch_scores
         np.testing.assert_allclose(
@@ -272,13 +316,27 @@ def test_names_are_data(tmp_path: Path):
         )
     assert "\x1b" not in model.export("solr")["model.json"]
     for to in ("lucene", "vespa"):
-        with pytest.raises(DataError, match="is no variable of"):
+        with pytest.raises(DataError, match=r"is no variable of|Vespa does not know what"):
             model.export(to)
     (content,) = model.export("onnx").values()
     assert onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"X": X})[0].shape == (
         5,
         1,
     )
+
+
+def test_names_that_no_column_can_have_are_refused():
+    for name in ("", "a\0b"):
+        with pytest.raises(DataError, match=r"no column of SQL can be called .* file of features \(--features\)"):
+            made([1.0], names=(name,)).export("sql")
+        (text,) = made([2.0], names=(name,)).export("sql", features={name: "price"}).values()
+        assert sqlite3.connect(":memory:").execute(f"select {text} from (select 3 as price)").fetchall() == [(6.0,)]
+    capitals = made([1.0, 2.0], names=("price", "Price"))
+    with pytest.raises(DataError, match="'price' and 'Price' are one column"):
+        capitals.export("sql")
+    (text,) = capitals.export("sql", features={"Price": "price * 10"}).values()
+    assert sqlite3.connect(":memory:").execute(f"select {text} from (select 3 as price)").fetchall() == [(63.0,)]
+    assert made([1.0, 0.0], names=("price", "Price")).export("sql")  # of which one is used
 
 
 def test_the_command(models, tmp_path: Path):
@@ -354,7 +412,7 @@ def test_transforms_keep_their_digits_near_and_far_from_zero(kind):
     for name, found in everywhere(model, X).items():
         np.testing.assert_allclose(found, model.predict(X), rtol=1e-11, atol=0, err_msg=name)
     for to in ("lucene", "vespa"):
-        (text,) = model.export(to).values()
+        (text,) = model.export(to, features=in_vespa(model) if to == "vespa" else None).values()
         text = text if to == "lucene" else text[text.index("expression {") + 12 : text.rindex("}\n    }\n}")]
         np.testing.assert_allclose(oracle.evaluated(text, rows_of(model, X)), model.predict(X), rtol=1e-11, atol=0)
 
@@ -447,7 +505,7 @@ def test_definitions_cannot_change_what_is_written():
         model.export("solr", features={"f0": {"class": 3}, "f1": {"class": "c"}})
     for name in ("my-shop", "default", "unranked"):
         with pytest.raises(DataError, match="--name must be letters"):
-            model.export("vespa", name=name)
+            model.export("vespa", name=name, features=in_vespa(model))
 
 
 def test_files_that_are_there_stay(tmp_path: Path):

@@ -241,7 +241,9 @@ def test_exports_say_them(filling_model: RankingModel) -> None:
         base.executemany("insert into docs values (?, ?, ?, ?, ?, ?)", nulls)
         found = [s for (s,) in base.execute(f"select {filling_model.export('sql')['score.sql']} from docs").fetchall()]
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert "isNan(attribute(c" in filling_model.export("vespa")["sparserank.profile"]
+    profile = filling_model.export("vespa", features={n: f"attribute({n})" for n in NAMES})["sparserank.profile"]
+    expression = profile[profile.index("expression {") + 12 : profile.rindex("}\n    }\n}")]
+    np.testing.assert_allclose(exported.evaluated(expression, rows), expected, rtol=1e-9)
     with pytest.raises(DataError, match=r"and Lucene takes 0; let the engine's feature give .* --filled"):
         filling_model.export("lucene")
     whole = oracle.filled(X.tolist(), np.nan_to_num(filling_model.fill_values).tolist())

@@ -68,8 +68,8 @@ def ranklib_scores(text, X):
 def evaluated(text, rows):
     """Scores of an expression of Lucene or Vespa: its words as Python functions, its conditionals rewritten."""
     words = {
-        "ln": math.log, "log": math.log, "exp": math.exp, "sqrt": math.sqrt, "asinh": math.asinh, "max": max, "min": min,
-        "_if": lambda condition, yes, no: yes if condition else no, "attribute": lambda value: value,
+        "ln": math.log, "log": math.log, "exp": math.exp, "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan, "max": max, "min": min,
+        "abs": abs, "fabs": abs, "_if": lambda condition, yes, no: yes if condition else no, "attribute": lambda value: value,
     }  # fmt: skip
     code = re.sub(r"\bif \(", "_lazy(", text.replace("\n", " "))
     code = _lazy(_ternaries(code))

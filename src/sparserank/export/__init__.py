@@ -49,13 +49,15 @@ def export(
         to           one of FORMATS
         name         of the model in the engine, and of its feature store or set
         features     {our name of a feature: what it is in the engine}: for solr {class, params}, for elasticsearch and opensearch {params, template},
-                     for vespa, lucene and sql an expression
+                     for vespa, lucene and sql an expression; vespa needs one of every selected feature
         normalizers  solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding it into the weights
         offset       added to every score, where an engine refuses or clamps negative ones
         sigmoid      scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0 below about -100
         filled       the engine's own features give the values that the model takes for missing ones (vespa, sql, onnx and python say them; solr, elasticsearch,
                      opensearch, ranklib and lucene, which take 0, are refused without this where another value was learned)
     Notes
+        A value is missing where it is NULL, NaN, infinite, or from 1.797e308 on in size. The value that the model knows takes its place; without one there is
+        no score: python raises, sql gives NULL (order by score DESC NULLS LAST), onnx, vespa and lucene give NaN.
         Only selected features are written. Scores are those of `predict`, but for the intercept in solr, elasticsearch, opensearch and ranklib, which have
         none, and for the precision that engines compute in (mostly float32).
     Raises

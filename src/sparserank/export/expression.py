@@ -33,22 +33,24 @@ class Dialect:
     """The words of a language; each takes and gives text.
 
     variable   of our name of a feature; raises DataError where the language has no such variables
-    log        sign(x) log(1 + |x|)
-    asinh      of x over a constant > 0
+    log        sign(x) log(1 + |x|), and whether it must keep its digits near 0
+    asinh      of x over a constant > 0, likewise
     clip       t, a rising function of x, between two values: of (x, t, (the x where t takes the lower one, and the upper one), (the two values))
+    given      a value where x is there; else another one, or with None no score: of (x, value, other)
+    real       a feature as a number of double precision
     exp        e^x; number: a constant
-    known      x, or a number where it is missing; None: the engine takes 0 there
     comments   what begins a comment outside quotes
     """
 
     engine: str
     variable: Callable[[str], str]
-    log: Callable[[str], str]
-    asinh: Callable[[str, str], str]
+    log: Callable[[str, bool], str]
+    asinh: Callable[[str, str, bool], str]
     clip: Callable[[str, str, tuple[str, str], tuple[str, str]], str]
+    given: Callable[[str, str, str | None], str]
+    real: Callable[[str], str] = str
     exp: Callable[[str], str] = lambda x: f"exp({x})"
     number: Callable[[float], str] = number
-    known: Callable[[str, str], str] | None = None
     comments: tuple[str, ...] = ("#",)
 
 
@@ -62,7 +64,7 @@ def expression(
     """
     constant = of.constant + offset
     lines = [dialect.number(constant)] if constant else []
-    lines += [line for term in of.terms for line in _lines(term, dialect, _known(term, dialect, features or {}))]
+    lines += [_line(term, dialect, dialect.real(_value(term, dialect, features or {}))) for term in of.terms]
     inner = summed(lines, "\n    ")
     if sigmoid:
         return f"{dialect.number(1.0)} / ({dialect.number(1.0)} + {dialect.exp(f'-({inner})')})\n"
@@ -78,11 +80,20 @@ def summed(lines: Sequence[str], between: str) -> str:
     return f"{between}+ ".join(parts)
 
 
-def _lines(term: Term, dialect: Dialect, x: str) -> list[str]:
+def _line(term: Term, dialect: Dialect, x: str) -> str:
+    """What a term adds to the constant."""
+    other = term.filled
+    if other is not None and term.curve is not None:
+        other -= float(term.curve.values[0])  # which is in the constant
+    value = summed(_pieces(term, dialect, x), "\n        ")
+    return dialect.given(x, value, None if other is None else dialect.number(other))
+
+
+def _pieces(term: Term, dialect: Dialect, x: str) -> list[str]:
     t = (
-        dialect.log(x)
+        dialect.log(x, term.fine)
         if term.kind == LOG
-        else dialect.asinh(x, dialect.number(term.constant))
+        else dialect.asinh(x, dialect.number(term.constant), term.fine)
         if term.kind == ASINH
         else x
     )
@@ -94,7 +105,7 @@ def _lines(term: Term, dialect: Dialect, x: str) -> list[str]:
             tuple(map(dialect.number, pair)) for pair in ((_before(term, low), _before(term, high)), (low, high))
         )
         lines.append(f"{dialect.number(slope)} * ({dialect.clip(x, t, ends, values)} - {values[0]})")  # type: ignore[arg-type]
-    return lines
+    return lines or [dialect.number(0.0)]
 
 
 def _before(term: Term, t: float) -> float:
@@ -105,12 +116,6 @@ def _before(term: Term, t: float) -> float:
         return term.constant * math.sinh(t) if term.kind == ASINH else t
     except OverflowError as error:
         raise DataError(f"the curve of feature {brief(term.name)} has knots beyond the range of numbers.") from error
-
-
-def _known(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
-    """The feature, or what it is where it is missing."""
-    x = _value(term, dialect, features)
-    return x if term.fill is None or dialect.known is None else dialect.known(x, dialect.number(term.fill))
 
 
 def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from sparserank import __version__
 from sparserank.data.transforms import ASINH, LOG
 from sparserank.errors import DataError
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import Sum
+from sparserank.export.terms import MISSING_FROM, Sum
 
 OPSET, IR_VERSION = 17, 9
 SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
@@ -32,9 +32,13 @@ def onnx(of: Sum, options: Options) -> Files:
     columns = np.array([t.index for t in of.terms])
     x = graph.add("Gather", "X", graph.constant(columns), axis=1)
     x = graph.add("Cast", x, to=TensorProto.DOUBLE)
-    x = _shaped(graph, _filled(graph, x, of), of)
+    known = _filled(graph, x, of)
+    x = _shaped(graph, known, of)
     weights = np.array([[0.0 if t.curve is not None else t.slope] for t in of.terms])
     score = graph.add("MatMul", x, graph.constant(weights))
+    if any(t.fill is None for t in of.terms):  # NaN even where a curve would clip it
+        nothing = graph.add("MatMul", graph.add("Sub", known, known), graph.constant(np.ones((len(of.terms), 1))))
+        score = graph.add("Add", score, nothing)
     for k, term in enumerate(of.terms):
         if term.curve is None:
             continue
@@ -61,12 +65,10 @@ def onnx(of: Sum, options: Options) -> Files:
 
 
 def _filled(graph: _Graph, x: str, of: Sum) -> str:
-    """x with the fill values of its columns where it is NaN or infinite."""
+    """x with the fill values of its columns where it is missing; NaN where there is none."""
     fill = np.array([[np.nan if t.fill is None else t.fill for t in of.terms]])
-    if np.isnan(fill).all():
-        return x
-    missing = graph.add("Or", graph.add("IsNaN", x), graph.add("IsInf", x))
-    return graph.add("Where", graph.add("And", missing, graph.constant(~np.isnan(fill))), graph.constant(fill), x)
+    known = graph.add("Less", graph.add("Abs", x), graph.constant(np.array([float(MISSING_FROM)])))
+    return graph.add("Where", known, x, graph.constant(fill))
 
 
 def _shaped(graph: _Graph, x: str, of: Sum) -> str:

@@ -6,12 +6,12 @@ from sparserank import __version__
 from sparserank.data.transforms import ASINH, LOG
 from sparserank.export.expression import summed
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import Sum, Term
+from sparserank.export.terms import MISSING_FROM, Sum, Term
 
 HEAD = f'''"""A ranking model, written by sparserank {__version__}. score(row) needs nothing but Python."""
 
 from bisect import bisect_right
-from math import asinh, copysign, exp, isfinite, log1p
+from math import asinh, copysign, exp, log1p
 
 
 def _log(x):
@@ -22,8 +22,18 @@ def _sigmoid(x):
     return 1.0 / (1.0 + exp(-x)) if x >= 0.0 else exp(x) / (1.0 + exp(x))
 
 
+def _is_known(x):
+    return x is not None and abs(x) < {MISSING_FROM}
+
+
 def _known(x, fill):
-    return fill if x is None or not isfinite(x) else x
+    return x if _is_known(x) else fill
+
+
+def _given(row, name):
+    if not _is_known(row[name]):
+        raise ValueError(f"{{name!r}} is {{row[name]!r}}: a missing value, for which the model knows no other")
+    return row[name]
 
 
 def _curve(x, knots, values):
@@ -39,7 +49,8 @@ def _curve(x, knots, values):
 
 
 def python(of: Sum, options: Options) -> Files:
-    """model.py with score(row), row a mapping of feature names to numbers; what is not there is missing."""
+    """model.py with score(row), row a mapping of feature names to numbers; what is not there is missing. score raises KeyError or ValueError for a missing
+    value that the model refuses."""
     options.refuse("Python code has its scaling folded in, and names of its own", "normalizers", "features")
     lines = [repr(of.intercept + options.offset), *(_line(t) for t in of.terms)]
     inner = summed(lines, "\n        ")
@@ -53,7 +64,7 @@ def python(of: Sum, options: Options) -> Files:
 
 
 def _line(term: Term) -> str:
-    x = f"row[{term.name!r}]" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
+    x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
     t = f"_log({x})" if term.kind == LOG else f"asinh({x} / {term.constant!r})" if term.kind == ASINH else x
     if term.curve is None:
         return f"{term.slope!r} * {t}"

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.curves import Curve
-from sparserank.data.transforms import LOG, NONE
+from sparserank.data.transforms import ASINH, LOG, NONE
 from sparserank.errors import DataError
 from sparserank.model import RankingModel
 from sparserank.quoting import brief
+
+MISSING_FROM = "1.797e308"  # in size: such numbers, infinity and NaN are missing values
+FINE_SCALE = 1e-4  # of t: below, its rounding near 0 (1e-16) is no more 1e-12 of what the term says
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Term:
     coef, center, scale   the same unfolded: coef * (t(x) - center) / scale
     curve     on the scale of t, slope included; None: linear
     fill      x where it is missing; None: the model refuses missing values
+    fine      whether t must keep its digits near 0
     """
 
     name: str
@@ -36,6 +40,7 @@ class Term:
     scale: float
     curve: Curve | None
     fill: float | None = None
+    fine: bool = True
 
     @property
     def is_linear(self) -> bool:
@@ -47,6 +52,18 @@ class Term:
         """How the feature enters, for messages: curve(log(name))."""
         of = self.name if self.kind == NONE else f"{self.kind}({self.name})"
         return of if self.curve is None else f"curve({of})"
+
+    @property
+    def filled(self) -> float | None:
+        """What it adds to the score where x is missing; None: the model refuses missing values."""
+        if self.fill is None:
+            return None
+        x = self.fill
+        t = math.copysign(math.log1p(abs(x)), x) if self.kind == LOG else x
+        t = math.asinh(x / self.constant) if self.kind == ASINH else t
+        added = self.slope * t if self.curve is None else float(self.curve(np.array([t]))[0])
+        _refuse_infinite(self.name, added)
+        return added
 
     def pieces(self) -> list[tuple[float, float, float]]:
         """(from, to, slope) of the segments of the curve that rise or fall: it is the first value plus the sum over them of slope * (clip(t) - from)."""
@@ -106,11 +123,21 @@ def sum_of(model: RankingModel) -> Sum:
         intercept -= slope * center
         known = model.fill_values is not None and not np.isnan(model.fill_values[j])
         fill = float(model.fill_values[j]) if known else None  # type: ignore[index]
-        terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve, fill))
+        fine = _spread(scaling.method, scale, curve) < FINE_SCALE
+        terms.append(Term(model.feature_names[j], j, kind, constant, slope, coef, center, scale, curve, fill, fine))
     for term in terms:
         if term.curve is not None:
             term.pieces()  # refuses what is too steep for numbers
     return Sum(tuple(terms), intercept, model.n_features)
+
+
+def _spread(method: str, scale: float, curve: Curve | None) -> float:
+    """How far t goes for the term to say something: its fitted scale, or the range of the curve by its steepest slope; 0 where nobody knows."""
+    if curve is None:
+        return 0.0 if method == "none" else scale
+    with np.errstate(all="ignore"):
+        steepest = float(np.abs(np.diff(curve.values) / np.diff(curve.knots)).max())
+    return float(np.ptp(curve.values)) / steepest if steepest else math.inf
 
 
 def _refuse_infinite(name: str, *numbers: float) -> None:
