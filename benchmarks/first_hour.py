@@ -37,7 +37,7 @@ for found in metadata.distributions():
 print(json.dumps(sizes))
 """
 DATA = """
-import sys, pathlib, numpy as np, pandas as pd, sparserank as sr
+import json, sys, pathlib, numpy as np, pandas as pd, sparserank as sr
 made = sr.make_ranking(300, 20, 30, n_informative=5, n_redundant=5, noise=0.5, seed=1).data
 parts = {"train": range(0, 150), "vali": range(150, 200), "test": range(200, 300)}
 for name, queries in parts.items():
@@ -47,6 +47,7 @@ frame = pd.DataFrame(np.array(train.X), columns=list(train.feature_names)).assig
 frame.to_parquet("train.parquet", index=False)
 sr.SparseRanker(n_features_to_select=2).fit(np.array(train.X), train.relevance, qid=train.qid).save("now.json")
 sr.SparseRanker(n_features_to_select=5).fit(np.array(train.X), train.relevance, qid=train.qid).save("new.json")
+pathlib.Path("vespa-features.json").write_text(json.dumps({name: f"attribute({name})" for name in train.feature_names}))
 """
 # a block as a notebook runs it: what a line is worth is shown
 CELLS = """

@@ -22,7 +22,8 @@ with TemporaryDirectory() as folder:
     print(f"model.onnx: {file.stat().st_size} bytes, {len(model.support)} of {model.n_features} features")
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
 
-(score,) = session.run(["score"], {"X": np.asarray(test.X, dtype=np.float64)})  # all 30 features; it reads five
+columns = {model.feature_names[j]: np.asarray(test.X[:, [j]], dtype=np.float64) for j in model.support}  # five inputs
+(score,) = session.run(["score"], columns)
 theirs, ours = score[:, 0], model.predict(test.X)
 print(f"largest difference of {len(ours)} scores: {np.abs(theirs - ours).max():.0e}")
 same = sum(

@@ -79,6 +79,11 @@ def rows_of(model: RankingModel, X: np.ndarray) -> list[dict[str, float]]:
     return [dict(zip(model.feature_names, map(float, row), strict=True)) for row in X]
 
 
+def fed(model: RankingModel, X: np.ndarray) -> dict[str, np.ndarray]:
+    """What ONNX Runtime is fed: a column for each selected feature."""
+    return {model.feature_names[j]: X[:, [j]] for j in model.support}
+
+
 def in_vespa(model: RankingModel) -> dict[str, str]:
     return {name: f"attribute({name})" for name in model.feature_names}
 
@@ -152,12 +157,37 @@ def test_logarithms_are_short_where_they_can_be(models):
 @pytest.mark.parametrize("kind", KINDS)
 def test_onnx_scores_alike(models, kind):
     model, X = models[kind]
+    for wide, feed in ((False, fed(model, X)), (True, {"X": X})):
+        (content,) = model.export("onnx", wide=wide).values()
+        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        assert [(i.name, i.type) for i in session.get_inputs()] == [(name, "tensor(double)") for name in feed]
+        (found,) = session.run(["score"], feed)
+        np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=1e-9, atol=1e-9)
+        features = json.loads(session.get_modelmeta().custom_metadata_map["features"])
+        assert features == [[j, model.feature_names[j]] for j in model.support.tolist()]
+
+
+def test_onnx_inputs_have_the_names_of_features():
+    names = ("c0", "n1", "/c0", "//n2", "X", "n_docs", "unused")
+    model = made([1.0, -2.0, 3.0, 0.5, -0.25, 4.0, 0.0], names=names)
+    X = np.random.default_rng(0).standard_normal((7, 7))
     (content,) = model.export("onnx").values()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    (found,) = session.run(["score"], {"X": X})
-    np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=1e-9, atol=1e-9)
-    features = json.loads(session.get_modelmeta().custom_metadata_map["features"])
-    assert features == [[j, model.feature_names[j]] for j in model.support.tolist()]
+    (found,) = session.run(None, fed(model, X))
+    np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=1e-12)
+    (swapped,) = session.run(None, fed(model, X) | {"c0": X[:, [1]], "n1": X[:, [0]]})
+    assert np.abs(swapped - found).max() > 1e-3
+    for name in ("score", "", "a\0b"):
+        odd = made([1.0, 2.0], names=("a", name))
+        with pytest.raises(DataError, match=r"no input of the graph can be called .*--wide"):
+            odd.export("onnx")
+        (content,) = odd.export("onnx", wide=True).values()
+        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        assert session.run(None, {"X": np.array([[1.0, 2.0]])})[0].tolist() == [[5.0]]
+    for to in FORMATS:
+        if to != "onnx":
+            with pytest.raises(DataError, match="wide inputs are those of onnx"):
+                made([1.0]).export(to, wide=True)
 
 
 @pytest.mark.parametrize("to", ["lucene", "vespa"])
@@ -279,7 +309,7 @@ def test_sigmoid_keeps_the_order(models):
     found = np.array([s for (s,) in lite.execute(f"select {text} from docs order by id")])
     np.testing.assert_allclose(found, 1.0 / (1.0 + np.exp(-model.predict(X))), rtol=1e-12)
     (content,) = model.export("onnx", sigmoid=True).values()
-    (graph,) = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"X": X})
+    (graph,) = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, fed(model, X))
     np.testing.assert_allclose(graph[:, 0], found, rtol=1e-9)
 
 
@@ -319,10 +349,8 @@ def test_names_are_data(names):
         with pytest.raises(DataError, match=r"is no variable of|Vespa does not know what"):
             model.export(to)
     (content,) = model.export("onnx").values()
-    assert onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"X": X})[0].shape == (
-        5,
-        1,
-    )
+    (found,) = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, fed(model, X))
+    np.testing.assert_allclose(found[:, 0], model.predict(X))
 
 
 def test_names_that_no_column_can_have_are_refused():
@@ -399,7 +427,7 @@ def everywhere(model: RankingModel, X: np.ndarray, **options: object) -> dict[st
     session = onnxruntime.InferenceSession(
         model.export("onnx", **options)["model.onnx"], providers=["CPUExecutionProvider"]
     )
-    out["onnx"] = session.run(None, {"X": X})[0][:, 0]
+    out["onnx"] = session.run(None, fed(model, X))[0][:, 0]
     return out
 
 
@@ -506,6 +534,36 @@ def test_definitions_cannot_change_what_is_written():
     for name in ("my-shop", "default", "unranked"):
         with pytest.raises(DataError, match="--name must be letters"):
             model.export("vespa", name=name, features=in_vespa(model))
+
+
+def test_one_file_is_written_under_its_name(tmp_path: Path):
+    model = made([1.0, 2.0])
+    model.save(tmp_path / "m.json")
+    vespa = json.dumps(in_vespa(model))
+    (tmp_path / "f.json").write_text(vespa)
+    for to, name, more in (("onnx", "x.onnx", ()), ("sql", "x.sql", ()), ("python", "x.py", ()), ("lucene", "x.expression", ()), ("vespa", "x.profile", ("--features", "f.json")), ("solr", "x.json", ())):  # fmt: skip
+        done = _run(tmp_path, "m.json", "--to", to, "--out", name, *more)
+        assert done.returncode == 0, done.stderr
+        assert f"wrote {name}" in done.stderr + done.stdout
+        (content,) = model.export(to, features=in_vespa(model) if to == "vespa" else None).values()
+        written = (tmp_path / name).read_bytes()
+        assert written == (content if isinstance(content, bytes) else content.encode())
+        again = _run(tmp_path, "m.json", "--to", to, "--out", name, "--offset" if to not in ("solr",) else "--name", "1", *more)  # fmt: skip
+        assert again.returncode == 1
+        assert f"{name}: is there already" in again.stderr
+        assert (tmp_path / name).read_bytes() == written
+    refused = _run(
+        tmp_path, "m.json", "--to", "sql", "--out", "m.json"
+    )  # another ending is a folder, and this is a file
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
+    (tmp_path / "solr.json").write_text(json.dumps({n: {"class": "c"} for n in model.feature_names}))
+    refused = _run(tmp_path, "m.json", "--to", "solr", "--features", "solr.json", "--out", "two.json")
+    assert refused.returncode == 2
+    assert "must be a folder for features.json and model.json" in " ".join(refused.stderr.split())
+    (tmp_path / "folder.sql").mkdir()
+    assert _run(tmp_path, "m.json", "--to", "sql", "--out", "folder.sql").returncode == 0
+    assert (tmp_path / "folder.sql/score.sql").read_text() == model.export("sql")["score.sql"]
 
 
 def test_files_that_are_there_stay(tmp_path: Path):

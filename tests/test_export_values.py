@@ -117,7 +117,7 @@ def test_every_export_knows_what_is_missing(kind: str, fill: float | None):
         if a is None:
             continue
         found = {to: oracle.evaluated(text, [{"a": a, "b": 5.0}])[0] for to, text in texts.items()}
-        found["onnx"] = float(session.run(None, {"X": np.array([[a, 5.0]])})[0][0, 0])
+        found["onnx"] = float(session.run(None, {"a": np.array([[a]]), "b": np.array([[5.0]])})[0][0, 0])
         for to, score in found.items():
             assert score == pytest.approx(math.nan if want is None else want, rel=1e-12, nan_ok=True), (to, a)
     if fill is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +19,7 @@ HELP = """Write a model for a search engine, a database or a runtime.
 [bold]Formats[/bold]
 
 solr, elasticsearch, opensearch, ranklib: weights of features as they are. vespa, lucene, sql: an expression, logarithms and curves included.
-onnx: a graph. python: a module without dependencies.
+onnx: a graph with an input for each selected feature. python: a module without dependencies.
 
 [bold]Examples[/bold]
 
@@ -26,6 +28,8 @@ onnx: a graph. python: a module without dependencies.
   sparserank export run/model.json --to solr --features solr-features.json --out solr/
 
   sparserank export run/model.json --to lucene --offset 100 --out lucene/
+
+  sparserank export run/model.json --to onnx --out model.onnx
 
 A file of features is a JSON object that says what each of our features is in the engine, e.g.
 {"bm25_title": {"class": "org.apache.solr.ltr.feature.SolrFeature", "params": {"q": "{!field f=title}${text}"}}} for Solr,
@@ -47,7 +51,8 @@ def export(
         Path | None,
         typer.Option(
             "--out",
-            help="Folder, new or empty; no file in it is replaced. \\[default: the screen, for one text]",
+            help="Folder, new or empty, or for a format of one file that file (model.onnx, score.sql, ...); no file is replaced. \\[default: the "
+            "screen, for one text]",
             show_default=False,
         ),
     ] = None,
@@ -78,19 +83,23 @@ def export(
             "--filled", help="The engine's features give the model's values where a document has none, instead of 0."
         ),
     ] = False,
+    wide: Annotated[
+        bool,
+        typer.Option(
+            "--wide",
+            help="onnx: one input X of all features of the training data, instead of one for each selected feature.",
+        ),
+    ] = False,
 ) -> None:
-    from sparserank.errors import RunDirectoryError
     from sparserank.export import FORMATS
     from sparserank.export import export as write
     from sparserank.export.definitions import read_definitions
-    from sparserank.files import atomic_write
     from sparserank.model_file import load_model
-    from sparserank.runs.directory import RunDirectory
 
     opt.require(to in FORMATS, "--to", f"must be one of {', '.join(FORMATS)}; got {to!r}.")
     known = None if features is None else read_definitions(features)
     files = write(
-        load_model(model), to, name=name, features=known, normalizers=normalizers, offset=offset, sigmoid=sigmoid, filled=filled,
+        load_model(model), to, name=name, features=known, normalizers=normalizers, offset=offset, sigmoid=sigmoid, filled=filled, wide=wide,
     )  # fmt: skip
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
@@ -102,15 +111,7 @@ def export(
         sys.stdout.flush()
         sys.stdout.buffer.write(texts[0].encode())  # names of features as they are, whatever the terminal's encoding
     else:
-        with RunDirectory(out, "export") as run:
-            there = next((run.path / file for file in files if (run.path / file).exists()), None)
-            if there is not None:
-                raise RunDirectoryError(f"{there}: is there already; choose another --out.")
-            for file, content in files.items():
-                mode = "wb" if isinstance(content, bytes) else "w"
-                with atomic_write(run.path / file, mode) as target:
-                    target.write(content)
-        wrote = [str(out / file) for file in files]
+        wrote = _write_file(out, files) if _is_file(out, files) else _write_folder(out, files)
         give({"wrote": wrote}, [{"file": file} for file in wrote])
         say("wrote " + ", ".join(wrote))
     if to in ("solr", "elasticsearch", "opensearch") and features is None:
@@ -119,3 +120,39 @@ def export(
         )
     if to == "lucene" and not offset and not sigmoid:
         note("note: Lucene clamps negative scores to 0; --offset or --sigmoid keeps them positive.")
+
+
+def _is_file(out: Path, files: Mapping[str, str | bytes]) -> bool:
+    """Whether --out names the one file of the format by its ending, and no folder."""
+    names = next((file for file in files if out.suffix == Path(file).suffix), None)
+    if names is None or out.is_dir():
+        return False
+    opt.require(len(files) == 1, "--out", f"must be a folder for {' and '.join(files)}; got {str(out)!r}.")
+    return True
+
+
+def _write_file(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
+    from sparserank.errors import RunDirectoryError
+    from sparserank.files import atomic_write
+
+    (content,) = files.values()
+    if os.path.lexists(out):
+        raise RunDirectoryError(f"{out}: is there already; choose another --out.")
+    with atomic_write(out, "wb" if isinstance(content, bytes) else "w") as target:
+        target.write(content)
+    return [str(out)]
+
+
+def _write_folder(out: Path, files: Mapping[str, str | bytes]) -> list[str]:
+    from sparserank.errors import RunDirectoryError
+    from sparserank.files import atomic_write
+    from sparserank.runs.directory import RunDirectory
+
+    with RunDirectory(out, "export") as run:
+        there = next((run.path / file for file in files if (run.path / file).exists()), None)
+        if there is not None:
+            raise RunDirectoryError(f"{there}: is there already; choose another --out.")
+        for file, content in files.items():
+            with atomic_write(run.path / file, "wb" if isinstance(content, bytes) else "w") as target:
+                target.write(content)
+    return [str(out / file) for file in files]

@@ -42,6 +42,7 @@ def export(
     offset: float = 0.0,
     sigmoid: bool = False,
     filled: bool = False,
+    wide: bool = False,
 ) -> Files:
     """The files of a model for an engine: {name: text, or bytes}.
 
@@ -55,6 +56,8 @@ def export(
         sigmoid      scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0 below about -100
         filled       the engine's own features give the values that the model takes for missing ones (vespa, sql, onnx and python say them; solr, elasticsearch,
                      opensearch, ranklib and lucene, which take 0, are refused without this where another value was learned)
+        wide         onnx: one input X (n_docs, n_features) of all features of the training data in their order, instead of an input (n_docs, 1) of its name
+                     for each selected feature
     Notes
         A value is missing where it is NULL, NaN, infinite, or from 1.797e308 on in size. The value that the model knows takes its place; without one there is
         no score: python raises, sql gives NULL (order by score DESC NULLS LAST), onnx, vespa and lucene give NaN.
@@ -75,9 +78,11 @@ def export(
         raise DataError(f"offset must be a finite number; got {brief(str(offset))}.")
     if offset and sigmoid:
         raise DataError("offset and sigmoid exclude each other; set one of them.")
+    if wide and to != "onnx":
+        raise DataError(f"wide inputs are those of onnx; leave wide (--wide) out for {to}.")
     if not name or not isinstance(name, str):
         raise DataError("name must be a text that is not empty.")
-    return FORMATS[to](sum_of(model), Options(name, features, normalizers, added, sigmoid, filled))
+    return FORMATS[to](sum_of(model), Options(name, features, normalizers, added, sigmoid, filled, wide))
 
 
 __all__ = ["FORMATS", "export"]

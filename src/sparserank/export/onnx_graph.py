@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,26 +13,38 @@ from sparserank.data.transforms import ASINH, LOG
 from sparserank.errors import DataError
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum
+from sparserank.quoting import brief
 
 OPSET, IR_VERSION = 17, 9
+WIDE, SCORE, N_DOCS = "X", "score", "n_docs"
 SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 its 1
 
 
 def onnx(of: Sum, options: Options) -> Files:
-    """model.onnx: double X (n_docs, n_features), all features of the training data in their order, to double score (n_docs, 1).
+    """model.onnx: for each selected feature an input of its name, double (n_docs, 1); with `wide` one double X (n_docs, n_features), all features of the
+    training data in their order. Output: double score (n_docs, 1).
 
     Raises
-        DataError   the package onnx is not installed
+        DataError   the package onnx is not installed; a feature's name cannot be that of an input
     """
-    options.refuse("a graph has its scaling folded in, and takes all features by position", "normalizers", "features")
+    options.refuse("a graph has its scaling folded in, and inputs of our names", "normalizers", "features")
     try:
         from onnx import TensorProto, checker, helper
     except ImportError as error:
         raise DataError("ONNX needs the package onnx; install it with: pip install 'sparserank[onnx]'") from error
-    graph = _Graph()
-    columns = np.array([t.index for t in of.terms])
-    x = graph.add("Gather", "X", graph.constant(columns), axis=1)
-    x = graph.add("Cast", x, to=TensorProto.DOUBLE)
+    names = [t.name for t in of.terms]
+    graph = _Graph(names)
+    if options.wide:
+        inputs = {WIDE: of.n_features}
+        x = graph.add("Gather", WIDE, graph.constant(np.array([t.index for t in of.terms])), axis=1)
+    else:
+        bad = next((name for name in names if name in ("", SCORE) or "\0" in name), None)
+        if bad is not None:
+            raise DataError(
+                f"no input of the graph can be called {brief(bad)}; export one input of all features (--wide)."
+            )
+        inputs = dict.fromkeys(names, 1)
+        x = graph.add("Concat", *names, axis=1)
     known = _filled(graph, x, of)
     x = _shaped(graph, known, of)
     weights = np.array([[0.0 if t.curve is not None else t.slope] for t in of.terms])
@@ -48,12 +61,12 @@ def onnx(of: Sum, options: Options) -> Files:
         rise = graph.add("Sub", clipped, graph.constant(low[None]))
         score = graph.add("Add", score, graph.add("MatMul", rise, graph.constant(slope[:, None])))
     score = graph.add("Add", score, graph.constant(np.array([of.constant + options.offset])))
-    graph.add("Sigmoid" if options.sigmoid else "Identity", score, name="score")
+    graph.add("Sigmoid" if options.sigmoid else "Identity", score, name=SCORE)
     made = helper.make_graph(
         graph.nodes,
         "sparserank",
-        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, [None, of.n_features])],
-        [helper.make_tensor_value_info("score", TensorProto.DOUBLE, [None, 1])],
+        [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [N_DOCS, width]) for name, width in inputs.items()],
+        [helper.make_tensor_value_info(SCORE, TensorProto.DOUBLE, [N_DOCS, 1])],
         graph.constants,
     )
     model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="sparserank")
@@ -108,22 +121,25 @@ def _log1p(graph: _Graph, x: str) -> str:
 
 
 class _Graph:
-    """Nodes and constants, named by number."""
+    """Nodes and constants, named by number, unlike any of `names`."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
+        self._own = "/"
+        while any(name.startswith(self._own) for name in names):
+            self._own += "/"
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
     def constant(self, values: np.ndarray) -> str:
         from onnx import numpy_helper
 
-        name = f"c{len(self.constants)}"
+        name = f"{self._own}c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
     def add(self, kind: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
         from onnx import helper
 
-        output = name or f"n{len(self.nodes)}"
+        output = name or f"{self._own}n{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
         return output
