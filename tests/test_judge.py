@@ -134,6 +134,20 @@ def test_files_say_what_the_result_says(result, tmp_path: Path):
     assert result.sizes().num_rows == len(result.choice.candidates)
 
 
+def test_the_result_says_what_missing_values_became(data, result):
+    """trees.txt alone would take NaN for 0."""
+    assert result.to_json()["trees"]["missing"] == [None] * len(result.trees.columns)
+    train, _ = data
+    X, fill = np.array(train.X), np.arange(1.0, train.n_features + 1)
+    X[::7, 3], fill[4] = np.nan, np.nan
+    ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    holed = RankingDataset(X, train.relevance, ids, feature_names=train.feature_names, fill_values=fill)
+    trees = select_for_trees(holed, drop=[train.feature_names[0]], **QUICK).to_json()["trees"]
+    place = {name: j for j, name in enumerate(train.feature_names)}
+    assert trees["missing"] == [None if place[n] == 4 else fill[place[n]] for n in trees["columns"]]
+    assert any(v is not None for v in trees["missing"])
+
+
 def test_what_cannot_be_judged_is_refused(data):
     train, _ = data
     halves = RankingDataset(train.X, train.relevance + 0.5, np.repeat(train.query_ids, np.diff(train.query_ptr)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,15 @@ from sparserank.data.filling import fill_known
 from sparserank.data.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import NO_MATRIX, as_csr, without_mask
-from sparserank.data.missing import holds_missing, is_missing
+from sparserank.data.missing import ERROR, holds_missing, is_missing
 from sparserank.data.scaling import FeatureScaling
 from sparserank.data.stored import StoredFeatures
 from sparserank.data.transforms import NONE, Transform
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.quoting import brief
+
+OF_MODEL = "model"  # what missing values become, asked of a model: its training medians
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,10 +34,11 @@ class RankingModel:
 
     coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform` (None: the
     features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a missing x (NaN, infinite or 1.797e308)
-    fill_values (n_features,) take the place; NaN there, or None: a missing value is refused.
+    fill_values (n_features,) take the place; NaN there, or None: a missing value is refused. medians (n_features,) of the training values take it
+    only where missing='model' asks for them; NaN, or None: nobody knows them.
 
     Raises
-        DataError   weights, names, centers, scales and fill_values are not one each per feature
+        DataError   weights, names, centers, scales, fill_values and medians are not one each per feature
     """
 
     coef: np.ndarray
@@ -46,10 +49,11 @@ class RankingModel:
     transform: Transform | None = None
     curves: Curves = field(default_factory=dict)
     fill_values: np.ndarray | None = None
+    medians: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         numbers = [self.coef, self.scaling.center, self.scaling.scale]
-        numbers += [] if self.fill_values is None else [self.fill_values]
+        numbers += [values for values in (self.fill_values, self.medians) if values is not None]
         if any(a.shape != (len(self.feature_names),) for a in numbers):
             shapes = ", ".join(str(a.shape) for a in numbers)
             raise DataError(
@@ -78,17 +82,44 @@ class RankingModel:
     def support(self) -> np.ndarray:
         return np.flatnonzero(self.coef)
 
-    def predict(self, X: Any, qid: Any = None) -> np.ndarray:
+    def with_missing(self, missing: str | None) -> RankingModel:
+        """This model with 'model', the training median of every feature in the place of its missing values, unless training said what these become; with
+        None or 'error' as it is.
+
+        Raises
+            DataError   another word; a used feature whose median the model does not know
+        """
+        if missing in (None, ERROR):
+            return self
+        if missing != OF_MODEL:
+            raise DataError(
+                f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. Fill in other values before."
+            )
+        unknown = np.full(self.n_features, np.nan)
+        known = unknown if self.fill_values is None else self.fill_values
+        values = np.where(np.isnan(known), unknown if self.medians is None else self.medians, known)
+        lacking = next((self.feature_names[j] for j in self.support if np.isnan(values[j])), None)
+        if lacking is not None:
+            raise DataError(
+                f"the model holds no training median of {brief(lacking)} (one made by sparserank 0.2 holds none); train it again, or say what a missing "
+                "value becomes with numbers (--missing zero)."
+            )
+        return replace(self, fill_values=values)
+
+    def predict(self, X: Any, qid: Any = None, *, missing: str | None = None) -> np.ndarray:
         """Scores (n_docs,) in row order, all finite; only the selected columns are read.
 
         Parameters
             X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order, beside others of any kind; its
                   column qid is the query of each row) or a SciPy sparse matrix
             qid   (n_docs,) query of each row, in any order; only for scaling within queries
+            missing   'model': the training median in the place of a missing value; default: refused, where training did not say what it becomes
         Raises
             DataError   another number of features than the model was trained on, or a selected one that is not there, by name, a selected value
                         that is missing (NaN, infinite, 1.797e308) and has no fill value, or one so large that the score is not, a missing qid; rows are counted from 0
         """
+        if missing is not None:
+            return self.with_missing(missing).predict(X, qid)
         X = collected(X)
         if self._finds_by_name(X):
             columns, qid = self._named(X), query_ids(X, qid)
@@ -120,8 +151,11 @@ class RankingModel:
         self._score(columns, data.query_ptr, data.row_index)  # refuses what has no score
         return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
 
-    def score_dataset(self, data: RankingDataset) -> np.ndarray:
-        """Scores (n_docs,) of `data`, whose features are found by name where it has names; scores and messages go by the rows that its constructor was given."""
+    def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
+        """Scores (n_docs,) of `data`, whose features are found by name where it has names; scores and messages go by the rows that its constructor was given.
+        missing as in `predict`."""
+        if missing is not None:
+            return self.with_missing(missing).score_dataset(data)
         return data.to_input_order(self._score(self._of_dataset(data), data.query_ptr, data.row_index))
 
     def _of_dataset(self, data: RankingDataset) -> np.ndarray:
@@ -176,9 +210,15 @@ class RankingModel:
         S = self.support
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
+            median = np.nan if self.medians is None else float(self.medians[S[k]])
+            own = (
+                ""
+                if np.isnan(median)
+                else f"take its training median {median:g} with missing={OF_MODEL!r} (--missing {OF_MODEL}), "
+            )
             raise DataError(
                 f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
-                "replace missing and infinite values by finite numbers, or train with missing= (--missing median)."
+                f"{own}replace missing and infinite values by finite numbers, or train with missing= (--missing median)."
             )
         with np.errstate(all="ignore"):
             scaled = self._scaled(columns, query_ptr)
@@ -233,15 +273,16 @@ class RankingModel:
 
         return content_of(self)
 
-    def export(self, to: str, **options: Any) -> dict[str, str | bytes]:
-        """{file name: content} of the model for a search engine, a database or a runtime; options as of `sparserank.export.export`.
+    def export(self, to: str, *, missing: str | None = None, **options: Any) -> dict[str, str | bytes]:
+        """{file name: content} of the model for a search engine, a database or a runtime; missing as in `predict`, options as of
+        `sparserank.export.export`.
 
         Raises
             DataError   what the format cannot say, with the remedy
         """
         from sparserank.export import export
 
-        return export(self, to, **options)
+        return export(self.with_missing(missing), to, **options)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the JSON file; nothing half-written is left behind.

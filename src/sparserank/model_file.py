@@ -20,7 +20,7 @@ from sparserank.strict_json import MAX_DEPTH, check_text, plain, read_json
 
 FORMAT = "sparserank-model"
 # What a feature may have, and since which version: a file without it is of the version that older readers know.
-SINCE = {"transform": 2, "curve": 3, "missing": 4}
+SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5}
 FORMAT_VERSION = max(SINCE.values())
 
 
@@ -55,6 +55,9 @@ def content_of(model: RankingModel) -> dict[str, Any]:
             if model.fill_values is not None and not np.isnan(model.fill_values[f["index"]]):
                 f["missing"] = float(model.fill_values[f["index"]])
                 _check_fill(f["name"], f["missing"])
+            elif model.medians is not None and not np.isnan(model.medians[f["index"]]):
+                f["median"] = float(model.medians[f["index"]])
+                _check_fill(f["name"], f["median"])
     except ValueError as error:
         raise DataError(f"the model cannot be saved: {error}.") from error
     return {
@@ -110,7 +113,7 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
     if "intercept" in content and _part(content, "intercept", NUMBER) != 0:
         raise ValueError(f"intercept must be 0; got {brief(content['intercept'])}")
     coef, center, scale, constants = np.zeros(d), np.zeros(d), np.ones(d), np.ones(d)
-    kinds, fill = [NONE] * d, np.full(d, np.nan)
+    kinds, fill, medians = [NONE] * d, np.full(d, np.nan), np.full(d, np.nan)
     curves = {}
     seen = set()
     for feature in _part(content, "features", LIST):
@@ -140,6 +143,9 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         if "missing" in feature:
             fill[j] = float(_part(feature, "missing", NUMBER))
             _check_fill(name, float(fill[j]))
+        if "median" in feature:
+            medians[j] = float(_part(feature, "median", NUMBER))
+            _check_fill(name, float(medians[j]))
     transform = Transform(tuple(kinds), constants) if set(kinds) != {NONE} else None
     scaling = FeatureScaling(method, center, scale)
     return RankingModel(
@@ -151,6 +157,7 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         transform,
         curves,
         None if np.isnan(fill).all() else fill,
+        None if np.isnan(medians).all() else medians,
     )
 
 

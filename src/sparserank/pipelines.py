@@ -137,6 +137,9 @@ def _on_input(model: RankingModel, so_far: _Affine, names: Sequence[str]) -> Ran
             )
         fill = fill.copy()
         fill[source] = np.where(np.isnan(fill[source]), model.fill_values, fill[source])
+    medians = np.full(d, np.nan)
+    if model.medians is not None:
+        medians[source] = so_far.center + so_far.scale * model.medians
     method = model.scaling.method if so_far.is_identity else "standard"
     of_input: dict[str, Any] = {}
     if model.transform is not None:
@@ -147,5 +150,5 @@ def _on_input(model: RankingModel, so_far: _Affine, names: Sequence[str]) -> Ran
     curves = {int(source[k]): curve for k, curve in model.curves.items()}
     return replace(
         model, coef=coef, feature_names=tuple(names), scaling=FeatureScaling(method, own_center, own_scale), curves=curves,
-        fill_values=None if np.isnan(fill).all() else fill, **of_input,
+        fill_values=None if np.isnan(fill).all() else fill, medians=medians, **of_input,
     )  # fmt: skip

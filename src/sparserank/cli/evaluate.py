@@ -54,7 +54,7 @@ def evaluate(
         ),
     ] = None,
     n_features: opt.NFeatures = None,
-    missing: opt.Missing = None,
+    missing: opt.MissingOfModel = None,
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "error",
     label_column: opt.LabelColumn = None,
@@ -67,10 +67,9 @@ def evaluate(
     from sparserank.data.trec import read_qrels, read_run
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
-    from sparserank.model_file import load_model
 
     reading = opt.reading_of(
-        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column,
+        n_features=n_features, missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column,
         qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     opt.require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
@@ -91,7 +90,7 @@ def evaluate(
         _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())))
         return
     assert data
-    models = {path: load_model(path) for path in system if kinds[path] == "model"}
+    models = {path: opt.model_of(path, missing) for path in system if kinds[path] == "model"}
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)

@@ -36,7 +36,7 @@ def explain(
         ),
     ] = None,
     most: Annotated[int, typer.Option("--most", min=1, help="Documents that are shown, best first.")] = 10,
-    missing: opt.Missing = None,
+    missing: opt.MissingOfModel = None,
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "zero",
     label_column: opt.LabelColumn = None,
@@ -50,16 +50,15 @@ def explain(
     from sparserank.data.table_roles import LABEL
     from sparserank.data.tables import open_table
     from sparserank.explanation import explain_query
-    from sparserank.model_file import load_model
 
     opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
     reading = opt.reading_of(
-        missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
+        missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
         feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     kind = kind_of(data[0])
     labelled = kind not in TABLES or (label_column or LABEL) in open_table(data[0], kind).schema.names
-    loaded = load_model(model)
+    loaded = opt.model_of(model, missing)
     announce_compiling(parse_lines)
     reading = opt.for_models(replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data)
     found = explain_query(loaded, read_files(data, reading), query)

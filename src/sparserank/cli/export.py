@@ -83,6 +83,14 @@ def export(
             "--filled", help="The engine's features give the model's values where a document has none, instead of 0."
         ),
     ] = False,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            "--missing",
+            help="model: the training median that the model holds in the place of a missing value. \\[default: what training said, else no score]",
+            show_default=False,
+        ),
+    ] = None,
     wide: Annotated[
         bool,
         typer.Option(
@@ -94,12 +102,12 @@ def export(
     from sparserank.export import FORMATS
     from sparserank.export import export as write
     from sparserank.export.definitions import read_definitions
-    from sparserank.model_file import load_model
 
     opt.require(to in FORMATS, "--to", f"must be one of {', '.join(FORMATS)}; got {to!r}.")
+    opt.require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
     known = None if features is None else read_definitions(features)
     files = write(
-        load_model(model), to, name=name, features=known, normalizers=normalizers, offset=offset, sigmoid=sigmoid, filled=filled, wide=wide,
+        opt.model_of(model, missing), to, name=name, features=known, normalizers=normalizers, offset=offset, sigmoid=sigmoid, filled=filled, wide=wide,
     )  # fmt: skip
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]

@@ -76,6 +76,7 @@ def fit(
     scheduler: opt.Scheduler = None,
 ) -> None:
     from sparserank.curves import LEAST_KNOTS, LINEAR, MOST_KNOTS, SHAPES
+    from sparserank.data.filling import training_medians
     from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
     from sparserank.data.transforms import KINDS, fit_transform, transformed
     from sparserank.losses import LOSSES
@@ -187,6 +188,7 @@ def fit(
         None if shape.is_identity else shape,
         ranker.to_model().curves,
         data.fill_values,
+        training_medians(data.X, np.flatnonzero(ranker.scaled_coef_)),
     )
     model.save(out)
     facts = {

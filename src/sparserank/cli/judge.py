@@ -61,6 +61,6 @@ def select_by_trees(train: list[Path], out: Path, restart: bool, **options: Any)
     if result.test is not None:
         show(comparison_rows(result.test, result.plan.confidence))
     say(
-        "trees.txt takes these features in the order of the data (`trees.columns` in result.json), and missing values as they were filled here."
+        "trees.txt takes these features in the order of the data (`trees.columns` in result.json), and missing values as they were filled here (`trees.missing`)."
     )
     say("wrote " + ", ".join(str(out / name) for name in JUDGED_FILES if (out / name).exists()))

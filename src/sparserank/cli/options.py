@@ -36,6 +36,15 @@ Missing = Annotated[
         rich_help_panel=READING,
     ),
 ]
+MissingOfModel = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        help="What NULL, nan, inf and 1.797e308 become: what training said, else error; model (the training median that the model holds), zero, query-min, "
+        "a number, or per feature: '11,12=zero;bm25=3'. \\[default: what training said, else error]",
+        rich_help_panel=READING,
+    ),
+]
 IndexBase = Annotated[
     int, typer.Option("--index-base", help="Number of the first feature in the files, 0 or 1.", rich_help_panel=READING)
 ]
@@ -154,11 +163,24 @@ def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[
     require(
         policy is None or not policy.learns,
         "--missing",
-        "min and median are learned in training, and the model remembers them: leave the option out, or say zero, query-min or a number.",
+        "min and median are learned in training, and the model remembers them: leave the option out, or say model, zero, query-min or a number.",
     )
     reading = _with_columns_of(reading, models, data)
-    knows = any(m.fill_values is not None for m in models)
+    knows = any(m.fill_values is not None or m.medians is not None for m in models)
     return replace(reading, missing=KEEP) if policy is None and knows else reading
+
+
+def of_reading(missing: str | None) -> str | None:
+    """What --missing asks of the reader: nothing where the model is asked."""
+    return None if missing == "model" else missing
+
+
+def model_of(path: Path, missing: str | None) -> RankingModel:
+    """The model of a file, which takes its training medians where --missing asks for them."""
+    from sparserank.model_file import load_model
+
+    model = load_model(path)
+    return model if of_reading(missing) == missing else model.with_missing(missing)
 
 
 def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:

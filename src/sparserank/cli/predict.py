@@ -39,7 +39,7 @@ def predict(
         Path | None,
         typer.Option("--qrels", help="Write the judgments of the documents as TREC qrels (qid 0 docno rel) too."),
     ] = None,
-    missing: opt.Missing = None,
+    missing: opt.MissingOfModel = None,
     index_base: opt.IndexBase = 1,
     unjudged: opt.Unjudged = "zero",
     label_column: opt.LabelColumn = None,
@@ -51,10 +51,9 @@ def predict(
     from sparserank.data.read import read_files
     from sparserank.data.trec import write_qrels, write_run
     from sparserank.files import atomic_write, refuse_inputs
-    from sparserank.model_file import load_model
 
     reading = opt.reading_of(
-        missing=missing, index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
+        missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
         feature_columns=feature_columns, ignore_columns=ignore_columns, labelled=qrels is not None,
     )  # fmt: skip
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
@@ -64,7 +63,7 @@ def predict(
     for target in (run or out, qrels):
         if target is not None:
             refuse_inputs(target, [model, *data])
-    loaded = load_model(model)
+    loaded = opt.model_of(model, missing)
     announce_compiling(parse_lines)
     grouped = run is not None or qrels is not None or loaded.scaling.per_query or qid_column is not None
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped)

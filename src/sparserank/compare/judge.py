@@ -208,7 +208,16 @@ def _judged(
         on_test = {f"trees on the {len(chosen.columns)} chosen": chosen.scores(test.X), ALL: full.scores(test.X)}
         compared = evaluate({name: test.to_input_order(s) for name, s in on_test.items()}, test, plan.metrics)
     return JudgedSelection(
-        plan, settings, n_seeds, choice, rival, chosen, tuple(data.feature_names or ()), data.n_queries, compared
+        plan,
+        settings,
+        n_seeds,
+        choice,
+        rival,
+        chosen,
+        tuple(data.feature_names or ()),
+        data.n_queries,
+        compared,
+        data.fill_values,
     )
 
 

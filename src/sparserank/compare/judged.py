@@ -42,6 +42,7 @@ class JudgedSelection:
     feature_names: tuple[str, ...]
     n_queries: int
     test: Comparison | None
+    fill_values: np.ndarray | None = None  # (n_features,) what missing values became in training; NaN: no one value
 
     @property
     def metric(self) -> str:
@@ -124,6 +125,9 @@ class JudgedSelection:
                 **vars(self.settings),
                 "n_seeds": self.n_seeds,
                 "columns": [self.feature_names[j] for j in self.trees.columns],
+                "missing": [
+                    None if self.fill_values is None else float(self.fill_values[j]) for j in self.trees.columns
+                ],
             },
             "features": [{"feature": f, "gain": g} for f, g in zip(self.features, self.gains.tolist(), strict=True)],
             "chosen": self._row(self.chosen),

@@ -111,6 +111,39 @@ def learn_filling(
     return Filling(rounded, np.array([r == QUERY_MIN for r in rules], dtype=bool), names)
 
 
+def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
+    """(n_features,) medians of these columns of the training rows, in their dtype; NaN elsewhere. Of more than about SAMPLE_VALUES values they are those
+    of evenly spread rows.
+
+    Parameters
+        X         (n_docs, n_features) array, CSR matrix or stored features, none missing; read once, and of a store only these rows
+        counted   (n_docs,) bool: the rows that count; None: all
+    """
+    out = np.full(X.shape[1], np.nan)
+    if len(columns) == 0:
+        return out
+    step = max(-(-X.shape[0] * len(columns) // SAMPLE_VALUES), 1)
+    blocks, at = [], 0
+    for part in getattr(X, "parts", (X,)):
+        spread = slice(-at % step, None, step)
+        block = part[spread][:, columns]
+        blocks.append(block if counted is None else block[counted[at : at + part.shape[0]][spread]])
+        at += part.shape[0]
+    sample = _below(blocks)
+    if sp.issparse(sample):
+        sample = sample.tocsc()
+        of_entry = np.repeat(np.arange(len(columns)), np.diff(sample.indptr))
+        sides = [np.bincount(of_entry[side], minlength=len(columns)) for side in (sample.data < 0, sample.data > 0)]
+        out[columns] = 0.0  # the middle, unless half of the values are on one side of it
+        busy = np.flatnonzero(2 * np.maximum(*sides) >= sample.shape[0])
+        out[columns[busy]] = [_median(sample, int(k)) for k in busy]
+    elif len(sample):
+        out[columns] = np.median(sample.astype(np.float64, copy=False), axis=0)
+    else:
+        out[columns] = 0.0
+    return out.astype(X.dtype).astype(np.float64)
+
+
 def _value(rule: str | float, learned: float) -> float:
     if rule in (ERROR, QUERY_MIN, KEPT):
         return np.nan

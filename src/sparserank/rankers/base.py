@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparserank.curves import Curve, Curves, Knots
 from sparserank.data.dataset import RankingDataset, numbered
+from sparserank.data.filling import training_medians
 from sparserank.data.frames import QID, column_names, without_qid
 from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
@@ -42,7 +43,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     """Base of the rankers: `coef_` ranks documents by X @ coef_, larger first.
 
     `qid` names the query of each row, ints or strings in any order; None puts all rows into one query. `group` gives
-    consecutive block sizes instead. Features whose coefficient is not 0 are the selected ones (SelectorMixin).
+    consecutive block sizes instead. Features whose coefficient is not 0 are the selected ones (SelectorMixin). `medians_` (n_features,) holds the medians of
+    their training values, NaN elsewhere: what `to_model().predict(X, missing='model')` takes for a missing value.
     """
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 (scikit-learn reads it from the class)
@@ -118,7 +120,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
             data = placed(client, data)
         self._client = client
-        for old in ("transform_", "shaped_coef_", "curves_", "fill_values_"):
+        for old in ("transform_", "shaped_coef_", "curves_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
@@ -132,6 +134,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         finally:
             del self._client  # an estimator can be pickled; a connection cannot
         self._keep_weights(self.coef_, data.X.dtype)
+        self.medians_ = training_medians(data.X, self.support_, _counted_rows(data, query_weight))
         if self._curves is not None:
             del self.coef_
         elif self._shapes is not None:
@@ -320,7 +323,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         }
         return RankingModel(
             self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__},
-            self._shapes, self._unit_curves(), self.__dict__.get("fill_values_"),
+            self._shapes, self._unit_curves(), self.__dict__.get("fill_values_"), self.__dict__.get("medians_"),
         )  # fmt: skip
 
     def _unit_curves(self) -> dict[int, Curve]:
@@ -340,6 +343,12 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._missing not in (ERROR, None)
         return tags
+
+
+def _counted_rows(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
+    """(n_docs,) bool: the rows of queries of positive weight; None: all."""
+    weight = checked_query_weight(data, query_weight)
+    return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, np.diff(data.query_ptr))
 
 
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:

@@ -69,14 +69,18 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
     """
     X, _ = without_qid(as_csr(X) if sp.issparse(X) else X)
     X = with_holes(X) if fill_values is not None else without_mask(X)
-    with np.errstate(invalid="ignore"), _naming_missing(ranker):
+    filled = "fill them in before, or score with to_model().predict(X, missing='model'), which takes training medians"
+    with np.errstate(invalid="ignore"), _naming_missing(ranker, filled):
         X = validate_data(ranker, X, reset=False, ensure_all_finite=fill_values is None, **FORMS)
     X = X if fill_values is None else fill_known(X, fill_values)
     if holds_missing(X.data if sp.issparse(X) else X):
         row, j = (int(v) for v in np.argwhere(is_missing(X.toarray() if sp.issparse(X) else X))[0])
         name = feature_names(ranker, X.shape[1])[j]
         remedy = "missing= says nothing of it" if hasattr(ranker, "missing") else "must be filled in before"
-        raise DataError(f"{type(ranker).__name__}: row {row}, feature {brief(name)} is missing, and {remedy}.")
+        raise DataError(
+            f"{type(ranker).__name__}: row {row}, feature {brief(name)} is missing, and {remedy}; "
+            "to_model().predict(X, missing='model') takes its training median."
+        )
     return X
 
 
@@ -86,7 +90,7 @@ def feature_names(ranker: Any, n_features: int) -> list[str]:
 
 
 @contextmanager
-def _naming_missing(ranker: Any) -> Iterator[None]:
+def _naming_missing(ranker: Any, remedy: str | None = None) -> Iterator[None]:
     """What scikit-learn says of missing values, with our remedy instead of its."""
     try:
         yield
@@ -94,9 +98,9 @@ def _naming_missing(ranker: Any) -> Iterator[None]:
         said = str(error).splitlines()[0]
         if "contains NaN" not in said and "contains infinity" not in said:
             raise
-        remedy = "fill them in before"
-        if hasattr(ranker, "missing"):
-            remedy = "say what they become with missing='median' (or 'zero', 'min', a number)"
+        if remedy is None:
+            learns = "say what they become with missing='median' (or 'zero', 'min', a number)"
+            remedy = learns if hasattr(ranker, "missing") else "fill them in before"
         raise DataError(f"{type(ranker).__name__}: {said.rstrip('.')}; {remedy}.") from error
 
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.curves import CURVES, NOT_IN_MEMORY
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.errors import DataError, ParameterError
@@ -324,7 +325,7 @@ class SelectionJob:
         }
         coef = pool.model(chosen).toarray()[0]
         blocks = pool.blocks(chosen)
-        return look.model(
+        model = look.model(
             coef,
             self.names,
             scaling,
@@ -333,6 +334,7 @@ class SelectionJob:
             metadata=metadata,
             fill_values=self.train.fill_values,
         )
+        return replace(model, medians=training_medians(self.everything.X, model.support))
 
     def _stability(
         self,
