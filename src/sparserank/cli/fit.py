@@ -174,7 +174,7 @@ def fit(
         tol=tol,
         n_threads=threads,
     ).fit_dataset(ready, client=client)
-    metadata = {"status": ranker.status_, "kkt_violation": float(ranker.kkt_violation_), "n_pairs": ranker.n_pairs_}
+    metadata = {**vars(ranker.certificate_), "n_pairs": ranker.n_pairs_}
     strengths = {"alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_}
     parameters = {
         "loss": loss, "transform": transform, "shapes": shapes, "penalty": repr(ranker.penalty_), **({} if chosen.by_size else strengths), "r": ranker.r_,
@@ -212,6 +212,8 @@ def fit(
             ]
         ],
     )
+    if ranker.certificate_.gap_condition is not None:
+        say(f"The gap holds {ranker.certificate_.gap_condition}.")
     if not chosen.by_size:
         say(
             f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean {ranker.C_mean_:.6g}, "

@@ -74,6 +74,8 @@ def _broken(heading: str, width: int) -> str:
 def show(found: Table) -> None:
     """A table of a report, as far as a terminal shows it."""
     table(found.title, *found.on_screen())
+    if found.note and answer.format == TEXT:
+        print(f"{visible(found.note)}\n")
 
 
 def say(text: str) -> None:

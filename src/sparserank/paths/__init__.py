@@ -1,6 +1,7 @@
 """Paths: solutions for falling strengths."""
 
 from sparserank.paths.best_k import BestKPath
+from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.curve_paths import CurvePath
 from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path, fit_path_on
 from sparserank.paths.follow import (
@@ -26,6 +27,7 @@ __all__ = [
     "DEFAULT_TOL",
     "BestKBounds",
     "BestKPath",
+    "Certificate",
     "CurvePath",
     "OneFormEach",
     "PathCertificate",
@@ -38,6 +40,7 @@ __all__ = [
     "RefitPath",
     "alpha_max",
     "best_k_bounds",
+    "certificate_of",
     "feature_scale",
     "fit_path",
     "fit_path_on",

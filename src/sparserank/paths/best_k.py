@@ -66,7 +66,7 @@ class BestKPath:
         names = plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width))
         return PathResult.of(
             points, self.penalty, 1.0 / np.arange(1, len(points) + 1), 1.0, scale, objective.n_pairs, objective.total_weight, names,
-            width=objective.width,
+            width=objective.width, ridge=np.full(len(points), splicing.ridge),
         )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ class _Splicing:
         for u, columns in enumerate(self.members):
             self._unit[columns] = u
         self._kept = self._used(np.repeat(beta == 0, self._width) & usable)
-        self._ridge = penalty.strength(objective.curvature[objective.varying])
+        self.ridge = penalty.strength(objective.curvature[objective.varying])
         signs = np.repeat(penalty.feature_signs(n), self._width)
         self._signs = signs if signs.any() else None
         self._stop = Stop(plan.tol, plan.max_iter, max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
@@ -163,8 +163,8 @@ class _Splicing:
         A, b = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
         if len(columns):
             H = yield Hessian(self._objective, here.w, columns, None)
-            A = H + self._ridge * np.eye(len(columns))
-            b = A @ here.w[columns] - (g[columns] + self._ridge * here.w[columns])
+            A = H + self.ridge * np.eye(len(columns))
+            b = A @ here.w[columns] - (g[columns] + self.ridge * here.w[columns])
         place = {u: i for i, u in enumerate(units)}
         sizes = [len(self.members[u]) for u in units]
         return _Model(A, b, sizes, units, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
@@ -187,7 +187,7 @@ class _Splicing:
         if chosen not in self._solved:
             columns = np.isin(self._unit, chosen)
             signs = None if self._signs is None else tuple(self._signs.tolist())
-            ridge = Ridge(self._ridge, weights=tuple(np.where(columns, 1.0, np.inf).tolist()), signs=signs)
+            ridge = Ridge(self.ridge, weights=tuple(np.where(columns, 1.0, np.inf).tolist()), signs=signs)
             w = np.zeros(self._objective.n_features) if start is None else np.where(columns, start, 0.0)
             self._solved[chosen] = yield from solving(ProxNewton(), self._objective, ridge, w, self._stop)
         return self._solved[chosen]

@@ -157,6 +157,11 @@ def warn_of_missed(path: PathResult, tol: float, stacklevel: int) -> None:
             )
 
 
+def refit_strength(objective: PairwiseObjective, support: np.ndarray) -> float:
+    """Strength of the ridge of a refit on these features: REFIT_RATIO of their mean curvature."""
+    return REFIT_RATIO * 2.0 * float(objective.pair_norms[support].mean())
+
+
 def refit_on_support(
     objective: PairwiseObjective, support: np.ndarray, alpha: float | None = None, tol: float = 1e-8
 ) -> Solution:
@@ -183,7 +188,7 @@ def _refit_problem(
     if len(support) == 0:
         raise DataError("cannot refit a model without features.")
     if alpha is None:
-        alpha = REFIT_RATIO * 2.0 * float(objective.pair_norms[support].mean())
+        alpha = refit_strength(objective, support)
     weights = np.full(objective.n_features, np.inf)
     weights[support] = 1.0
     scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)

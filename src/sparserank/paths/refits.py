@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.follow import refitting
+from sparserank.paths.follow import refit_strength, refitting
 from sparserank.paths.makers import PathPlan
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import SizeOf, points_by_size
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
-from sparserank.solvers import Solution
+from sparserank.solvers import Solution, Status
 from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
 
@@ -26,7 +26,7 @@ LEAST_TOL = 1e-6
 class RefitPath:
     """A path maker: for the point that stands for each size on another path (`plan.starts`) the points RELAX of the way to the
     ridge solution on its features (1e-4 of their mean curvature, under the same signs), so that 2 points have the alpha of the one they come
-    from.
+    from. The full refit is certified for that ridge problem; a point on the way solves no problem, and has no certificate.
 
     Source
         Meinshausen (2007), the relaxed lasso; Hastie, Tibshirani and Tibshirani (2020) for a mixture of both solutions.
@@ -55,11 +55,13 @@ class RefitPath:
                 if plan.keep is not None:
                     plan.keep(points[-1], len(RELAX) * len(chosen))
         alphas = np.repeat(source.alphas[chosen], len(RELAX))
+        solved = [refit_strength(objective, np.flatnonzero(source.coef(i))) for i in chosen]
+        ridge = np.where(np.tile(RELAX, len(chosen)) == 1.0, np.repeat(solved, len(RELAX)), np.nan)
         scale = float(np.abs(objective.gradient_at_zero).max())
         return PathResult.of(
             points, Ridge(), alphas, float(source.alphas[0]), scale, objective.n_pairs, objective.total_weight,
             plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)),
-            width=objective.width,
+            width=objective.width, ridge=ridge,
         )  # fmt: skip
 
     def n_points(self, plan: PathPlan) -> int:
@@ -67,10 +69,10 @@ class RefitPath:
 
 
 def _between(objective: PairwiseObjective, start: np.ndarray, full: Solution, share: float) -> Steps[Solution]:
-    """The model part of the way to a refit; what is certified is the refit."""
+    """The model part of the way to a refit, which solves no problem."""
     w = (1.0 - share) * start + share * full.w
     here = yield Evaluate(objective, w)
-    return Solution(Iterate(w, here, here.value), full.kkt_violation, None, full.n_iter, full.status, [])
+    return Solution(Iterate(w, here, here.value), np.nan, None, full.n_iter, Status.NOT_CERTIFIED)
 
 
 def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:

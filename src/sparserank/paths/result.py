@@ -66,11 +66,13 @@ class Point:
 
 @dataclass(frozen=True)
 class PathCertificate:
-    """How well a path is solved: statuses met, largest kkt_violation relative to alpha_max of l1, largest gap, seconds."""
+    """How well a path is solved: statuses met, largest kkt_violation relative to alpha_max of l1, largest gap (and over which models it
+    holds, where these are not all), seconds."""
 
     status: str
     kkt_violation: float
     gap: float | None
+    gap_condition: str | None
     time_s: float
 
 
@@ -80,8 +82,11 @@ class PathResult:
 
     alphas (n_alphas,), sparse_coefs (n_alphas, n_features) CSR, of the scaled features, losses and objectives (mean loss, +
     penalty), kkt_violations,
-    gaps (NaN when nonconvex), n_iters (0: found while the strength before was solved), times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
+    gaps (NaN when nonconvex; `penalty.gap_condition` says where they hold with always-kept features), n_iters (0: found while the strength before was solved), times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
     penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of tolerances.
+
+    Certificates are those of the penalty at its strength, unless `ridge` (n_alphas,) says otherwise, as for refits and best_k: the point is
+    then certified for a ridge of that strength on its own features; where it is NaN the point solves no problem ('not certified').
     """
 
     penalty: Penalty
@@ -101,6 +106,7 @@ class PathResult:
     feature_names: tuple[str, ...]
     scale: np.ndarray | None = None  # (n_features,) what X was divided by; None: nothing
     width: int = 1  # coefficients of each feature, side by side
+    ridge: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -115,6 +121,7 @@ class PathResult:
         feature_names: tuple[str, ...],
         scale: np.ndarray | None = None,
         width: int = 1,
+        ridge: np.ndarray | None = None,
     ) -> PathResult:
         """The path of these points, one per alpha."""
         return cls(
@@ -122,7 +129,7 @@ class PathResult:
             np.array([p.objective for p in points]), np.array([p.kkt_violation for p in points]),
             np.array([p.gap for p in points]), np.array([p.n_iter for p in points]),
             np.array([p.time_s for p in points]), tuple(p.status for p in points),
-            alpha_max, l1_alpha_max, n_pairs, total_weight, feature_names, scale, width,
+            alpha_max, l1_alpha_max, n_pairs, total_weight, feature_names, scale, width, ridge,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -185,6 +192,7 @@ class PathResult:
             status=" / ".join(dict.fromkeys(self.statuses)),
             kkt_violation=float(self.kkt_violations.max()) / self.l1_alpha_max,
             gap=float(gaps.max()) if len(gaps) else None,
+            gap_condition=self.penalty.gap_condition(len(self.feature_names)) if len(gaps) else None,
             time_s=float(self.times_s.sum()),
         )
 

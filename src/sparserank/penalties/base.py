@@ -126,6 +126,13 @@ class Penalty(FeatureRules):
         limited = finite & (alphas > 0) & (pull > 0)
         return Conjugate(float(np.min(alphas[limited] / pull[limited], initial=np.inf)), cost)
 
+    def gap_condition(self, n_features: int) -> str | None:
+        """Over which models a duality gap bounds the distance to the optimum, where these are not all: features without a price are bounded, see
+        `conjugate`."""
+        if not self.is_convex or self.shape()[0] > 0 or not (self.feature_weights(n_features) == 0).any():
+            return None
+        return f"among models whose always-kept features have weights of at most {KEEP_BOX:g} max(1, |w_j|) in size, w_j the weight found"
+
     def can_screen(self, varying: np.ndarray) -> bool:
         """Whether `safely_zero` knows anything: for l1 (weights and signs included), not with a quadratic part, a concave penalty,
         or a feature without a price among those that vary, with which the dual point is only feasible within a box."""

@@ -28,7 +28,7 @@ from sparserank.errors import DataError
 from sparserank.losses import LOSSES
 from sparserank.model import curve_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import DEFAULT_SCALING, feature_scale, fit_path_on, on_coefficients, path_start
+from sparserank.paths import DEFAULT_SCALING, certificate_of, feature_scale, fit_path_on, on_coefficients, path_start
 from sparserank.penalties import BestK, Penalty
 from sparserank.penalties.nested import NESTING, Nested, nests
 from sparserank.rankers.base import LinearRanker, used_queries
@@ -86,7 +86,8 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         transform_(X); with curves: curves_, {feature: Curve}, what each adds to the score, and scaled_coef_ their sizes); scaled_coef_ (n_features,) float64 and feature_importances_ on
         the scaled features, support_ where scaled_coef_ is not 0; scale_ (n_features,) or None. All of the following
         belong to the scaled problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
-        nonconvex), n_iter_, status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), alpha_, alpha_max_ (of l1), n_pairs_,
+        nonconvex), n_iter_, status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), certificate_ (the last three with the problem that
+        they belong to, and over which models the gap holds), alpha_, alpha_max_ (of l1), n_pairs_,
         penalty_ (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
         scaled_coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308, NaN as alpha_ itself under best_k
     Notes
@@ -269,6 +270,10 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self.kkt_violation_ = float(path.kkt_violations[best])
         self.duality_gap_ = None if np.isnan(path.gaps[best]) else float(path.gaps[best])
         self.n_iter_, self.status_ = int(path.n_iters.max(initial=1)), path.statuses[best]
+        ridge = None if path.ridge is None else float(path.ridge[best])
+        self.certificate_ = certificate_of(
+            self.penalty_, len(path.feature_names), self.status_, self.kkt_violation_, self.duality_gap_, ridge
+        )
         self.n_pairs_ = path.n_pairs
 
     def _keep(self, objective: PairwiseObjective, penalty: Penalty, solution: Solution) -> None:
@@ -277,6 +282,8 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self.loss_, self.objective_ = solution.loss, solution.value
         self.kkt_violation_, self.duality_gap_ = solution.kkt_violation, solution.gap
         self.n_iter_, self.status_, self.n_pairs_ = solution.n_iter, solution.status.value, objective.n_pairs
+        n = objective.n_features // objective.width
+        self.certificate_ = certificate_of(penalty, n, self.status_, self.kkt_violation_, self.duality_gap_)
 
 
 def _within(penalty: Penalty, objective: PairwiseObjective, k: int) -> Penalty:

@@ -46,11 +46,23 @@ def penalty_table(result: SelectionResult) -> Table:
         else:
             rows.append([found.label, str(found.n_features), figure(found.mean), _bound(result, found), *certificate])
     return Table(
-        f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model shown to lose at most {share(result.choice.margin, result.choice)} ({result.metric} {where(result)}, "
-        f"{result.n_queries} queries)",
+        f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model of each penalty shown to lose at most {share(result.choice.margin, result.choice)}, "
+        f"and the best dense one ({result.metric} {where(result)}, {result.n_queries} queries)",
         ["penalty", "features", result.metric, "loses at most", "path", "worst kkt", "gap", "s"],
         rows,
+        note=" ".join(_certified(result)),
     )
+
+
+def _certified(result: SelectionResult) -> list[str]:
+    """What the certificates of the table do not hold for."""
+    said = ["Path, worst kkt and gap are those of the whole path of the penalty."]
+    if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
+        said.append(
+            "A refitted model solves another problem: a ridge on its features; a half refitted one solves none."
+        )
+    conditions = dict.fromkeys(path.certificate().gap_condition for path in result.paths.values())
+    return [*said, *(f"Gaps hold {condition}." for condition in conditions if condition is not None)]
 
 
 def size_table(result: SelectionResult, most: int | None = None) -> Table:

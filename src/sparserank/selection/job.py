@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +15,14 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
+from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, per_query_values
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.model import RankingModel
+from sparserank.paths import Certificate, PathResult
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Mcp, Penalty, Ridge
@@ -142,12 +145,7 @@ class SelectionJob:
         plan = self.plan
         began = time.perf_counter()
         pool, sparse, dense = self.candidates(store, progress)
-        paths, scalings = {}, {}
-        for label, (look, penalty) in self._makers().items():
-            path, scalings[label] = unpack(pool.units[label, FINAL], plan.settings, look.names(self.names), penalty)
-            # The user's rules, not those of the columns of several forms.
-            rules = {name: getattr(penalty, name) for name in RULES}
-            paths[label] = replace(path, penalty=replace(path.penalty, **rules))
+        paths, scalings = self.final_paths(pool)
         rivals = [*dense] if self.current is None else [*dense, self._in_use(self.current)]
         choice = choose(
             sparse, rivals, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed,
@@ -165,7 +163,8 @@ class SelectionJob:
                 "models of different sizes apart."
             )
         chosen, strongest = choice.chosen, max(dense, key=lambda c: c.mean)
-        model = self._model(chosen, paths, scalings, pool)
+        certificate = pool.certificate(chosen, paths[chosen.penalty].penalty)
+        model = self.model(chosen, certificate, paths, scalings, pool)
         by_size = best_of_sizes([c for c in choice.candidates if c in sparse], choice.by_cost)
         stability = self._stability(chosen, model, store, progress, len(pool.units))
         test = self._compared_on_test(model, strongest, pool, notes)
@@ -174,6 +173,7 @@ class SelectionJob:
             model=model,
             choice=choice,
             dense=strongest,
+            certificate=certificate,
             by_penalty={
                 label: choice.smallest([c for c in choice.candidates if c.penalty == label])
                 for label, (_, penalty) in self._makers().items()
@@ -221,6 +221,17 @@ class SelectionJob:
             else:
                 sparse += pool.of_sizes(label)
         return pool, sparse, dense
+
+    def final_paths(self, pool: Pool) -> tuple[dict[str, PathResult], dict[str, FeatureScaling]]:
+        """The path of each maker on all queries, by label, and how its features are scaled."""
+        paths, scalings = {}, {}
+        for label, (look, penalty) in self._makers().items():
+            names = look.names(self.names)
+            path, scalings[label] = unpack(pool.units[label, FINAL], self.plan.settings, names, penalty)
+            # The user's rules, not those of the columns of several forms.
+            rules = {name: getattr(penalty, name) for name in RULES}
+            paths[label] = replace(path, penalty=replace(path.penalty, **rules))
+        return paths, scalings
 
     def _makers(self) -> dict[str, tuple[Look, Penalty]]:
         """Every penalty on every look, the dense reference after the others, by label; curves have no dense reference."""
@@ -305,7 +316,15 @@ class SelectionJob:
             return self.valid
         return self.everything
 
-    def _model(self, chosen: Candidate, paths: dict, scalings: dict, pool: Pool) -> RankingModel:
+    def model(
+        self,
+        chosen: Candidate,
+        certificate: Certificate,
+        paths: Mapping[str, PathResult],
+        scalings: Mapping[str, FeatureScaling],
+        pool: Pool,
+    ) -> RankingModel:
+        """The final model of a candidate, with all that is known of it."""
         look, _ = self._makers()[chosen.penalty]
         path, scaling = paths[chosen.penalty], scalings[chosen.penalty]
         alpha = float(pool.alpha(chosen))
@@ -318,7 +337,7 @@ class SelectionJob:
         }
         metadata = {
             "metric": repr(self.plan.metric),
-            **pool.certificate(chosen),
+            **vars(certificate),
             "n_pairs": path.n_pairs,
             "quality": float(chosen.mean),
             "quality_from": "out of fold" if self.plan.protocol == "cv" else "validation queries",

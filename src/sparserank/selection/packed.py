@@ -30,6 +30,7 @@ def pack(path: PathResult, scaling: FeatureScaling, blocks: np.ndarray | None = 
         "n_iters": path.n_iters,
         "times_s": path.times_s,
         "statuses": np.array(path.statuses, dtype="U16"),
+        **({} if path.ridge is None else {"ridge": path.ridge}),
         "scalars": np.array([path.alpha_max, path.l1_alpha_max, path.n_pairs, path.total_weight], dtype=np.float64),
         "shape": np.array([repr(path.penalty)], dtype="U"),
         "center": scaling.center,
@@ -82,6 +83,7 @@ def unpack(
         penalty, arrays["alphas"], coefs_of(arrays), arrays["losses"], arrays["objectives"], arrays["kkt_violations"],
         arrays["gaps"], arrays["n_iters"], arrays["times_s"], tuple(arrays["statuses"].tolist()),
         alpha_max, l1_alpha_max, int(n_pairs), total_weight, names, width=width_of(arrays),
+        ridge=arrays.get("ridge"),
     )  # fmt: skip
     if path.sparse_coefs.shape[1] != path.width * len(names):
         raise DataError("a stored path has another number of features than the data; use --restart.")

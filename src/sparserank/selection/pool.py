@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.scaling import FeatureScaling
+from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.refits import RELAX, refit_of
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
+from sparserank.penalties import Penalty
 from sparserank.selection.candidates import FINAL
 from sparserank.selection.choice import Candidate
 from sparserank.selection.fitting import Paths, refit_label
@@ -105,11 +106,20 @@ class Pool:
         label, index = self._where[c][FINAL]
         return float(self.units[label, FINAL]["alphas"][index])
 
-    def certificate(self, c: Candidate) -> dict[str, Any]:
-        """Status and kkt_violation of the solve that gave the final model."""
+    def certificate(self, c: Candidate, penalty: Penalty) -> Certificate:
+        """Of the final model, made by the path of a penalty: of its problem, or of the ridge problem on its features that it solves instead."""
         label, index = self._where[c][FINAL]
         arrays = self.units[label, FINAL]
-        return {"status": str(arrays["statuses"][index]), "kkt_violation": float(arrays["kkt_violations"][index])}
+        kkt_violation, gap = (float(arrays[name][index]) for name in ("kkt_violations", "gaps"))
+        ridge = arrays["ridge"][index] if "ridge" in arrays else None
+        return certificate_of(
+            penalty.with_alpha(self.alpha(c)),
+            self._n_features,
+            str(arrays["statuses"][index]),
+            kkt_violation,
+            gap,
+            ridge,
+        )
 
     def _refit(self, label: str, fold: int, index: int, relax: float) -> tuple[str, int]:
         refits = self.units[refit_label(label), fold]

@@ -14,7 +14,7 @@ from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.files import atomic_write
 from sparserank.model import RankingModel
-from sparserank.paths import PathResult
+from sparserank.paths import Certificate, PathResult
 from sparserank.runs.directory import RunDirectory
 from sparserank.runs.origin import Origin
 from sparserank.selection.alike import Alike
@@ -39,6 +39,7 @@ class SelectionResult:
     paths       {penalty label: final path}; scalings likewise
     choice      the candidates that were compared, the chosen one, the best, and the bounds on what each loses
     dense       the best dense candidate
+    certificate what is known of the chosen model as the solution of a problem
     by_penalty  the smallest candidate of each penalty within the margin, or None
     by_size     the candidate of the highest mean of each number of features (of each cost, where groups were given), smallest first
     drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
@@ -57,6 +58,7 @@ class SelectionResult:
     choice: Choice
     dense: Candidate
     by_penalty: dict[str, Candidate | None]
+    certificate: Certificate
     by_size: list[Candidate]
     used: list[tuple[str, ...]]
     paths: dict[str, PathResult]
@@ -221,6 +223,7 @@ class SelectionResult:
             },
             "chosen": {
                 **self._compared(self.chosen),
+                "certificate": asdict(self.certificate),
                 "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
             },
             "best": _candidate(self.best),
@@ -288,7 +291,8 @@ class SelectionResult:
             "resolved": repr(path.penalty),
             "within_margin": None if within is None else self._compared(within),
             "certificate": {
-                "status": c.status, "kkt_violation": c.kkt_violation, "gap": c.gap, "seconds": c.time_s,
+                "status": c.status, "kkt_violation": c.kkt_violation, "gap": c.gap, "gap_condition": c.gap_condition,
+                "seconds": c.time_s,
             },
         }  # fmt: skip
 

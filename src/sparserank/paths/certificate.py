@@ -1,0 +1,55 @@
+"""What is known of a model as the solution of a problem: what model files and results say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.penalties import Penalty, Ridge
+
+ALL, OF_MODEL = "all", "of the model"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Of the coefficients of the scaled features.
+
+    problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, as those half-way to a refit
+    problem_features  'all' (where features enter in one of several forms, each in its own), or 'of the model': the others are fixed at 0;
+                      None without a problem
+    status            how the solve ended ('optimal', 'stationary', 'stalled', 'iteration limit'); 'not certified' without a problem
+    kkt_violation     of the problem, in units of the gradient; None without one
+    gap               a bound on the distance to the minimum of the problem, where it is convex
+    gap_condition     over which models the gap holds, where these are not all (always-kept features)
+    """
+
+    problem: str | None
+    problem_features: str | None
+    status: str
+    kkt_violation: float | None
+    gap: float | None
+    gap_condition: str | None = None
+
+
+def certificate_of(
+    penalty: Penalty,
+    n_features: int,
+    status: str,
+    kkt_violation: float,
+    gap: float | None,
+    ridge: float | None = None,
+) -> Certificate:
+    """From the numbers of a solve or of a point of a path.
+
+    Parameters
+        penalty   of the path, at the strength of the point
+        ridge     strength of the ridge on the features of the model that was solved instead; NaN: nothing was; None: the penalty itself
+    """
+    known = None if gap is None or np.isnan(gap) else float(gap)
+    if ridge is None:
+        condition = None if known is None else penalty.gap_condition(n_features)
+        return Certificate(repr(penalty), ALL, status, float(kkt_violation), known, condition)
+    if np.isnan(ridge):
+        return Certificate(None, None, status, None, None)
+    return Certificate(repr(Ridge(float(ridge), signs=penalty.signs)), OF_MODEL, status, float(kkt_violation), known)

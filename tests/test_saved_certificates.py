@@ -1,0 +1,144 @@
+"""What a saved model says of itself is true of its own coefficients: its problem and violation, on explicit pairs, for every kind of candidate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.paths.refits import RELAX
+from sparserank.penalties import Penalty, parse_penalty
+from sparserank.selection.choice import Candidate
+from sparserank.selection.job import SelectionJob
+from sparserank.selection.plan import make_plan
+from tests.oracles import certificates as oracle
+
+TOL = 1e-6
+SHAPES = {  # name of the penalty: its two shape parameters, as the oracle takes them
+    "l1": lambda p: (0, 0),
+    "elastic_net": lambda p: (p.l1_ratio, 0),
+    "ridge": lambda p: (0, 0),
+    "log": lambda p: (p.eps, 0),
+    "mcp": lambda p: (p.gamma, 0),
+    "scad": lambda p: (p.a, p.threshold_scale),
+}
+pytestmark = pytest.mark.skipif(not oracle.WIDE, reason="extended precision has no wider range than float64 here")
+
+
+def positive(seed: int = 3) -> sr.RankingDataset:
+    data = sr.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, seed=seed).data
+    return sr.RankingDataset(np.exp(np.asarray(data.X)), data.relevance, data.qid)
+
+
+DATA = positive()
+
+
+def job_of(penalties: list[Any], transform: str) -> SelectionJob:
+    settings = {"n_alphas": 12, "tol": TOL}
+    plan = make_plan(
+        penalties=penalties, metric="ndcg@10", also=(), convention="default", settings=settings, n_folds=3, transform=transform,
+    )  # fmt: skip
+    return SelectionJob(plan, DATA, None, None, n_threads=1)
+
+
+def saved_models(job: SelectionJob, folder: Path) -> list[tuple[Candidate, sr.RankingModel]]:
+    """Every candidate of a job as the file that it would be chosen into, read again."""
+    pool, sparse, dense = job.candidates()
+    out = []
+    for k, c in enumerate([*sparse, *dense]):
+        paths, scalings = job.final_paths(pool)
+        certificate = pool.certificate(c, paths[c.penalty].penalty)
+        job.model(c, certificate, paths, scalings, pool).save(folder / f"{k}.json")
+        out.append((c, sr.load_model(folder / f"{k}.json")))
+    return out
+
+
+def columns_of(kind: str) -> np.ndarray:
+    """(n_docs, n_features) float64: all features in one form, each divided by its standard deviation within queries."""
+    X = np.asarray(DATA.X, dtype=np.float64)
+    X = {"none": X, "log": np.sign(X) * np.log1p(np.abs(X)), "asinh": X}[kind].copy()
+    for lo, hi in zip(DATA.query_ptr[:-1], DATA.query_ptr[1:], strict=True):
+        X[lo:hi] -= X[lo:hi].mean(axis=0)
+    return X / np.sqrt((X**2).mean(axis=0))
+
+
+def columns_in_better_form() -> np.ndarray:
+    """(n_docs, n_features) each feature as it is or as a log, whichever has the larger |gradient| at 0 over the root of its pair norm."""
+    forms = np.stack([columns_of("none"), columns_of("log")])
+    worth = []
+    for columns in forms:
+        problem = oracle.Problem(columns, DATA.relevance, DATA.qid)
+        worth.append(np.abs(problem.gradient(np.zeros(columns.shape[1]))) / np.sqrt(problem.curvature()))
+    better = np.argmax(np.array(worth, dtype=float), axis=0)
+    return np.where(better == 1, forms[1], forms[0])
+
+
+def true_violation(model: sr.RankingModel, penalty: Penalty, problem_features: str) -> tuple[float, float]:
+    """(violation, largest |gradient| at 0) of the model's coefficients for a problem."""
+    look = model.parameters["transform"]
+    columns = columns_in_better_form() if look == "raw or log1p" else columns_of("log" if look == "log1p" else "none")
+    w = np.array(model.coef)
+    if problem_features == "of the model":
+        columns, w = columns[:, w != 0], w[w != 0]
+    problem = oracle.Problem(columns, DATA.relevance, DATA.qid)
+    a, b = SHAPES[penalty.name](penalty)
+    top = float(np.abs(problem.gradient(np.zeros(len(w)))).max())
+    return float(oracle.violation(problem, w, penalty.name, penalty.alpha, a, b)), top
+
+
+@pytest.mark.parametrize("transform", ["none", "log", "auto"])
+def test_every_saved_certificate_is_that_of_the_saved_coefficients(transform: str, tmp_path: Path) -> None:
+    job = job_of(["l1", "elastic_net", "log", "mcp", "scad", "best_k(k_max=3)"], transform)
+    seen = set()
+    for c, model in saved_models(job, tmp_path):
+        said, name = model.metadata, c.penalty.split("(")[0].split(" ")[0]
+        seen.add((name, c.relax))
+        if c.relax == RELAX[0]:
+            assert said["status"] == "not certified"
+            assert said["problem"] is said["problem_features"] is said["kkt_violation"] is said["gap"] is None
+            continue
+        penalty = parse_penalty(said["problem"])
+        assert (penalty.name == "ridge") == (c.relax == 1.0 or name in ("ridge", "best_k"))
+        assert said["problem_features"] == ("all" if penalty.name == name else "of the model")
+        true, top = true_violation(model, penalty, said["problem_features"])
+        assert said["status"] in ("optimal", "stationary")
+        assert said["kkt_violation"] <= TOL * top
+        # Both are differences of numbers of the size of the gradient; scales and logarithms are recomputed here, to 1e-14.
+        assert true == pytest.approx(said["kkt_violation"], abs=1e-10 * max(1.0, top))
+    assert {("l1", 0.5), ("l1", 1.0), ("mcp", 0.0), ("log", 1.0), ("ridge", 0.0), ("best_k", 0.0)} <= seen
+
+
+def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -> None:
+    """The wrong variant: a refit under the penalty and strength of the point that it comes from."""
+    job = job_of(["l1"], "none")
+    pool, sparse, _ = job.candidates()
+    paths, scalings = job.final_paths(pool)
+    refits = [c for c in sparse if c.relax > 0]
+    assert len(refits) >= 8
+    for c in refits:
+        model = job.model(c, pool.certificate(c, paths["l1"].penalty), paths, scalings, pool)
+        true, top = true_violation(model, paths["l1"].penalty.with_alpha(pool.alpha(c)), "all")
+        assert true > 100 * TOL * top
+
+
+def test_the_result_says_what_the_model_file_says(tmp_path: Path) -> None:
+    for k in (4, 6):
+        found = sr.select(
+            DATA, penalties="l1", folds=3, k=k, n_alphas=12, transform="none", half_samples=0, out=tmp_path / str(k)
+        )
+        certificate = found.to_json()["chosen"]["certificate"]
+        metadata = sr.load_model(tmp_path / str(k) / "model.json").metadata
+        assert {name: metadata[name] for name in certificate} == certificate
+
+
+def test_a_gap_with_kept_features_names_its_box() -> None:
+    free, held = (sr.fit_path(DATA, sr.L1(1.0, always_keep=keep), n_alphas=4) for keep in ((), (0,)))
+    assert free.certificate().gap_condition is None
+    assert held.certificate().gap is not None
+    assert "10 max(1, |w_j|)" in str(held.certificate().gap_condition)
+    assert sr.fit_path(DATA, sr.Mcp(1.0, always_keep=(0,)), n_alphas=4).certificate().gap_condition is None
+    fitted = sr.SparseRanker(penalty=sr.L1(1.0, always_keep=(0,))).fit(DATA.X, DATA.relevance, qid=DATA.qid)
+    assert "always-kept" in str(fitted.certificate_.gap_condition)
