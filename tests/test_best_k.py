@@ -11,6 +11,7 @@ from sparserank.data.synthetic import make_curved_ranking, make_ranking
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestKPath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path, fit_path_on
+from sparserank.paths.single_columns import best_column
 from sparserank.penalties import BestK, Mcp
 from sparserank.solvers.lockstep import run, run_all
 from tests.oracles import best_k as oracle
@@ -55,6 +56,36 @@ def test_splicing_finds_the_best_set_nearly_always_and_forward_choice_does_not()
                 assert tuple(path.support(k - 1)) == chosen
     assert found >= 0.9 * n
     assert wrong < found
+
+
+def cancelling(seed: int):
+    """A few queries of features that are mixtures, some with long tails: what a quadratic at 0 promises is far from what a feature alone gives."""
+    rng = np.random.default_rng(seed)
+    d, n_queries, m = int(rng.integers(4, 12)), int(rng.integers(2, 8)), int(rng.integers(3, 9))
+    X = rng.standard_normal((n_queries * m, d)) @ rng.standard_normal((d, d))
+    y = np.digitize(X[:, 0] + rng.standard_normal(len(X)), [-0.5, 0.5, 1.5]).astype(float)
+    X[:, ::2] **= 3
+    return sr.RankingDataset(X, y, np.repeat(np.arange(n_queries), m))
+
+
+def test_at_one_feature_every_feature_is_tried():
+    promised_best = 0
+    for seed in range(30):
+        data = cancelling(seed)
+        objective = PairwiseObjective(data)
+        K, root, ridge = explicit(data, objective)
+        best, (chosen,) = oracle.best_of_size(K, root, ridge, 1, [[j] for j in range(data.n_features)])
+        for signs in (None, np.ones(data.n_features)):
+            column = run(best_column(objective, np.flatnonzero(objective.varying), ridge, signs))
+            if signs is None:
+                assert column == chosen
+            elif column is not None:
+                assert objective.gradient_at_zero[column] < 0
+        path = run(BestKPath(BestK(k_max=1)).path(objective, PathPlan(tol=1e-9)))
+        assert path.objectives[0] == pytest.approx(best, abs=1e-8)
+        promise = objective.gradient_at_zero**2 / objective.curvature
+        promised_best += int(np.argmax(promise)) == chosen
+    assert promised_best < 30  # the wrong variant, the feature of the largest promise
 
 
 def test_it_is_never_above_a_penalty_refitted_at_the_same_size():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.data.writers import write_letor
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.bounds import loss_bounds
+from sparserank.selection.in_use import Change
 
 OPTIONS = {"penalties": "l1", "half_samples": 0, "transform": "none"}
 
@@ -61,7 +63,7 @@ def test_a_change_is_what_it_is(data, model, protocol):
     )
     assert set(change.enter) == now - then
     assert set(change.leave) == then - now
-    assert change.bound >= max(-change.difference, 0.0)
+    assert change.bound >= -change.difference
     without = sr.select(train, valid, held_out, protocol=protocol, **OPTIONS)
     assert len(result.choice.candidates) == len(without.choice.candidates) + 1
     assert "model in use" in result.sentence
@@ -91,8 +93,36 @@ def test_bounds_against_one_are_parts_of_those_against_all():
     values = np.random.default_rng(3).random((6, 50)) + np.linspace(0, 0.1, 6)[:, None]
     bounds = loss_bounds(values)
     for i in range(6):
-        assert max(bounds.against(i, j) for j in range(6) if j != i) == pytest.approx(bounds.upper[i])
+        worst = max(bounds.against(i, j) for j in range(6) if j != i)
+        assert max(worst, 0.0) == pytest.approx(bounds.upper[i])
     assert bounds.against(0, 5) > values[5].mean() - values[0].mean()
+
+
+def test_a_gain_is_called_one():
+    """The wrong variant cuts the bound at 0: a gain of 0.1396 was said to lose at most 0.0000."""
+    clear = Change("model in use", 3, 0.5, 0.14, -0.12, 50, 1, 0, (), (), ())
+    assert "with 95% confidence the chosen model gains at least 0.1200" in clear.sentence("ndcg@10", "95%")
+    assert "loses at most 0.0300" in replace(clear, bound=0.03).sentence("ndcg@10", "95%")
+    better = np.random.default_rng(0).random(200)
+    bounds = loss_bounds(np.array([better + 0.5, better, better]))
+    assert bounds.against(0, 1) == pytest.approx(-0.5, abs=1e-9)
+    assert bounds.upper[0] == 0.0
+
+
+def test_todays_score_is_no_feature_unless_it_is_kept_by_name(data):
+    train, _ = data
+    today = train.relevance + np.random.default_rng(1).standard_normal(train.n_docs)
+    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    whole = RankingDataset(
+        np.column_stack([train.X, today]), train.relevance, qid, None, [*train.feature_names, "today"]
+    )
+    left = sr.select(whole, current="today", **OPTIONS)
+    assert "today" not in left.table()["feature"].to_pylist()
+    assert any("today's score, is left out of the features" in note for note in left.notes)
+    assert "today" in sr.select(whole, **OPTIONS).table()["feature"].to_pylist()
+    kept = sr.select(whole, current="today", keep=["today"], **OPTIONS)
+    assert "today" in kept.table()["feature"].to_pylist()
+    assert not any("left out" in note for note in kept.notes)
 
 
 def test_what_is_no_model_is_refused(data, model, tmp_path: Path):

@@ -41,7 +41,8 @@ from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import rounded_up
+from sparserank.selection.stability import Stability
+from sparserank.selection.statements import rounded_up, stability_sentence
 from sparserank.text import visible
 
 QUICK = {"penalties": ["l1", "mcp"], "folds": 3, "n_alphas": 15, "transform": "none", "margin": 0.02}
@@ -215,7 +216,8 @@ def test_features_that_do_not_vary_or_overflow_say_the_same_as_nothing() -> None
     assert (found[:, 5] == 0).all()
 
 
-def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same() -> None:
+def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alike_module, "STANDS_IN", 0.0)
     names = tuple(ALL.feature_names or ())
     found = alike(ALL, names, {0: 0, 1: 0}, lambda d: d, {0: 10, 1: 7})
     R = by_hand(ALL.X, ALL.query_ptr)
@@ -230,7 +232,21 @@ def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same() -> 
     assert alike(ALL, names, {4: 0}, lambda d: d, {}).left == ()
 
 
+def test_what_hardly_correlates_stands_in_for_nothing() -> None:
+    """Half-samples keep something in a feature's place by chance too: at a correlation of 0.07 it is no stand-in."""
+    names, R = tuple(ALL.feature_names or ()), by_hand(ALL.X, ALL.query_ptr)
+    near, far = int(np.argmax(np.abs(R[0, 1:10]))) + 1, int(np.argmin(np.abs(R[0, 1:10]))) + 1
+    assert abs(R[0, far]) < alike_module.STANDS_IN
+    assert alike(ALL, names, {0: 0}, lambda d: d, {0: far}).stand_ins == {}
+    (found,) = alike(ALL, names, {0: 0}, lambda d: d, {0: 10}).stand_ins.values()
+    assert (found.feature, found.kept) == ("again", names[0])
+    assert abs(R[0, near]) < 1.0
+    text = stability_sentence(Stability(np.ones((4, 12), dtype=bool), np.array([0]), 12), names, {names[0]: found})
+    assert f"stand-ins (correlation within queries): again for {names[0]} ({found.correlation:+.2f})" in text
+
+
 def test_kept_features_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alike_module, "STANDS_IN", 0.0)
     names, kept, stand_ins = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0), {0: 10, 2: 7, 3: 11}
     whole = alike(ALL, names, kept, lambda d: d, stand_ins)
     monkeypatch.setattr(alike_module, "MOST_PRODUCTS", 12)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.quoting import brief
 
 SMALLEST, LARGEST = (
     1e-100,
@@ -15,11 +16,23 @@ SMALLEST, LARGEST = (
 LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves seven digits of them in a score
 
 
-def refuse_extreme(deviations: np.ndarray, offsets: np.ndarray, names: Sequence[str] | None) -> None:
+def kept_in_vain(features: Sequence[str]) -> str:
+    """What is said of features that are to be kept although they take one value within every query."""
+    one = len(features) == 1
+    return (
+        f"{', '.join(map(brief, features))} {'is' if one else 'are'} to be kept, but constant within every query: no weight of {'it' if one else 'theirs'} "
+        "changes a ranking, and no model uses it."
+    )
+
+
+def refuse_extreme(
+    deviations: np.ndarray, offsets: np.ndarray, names: Sequence[str] | None, scale: np.ndarray | None = None
+) -> None:
     """Refuse features whose scores, or squares, floating point cannot hold.
 
     Parameters
-        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), largest |value| around which
+        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), largest |value| around which, both divided by scale
+        scale                 (n_features,) of the features, so that messages quote the user's numbers; None: 1
     Raises
         DataError             names the first such feature
     """
@@ -31,12 +44,15 @@ def refuse_extreme(deviations: np.ndarray, offsets: np.ndarray, names: Sequence[
         return
     j = int(bad[0])
     name = names[j] if names is not None else f"f{j + 1}"
+    unit = 1.0 if scale is None else float(scale[j])
+    varies_by, offset = deviations[j] * unit, offsets[j] * unit
     if extreme[j]:
+        divided = "" if scale is None else f", {deviations[j]:.3g} after its scaling"
         raise DataError(
-            f"feature {name} varies within queries by {deviations[j]:.3g}; between {SMALLEST:g} and {LARGEST:g} is usable. "
+            f"feature {name} varies within queries by {varies_by:.3g}{divided}; between {SMALLEST:g} and {LARGEST:g} is usable. "
             "Multiply it by a constant, or use a scaling such as within-query-std."
         )
     raise DataError(
-        f"feature {name} varies within queries by {deviations[j]:.3g} around {offsets[j]:.3g}: too little of it is left in "
+        f"feature {name} varies within queries by {varies_by:.3g} around {offset:.3g}: too little of it is left in "
         "floating point. Subtract a constant from it, or leave it out."
     )

@@ -11,7 +11,7 @@ from sparserank.curves.knots import NOT_IN_MEMORY, Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
-from sparserank.losses import PairwiseLoss, SquaredHinge
+from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.losses.dual import Dual
 from sparserank.quoting import brief
 from sparserank.shards import Shards, as_rows, make_shards
@@ -57,7 +57,7 @@ class PairwiseObjective:
         relevance: np.ndarray | None = None,
         query_ptr: np.ndarray | None = None,
         *,
-        loss: PairwiseLoss | None = None,
+        loss: str | PairwiseLoss = "squared_hinge",
         query_weight: np.ndarray | None = None,
         doc_weight: np.ndarray | None = None,
         pair_weights: str = "pair",
@@ -71,6 +71,7 @@ class PairwiseObjective:
             doc_weight = X.doc_weight if doc_weight is None else doc_weight
             feature_names = X.feature_names if feature_names is None else feature_names
             X, relevance, query_ptr = X.X, X.relevance, X.query_ptr
+        of_pairs = parse_loss(loss)
         relevance, query_ptr = _checked_lists(X, relevance, query_ptr)
         n_docs, n_queries = int(query_ptr[-1]), len(query_ptr) - 1
         of_docs = None if doc_weight is None else _weights("doc_weight", doc_weight, n_docs, "document")
@@ -79,7 +80,7 @@ class PairwiseObjective:
         )
         if client is None:
             rows = as_rows(X) if knots is None else knots.rows(X)
-            shards: Shards = make_shards(rows, relevance, query_ptr, loss or SquaredHinge(), of_docs, n_threads)
+            shards: Shards = make_shards(rows, relevance, query_ptr, of_pairs, of_docs, n_threads)
         elif knots is not None:
             raise DataError(NOT_IN_MEMORY)
         else:
@@ -87,7 +88,7 @@ class PairwiseObjective:
             held = RankingDataset.of_groups(
                 X, relevance, query_ptr, ids, docid=None, feature_names=None, doc_weight=of_docs
             )
-            shards = shards_on(client, placed(client, held), loss or SquaredHinge())
+            shards = shards_on(client, placed(client, held), of_pairs)
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
             shards, weight[None, :], scale=scales, knots=knots, pair_weights=pair_weights, feature_names=feature_names,

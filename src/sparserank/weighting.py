@@ -156,7 +156,8 @@ class Weighting:
         largest, offset = (np.max([p[i] for p in parts], axis=0) for i in (1, 2))
         varies = largest > ROUNDING * offset
         for k in range(len(norms)):
-            refuse_extreme(np.where(varies[k], largest[k], 0.0), offset[k], self.names)
+            own = None if self._scale is None else self._scale[k]
+            refuse_extreme(np.where(varies[k], largest[k], 0.0), offset[k], self.names, own)
         norms = np.where(varies, np.maximum(norms, 0.0), 0.0)
         return norms, norms > 0.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.quoting import brief
 from sparserank.reports.document import figure, p_text
+
+if TYPE_CHECKING:
+    from sparserank.metrics import Metric
 
 HELP = """Evaluate one or several systems on judged documents: means, intervals, paired tests, Holm correction.
 
@@ -87,7 +90,7 @@ def evaluate(
                 note(
                     f"note: {name} has nothing for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; they count 0 (trec_eval -c)."
                 )
-        _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())))
+        _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())), metrics)
         return
     assert data
     models = {path: opt.model_of(path, missing) for path in system if kinds[path] == "model"}
@@ -102,7 +105,7 @@ def evaluate(
             scores[str(path)] = read_run(path)
         else:
             scores[str(path)] = models[path].score_dataset(judged) if path in models else _scores(path, judged)
-    _show(compare(scores, judged, metrics).rows(), judged)
+    _show(compare(scores, judged, metrics).rows(), judged, metrics)
 
 
 def _kind_of(path: Path) -> str:
@@ -137,15 +140,16 @@ def _scores(path: Path, data: Any) -> Any:
     return np.array(scores)
 
 
-def _show(rows: list[dict[str, Any]], data: Any) -> None:
+def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
     from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, as_percent
 
     give(rows, rows)
+    titles = {repr(m): m.title for m in metrics}
     table(
         f"{data.n_queries} queries, {data.n_docs} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals; differences to the first system, paired t test",
         ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
         [
-            [r["system"], r["metric"], figure(r["mean"]), f"[{figure(r['low'])}, {figure(r['high'])}]",
+            [r["system"], titles[r["metric"]], figure(r["mean"]), f"[{figure(r['low'])}, {figure(r['high'])}]",
              figure(r.get("difference"), signed=True),
              f"[{figure(r['difference_low'], signed=True)}, {figure(r['difference_high'], signed=True)}]" if "difference" in r else "",
              p_text(r.get("p_value")), p_text(r.get("p_holm"))]

@@ -194,7 +194,7 @@ def select(
         str | None,
         typer.Option(
             "--current",
-            help="What ranks today: a model file, or the feature that holds its score. It is a rival inside the bounds, and the screen says what a change "
+            help="What ranks today: a model file, or the feature that holds its score, which is then left out of the features unless --keep names it. It is a rival inside the bounds, and the screen says what a change "
             "gains and loses.",
             rich_help_panel=CHOICE,
         ),

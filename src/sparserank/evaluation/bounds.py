@@ -41,8 +41,9 @@ class LossBounds:
         return max(float(self.upper.min()), self._least_reach)
 
     def against(self, i: int, j: int) -> float:
-        """Bound on the mean loss of candidate i against candidate j; for one j those of all i hold together, whichever is chosen."""
-        return max(float(self.means[j] + self._reach[j, i] - self.means[i]), 0.0)
+        """Bound on the mean loss of candidate i against candidate j; for one j those of all i hold together, whichever is chosen. Below 0: i gains at
+        least as much."""
+        return float(self.means[j] + self._reach[j, i] - self.means[i])
 
     def at(self, means: np.ndarray) -> tuple[np.ndarray, float]:
         """(bounds, resolution) had the means been these, the errors of differences as they are."""

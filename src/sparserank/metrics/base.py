@@ -31,6 +31,7 @@ class Metric:
     limits: ClassVar[tuple[float, float]] = (-math.inf, math.inf)  # between which its values lie
     higher_is_better: ClassVar[bool] = True
     takes_cutoff: ClassVar[bool] = True
+    uses_gain: ClassVar[bool] = False  # of a grade, by the convention
 
     def __post_init__(self) -> None:
         if self.cutoff is not None and (type(self.cutoff) is not int or not 1 <= self.cutoff < 2**63):
@@ -67,5 +68,10 @@ class Metric:
         minus = "-" if tool != self.convention.name else ""  # as XGBoost writes it
         prefix = "" if self.convention.name == "default" else f"{tool}:"
         return f"{prefix}{self.name}" + (f"@{self.cutoff}" if self.cutoff is not None else "") + minus
+
+    @property
+    def title(self) -> str:
+        """The name, and where tools differ in what a grade gains, that too: 'ndcg@10 (gain 2^grade - 1)'."""
+        return f"{self!r} (gain {self.convention.shown_gain})" if self.uses_gain else repr(self)
 
     __str__ = __repr__

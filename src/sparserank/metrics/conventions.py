@@ -51,6 +51,11 @@ class Convention:
     mean_ndcg: bool = True
     most_hits: str = "all"
 
+    @property
+    def shown_gain(self) -> str:
+        """What a grade gains, as a formula."""
+        return {"linear": "grade", "letor": "2^grade - 1 up to 4", "exp2": "2^grade - 1"}[self.gain]
+
     def gains(self, relevance: np.ndarray) -> np.ndarray:
         if self.gain == "linear":
             return np.maximum(relevance, 0.0)

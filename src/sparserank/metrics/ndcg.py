@@ -30,6 +30,7 @@ class Ndcg(Metric):
     """
 
     name: ClassVar[str] = "ndcg"
+    uses_gain: ClassVar[bool] = True
     description: ClassVar[str] = "normalised discounted cumulative gain"
     source: ClassVar[str] = "Jarvelin and Kekalainen (2002), doi:10.1145/582415.582418"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -61,6 +62,7 @@ class MeanNdcg(Metric):
     """
 
     name: ClassVar[str] = "mean_ndcg"
+    uses_gain: ClassVar[bool] = True
     description: ClassVar[str] = "mean of NDCG@n over all n up to the length of the list"
     source: ClassVar[str] = "LETOR 4.0 evaluation script"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)

@@ -5,7 +5,6 @@ from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.curve_paths import CurvePath
 from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path, fit_path_on
 from sparserank.paths.follow import (
-    ALPHA_MIN_RATIO,
     DEFAULT_TOL,
     following,
     path_start,
@@ -22,7 +21,6 @@ from sparserank.paths.set_bounds import BestKBounds, best_k_bounds, lower_bound
 from sparserank.paths.starts import PathStarts
 
 __all__ = [
-    "ALPHA_MIN_RATIO",
     "DEFAULT_SCALING",
     "DEFAULT_TOL",
     "BestKBounds",

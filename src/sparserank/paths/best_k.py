@@ -12,6 +12,7 @@ import numpy as np
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.makers import PathPlan
 from sparserank.paths.result import PathResult, Point
+from sparserank.paths.single_columns import best_column
 from sparserank.paths.sizes import point_within
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
@@ -21,6 +22,7 @@ from sparserank.solvers.lockstep import Hessian, Seconds, Steps
 from sparserank.solvers.loop import solving
 
 MOST_SPLICES = 25  # exchanges that are made from one set
+MOST_BLOCKS = 50  # units of several columns that are tried alone
 MOST_TRIED = 3  # exchanges that the model advises are tried before the set is left
 MOST_SWEEPS = 3  # up and down through the sizes
 LEAST_USED = 4  # units two of which are exchanged at once
@@ -35,7 +37,7 @@ Found = dict[int, Solution]  # the best of each size so far
 class BestKPath:
     """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or groups of the penalty's (all coefficients
     of a feature, and all features of a group, with it). Every set is a local optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most promising others
-    advises; sizes are gone through upwards, a feature added, and downwards, one dropped, until no size gains. Sets of a penalty's path (`plan.starts`) are tried too.
+    advises; at k = 1 every feature is tried (`single_columns`); sizes are gone through upwards, a feature added, and downwards, one dropped, until no size gains. Sets of a penalty's path (`plan.starts`) are tried too.
     `best_k_bounds` says how far below other sets could be.
 
     Point k has the strength 1 / k, so that they fall. Points are kept when all are done: each depends on those of its neighbours.
@@ -104,11 +106,27 @@ class _Splicing:
                 own = None if before else self._of_starts(k)
                 if own is not None:
                     yield from self._improve(found, k, own, found[k])
+                if k == 1 and not before and not self._kept:
+                    yield from self._improve(found, k, (yield from self._best_alone()), nothing)
             for k in range(most - 1, 0, -1):
                 yield from self._improve(found, k, (yield from self._shrunk(found[k + 1])), found[k + 1])
             if before and all(found[k].value >= v - ENOUGH * abs(v) for k, v in before.items()):
                 break
         return {k: self._said(s) for k, s in found.items()}
+
+    def _best_alone(self) -> Steps[tuple[int, ...]]:
+        """The best unit: of those of one column every one is tried, of larger ones the most promising."""
+        singles = [columns[0] for columns in self.members if len(columns) == 1]
+        best = yield from best_column(self._objective, np.array(singles, dtype=np.int64), self.ridge, self._signs)
+        promise = self._promise(self._objective.gradient_at_zero)
+        blocks = [u for u in np.argsort(-promise, kind="stable").tolist() if len(self.members[u]) > 1]
+        alone = [] if best is None else [(int(self._unit[best]),)]
+        lowest: Solution | None = None
+        for chosen in [*alone, *((u,) for u in blocks[:MOST_BLOCKS])]:
+            tried = yield from self._solve(chosen, None)
+            if lowest is None or tried.value < lowest.value:
+                lowest = tried
+        return () if lowest is None else self._used(lowest.w)
 
     def _said(self, best: Solution) -> Solution:
         """Optimal on its set, and no exchange that was tried is better: nothing is proved of other sets."""
@@ -154,9 +172,7 @@ class _Splicing:
         g = here.gradient
         if self._signs is not None:  # what a sign forbids promises nothing
             g = np.where((here.w == 0) & (self._signs * g > 0), 0.0, g)
-        curvature = np.where(self._objective.varying, self._objective.curvature, np.inf)
-        worth = np.where(self._unit >= 0, g * g / curvature, 0.0)
-        promise = np.bincount(np.maximum(self._unit, 0), worth, len(self.members))
+        promise = self._promise(g)
         promise[list(chosen)] = -1.0
         units = sorted({*chosen, *self._promising(promise, chosen)})
         columns = np.concatenate([self.members[u] for u in units] or [np.zeros(0, dtype=np.int64)])
@@ -168,6 +184,12 @@ class _Splicing:
         place = {u: i for i, u in enumerate(units)}
         sizes = [len(self.members[u]) for u in units]
         return _Model(A, b, sizes, units, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
+
+    def _promise(self, gradient: np.ndarray) -> np.ndarray:
+        """(n_units,) by how much a quadratic of the largest curvature falls along the columns of each unit."""
+        curvature = np.where(self._objective.varying, self._objective.curvature, np.inf)
+        worth = np.where(self._unit >= 0, gradient * gradient / curvature, 0.0)
+        return np.bincount(np.maximum(self._unit, 0), worth, len(self.members))
 
     def _promising(self, promise: np.ndarray, chosen: tuple[int, ...]) -> list[int]:
         """The most promising units beside the chosen ones, LEAST_OTHERS at least and as many as MOST_COLUMNS have room for; what is too large for that makes

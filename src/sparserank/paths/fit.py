@@ -11,11 +11,12 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS, fit_scalings
 from sparserank.data.sources import as_datasets
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
+from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import PairwiseLoss
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.best_k import BestKPath
-from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, following, warn_of_missed
+from sparserank.paths.follow import DEFAULT_TOL, following, warn_of_missed
 from sparserank.paths.makers import PathPlan
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties import BestK, Penalty, parse_penalty
@@ -57,12 +58,12 @@ def fit_path(
     *,
     label: Any = None,
     qid: Any = None,
-    n_alphas: int = 100,
+    n_alphas: int = N_ALPHAS,
     alpha_min_ratio: float = ALPHA_MIN_RATIO,
     alphas: np.ndarray | None = None,
     query_weight: np.ndarray | None = None,
     pair_weights: str = "pair",
-    loss: PairwiseLoss | None = None,
+    loss: str | PairwiseLoss = "squared_hinge",
     scaling: str = DEFAULT_SCALING,
     tol: float = DEFAULT_TOL,
     max_iter: int = 300,
@@ -77,10 +78,12 @@ def fit_path(
     Parameters
         data             documents grouped by query, whose doc_weight counts; or files, a frame, (X, y, qid), as in `select`
         label, qid       names of a frame's columns (default 'label' and 'qid')
+        loss             as in SparseRanker
         scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
         penalty          name ('l1', 'mcp(gamma=2.0)') or Penalty; its alpha is ignored
         n_alphas         points, log-spaced from the penalty's own start down to alpha_min_ratio times it
-        alphas           strictly positive strengths instead; sorted downwards
+        alphas           strictly positive strengths instead; sorted downwards. Under best_k, whose path goes through sizes 1 to k_max, n_alphas and
+                         alpha_min_ratio mean nothing, alphas and early_stop are refused
         tol              kkt_violation to reach, relative to the alpha_max of l1
         max_features     stop after the first point with more features than this
         early_stop       stop once ten successive points together lower the loss by less than this share of it; None: never
@@ -123,7 +126,11 @@ def fit_path_on(
     **options: Any,
 ) -> PathResult:
     """`following` with these options, driven to its end; warns like `fit_path`. A limit on size has no strengths: of the options it takes tol, max_iter,
-    max_features and feature_names."""
+    max_features and feature_names; n_alphas and alpha_min_ratio mean nothing there.
+
+    Raises
+        ParameterError   alphas or early_stop under a limit on size
+    """
     done = 0
 
     def keep(point: Point, n: int) -> None:
@@ -133,6 +140,11 @@ def fit_path_on(
             progress(done, n)
 
     if isinstance(penalty, BestK):
+        for name in ("alphas", "early_stop"):
+            if options.get(name) is not None:
+                raise ParameterError(
+                    name, f"means nothing under {penalty.name}, whose path goes through sizes 1 to k_max; leave it out."
+                )
         known = {
             name: options[name] for name in ("tol", "max_iter", "max_features", "feature_names") if name in options
         }

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.result import PathResult, Point, n_used
@@ -21,7 +22,6 @@ from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
 
 DEFAULT_TOL = 1e-6
-ALPHA_MIN_RATIO = 1e-3
 REFIT_RATIO = 1e-4  # ridge strength of a refit, relative to the mean curvature on the support: keeps it well-posed
 WINDOW = 10  # points over which an early stop looks back
 
@@ -69,7 +69,7 @@ def following(
     objective: PairwiseObjective,
     penalty: Penalty,
     *,
-    n_alphas: int = 100,
+    n_alphas: int = N_ALPHAS,
     alpha_min_ratio: float = ALPHA_MIN_RATIO,
     alphas: np.ndarray | None = None,
     tol: float = DEFAULT_TOL,

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.follow import ALPHA_MIN_RATIO, DEFAULT_TOL, following
+from sparserank.paths.follow import DEFAULT_TOL, following
 from sparserank.paths.result import PathResult, Point
 from sparserank.paths.starts import Starts
 from sparserank.penalties import Penalty
@@ -18,7 +19,7 @@ from sparserank.solvers.lockstep import Steps
 class PathPlan:
     """How a path is made; each is as in `following`."""
 
-    n_alphas: int = 100
+    n_alphas: int = N_ALPHAS
     alpha_min_ratio: float = ALPHA_MIN_RATIO
     tol: float = DEFAULT_TOL
     max_iter: int = 300

@@ -21,7 +21,7 @@ from sparserank.data.scaling import FeatureScaling
 from sparserank.data.transforms import Transform
 from sparserank.errors import DataError
 from sparserank.evaluation import evaluate, mean_of
-from sparserank.losses import LOSSES
+from sparserank.losses import PairwiseLoss, loss_name
 from sparserank.model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.quoting import brief
@@ -218,14 +218,14 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         data: RankingDataset,
         query_weight: np.ndarray | None,
         *,
-        loss: str = "squared_hinge",
+        loss: str | PairwiseLoss = "squared_hinge",
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
         knots: Knots | None = None,
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(
-            data, loss=LOSSES[loss](), query_weight=query_weight, pair_weights=pair_weights,
+            data, loss=loss, query_weight=query_weight, pair_weights=pair_weights,
             scale=scale, knots=knots, n_threads=getattr(self, "n_threads", None), client=getattr(self, "_client", None),
         )  # fmt: skip
         require_variation(type(self).__name__, objective)
@@ -317,10 +317,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             np.zeros(d),
             np.ones(d) if scale is None else scale,
         )
-        parameters = {
-            k: v if isinstance(v, int | float | str | bool | None) else repr(v)
-            for k, v in self.get_params(deep=False).items()
-        }
+        parameters = {k: _parameter(v) for k, v in self.get_params(deep=False).items()}
         return RankingModel(
             self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__},
             self._shapes, self._unit_curves(), self.__dict__.get("fill_values_"), self.__dict__.get("medians_"),
@@ -349,6 +346,13 @@ def _counted_rows(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
     """(n_docs,) bool: the rows of queries of positive weight; None: all."""
     weight = checked_query_weight(data, query_weight)
     return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, np.diff(data.query_ptr))
+
+
+def _parameter(value: Any) -> Any:
+    """A parameter of an estimator as a model file holds it."""
+    if isinstance(value, int | float | str | bool | None):
+        return value
+    return loss_name(value) if isinstance(value, PairwiseLoss) else repr(value)
 
 
 def used_queries(data: RankingDataset, query_weight: np.ndarray | None) -> RankingDataset:

@@ -10,6 +10,7 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import MissingPolicy
 from sparserank.errors import DataError
+from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.number_range import LARGEST, SMALLEST
 from sparserank.objective import PairwiseObjective
@@ -81,6 +82,14 @@ def checked_penalty(owner: str, value: Any) -> Penalty:
     """The penalty that `value` names."""
     try:
         return parse_penalty(value)
+    except DataError as error:
+        raise DataError(f"{owner}: {error}") from error
+
+
+def checked_loss(owner: str, value: Any) -> PairwiseLoss:
+    """The loss that `value` names or is."""
+    try:
+        return parse_loss(value)
     except DataError as error:
         raise DataError(f"{owner}: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,9 +25,11 @@ from sparserank.curves import (
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.transforms import KINDS, NONE, fit_transform, transformed
-from sparserank.errors import DataError
-from sparserank.losses import LOSSES
+from sparserank.errors import DataError, DataWarning
+from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
+from sparserank.losses import PairwiseLoss
 from sparserank.model import curve_model
+from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import DEFAULT_SCALING, certificate_of, feature_scale, fit_path_on, on_coefficients, path_start
 from sparserank.penalties import BestK, Penalty
@@ -34,6 +37,7 @@ from sparserank.penalties.nested import NESTING, Nested, nests
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
+    checked_loss,
     checked_penalty,
     numbered_penalty,
     require_choice,
@@ -56,7 +60,8 @@ class SparseRanker(PenaltyParameters, LinearRanker):
     Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), w the weights of scaled features.
 
     Parameters
-        loss                  'squared_hinge' or 'modified_huber' (linear below a margin of -1: one wrong pair costs less)
+        loss                  'squared_hinge', 'modified_huber' (linear below a margin of -1: one wrong pair costs less), or a loss: one whose pairs
+                              are weighted by their grades, SquaredHinge(table), or your own
         penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with n_features_to_select), a call such as 'mcp(gamma=2.0)',
                               or a Penalty (whose weights, signs, always_keep and never_use are honoured); None: 'l1', or with
                               n_features_to_select 'mcp', which shrinks the weights of few features least
@@ -78,7 +83,7 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
         tol                   kkt_violation to reach, relative to the alpha_max of l1
         max_iter              iterations of the solver at one strength
-        n_alphas              points of the path when n_features_to_select is given
+        n_alphas              points of the path when n_features_to_select is given; a path that ends with fewer features goes on once, to weaker strengths
         metric                metric of `score`
         n_threads             threads; None for all cores. Results do not depend on it
     Attributes
@@ -105,7 +110,7 @@ class SparseRanker(PenaltyParameters, LinearRanker):
 
     def __init__(
         self,
-        loss: str = "squared_hinge",
+        loss: str | PairwiseLoss = "squared_hinge",
         penalty: str | Penalty | None = None,
         alpha: float | None = None,
         alpha_ratio: float = 0.05,
@@ -118,7 +123,7 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         pair_weights: str = "pair",
         tol: float = 1e-6,
         max_iter: int = 500,
-        n_alphas: int = 100,
+        n_alphas: int = N_ALPHAS,
         metric: str = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
@@ -141,7 +146,7 @@ class SparseRanker(PenaltyParameters, LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        require_choice(name, "loss", self.loss, LOSSES)
+        checked_loss(name, self.loss)
         penalty = checked_penalty(name, self._penalty)
         require_choice(name, "feature_transform", self.feature_transform, KINDS)
         require_choice(name, "shapes", self.shapes, SHAPES)
@@ -185,6 +190,7 @@ class SparseRanker(PenaltyParameters, LinearRanker):
             data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
         )
         penalty = self._penalty_on(objective, data.feature_names or ())
+        self._warn_kept_in_vain(objective, penalty, data.feature_names)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if not penalty.by_size and isinstance(nested := on_coefficients(penalty, objective), Nested):
             self.alpha_max_ = nested.like_l1().alpha_max(objective.gradient_at_zero)
@@ -212,6 +218,13 @@ class SparseRanker(PenaltyParameters, LinearRanker):
             own = replace(penalty, k_max=self.n_features_to_select)
             return own if objective.knots is None else replace(own, signs=rising(objective.knots))
         return usable_penalty(name, penalty, objective, names)
+
+    def _warn_kept_in_vain(self, objective: PairwiseObjective, penalty: Penalty, names: Sequence[str] | None) -> None:
+        varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
+        in_vain = [j for j in penalty.always_keep if not varying[int(j)]]
+        if in_vain:
+            shown = [f"f{int(j) + 1}" if names is None else names[int(j)] for j in in_vain]
+            warnings.warn(f"{type(self).__name__}: {kept_in_vain(shown)}", DataWarning, stacklevel=5)
 
     def _fit_knots(self, data: RankingDataset, query_weight: np.ndarray | None) -> Knots:
         """Raises DataError for features that are not in memory, and for a penalty that signs other features."""
@@ -249,6 +262,11 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         penalty = _within(penalty, objective, k)
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "max_features": k}
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
+        if not penalty.by_size and path.nnz.max() < min(k, _usable(penalty, objective)):
+            weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO, self.n_alphas + 1)[1:]
+            further = fit_path_on(objective, penalty, alphas=weaker, **options)
+            if further.nnz[further.nnz <= k].max(initial=0) > path.nnz.max():
+                path = further
         for _ in range(MAX_REFINEMENTS):
             within = np.flatnonzero((path.nnz <= k) & (path.nnz > 0))
             if len(within) or path.nnz.max() <= k:
@@ -284,6 +302,13 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self.n_iter_, self.status_, self.n_pairs_ = solution.n_iter, solution.status.value, objective.n_pairs
         n = objective.n_features // objective.width
         self.certificate_ = certificate_of(penalty, n, self.status_, self.kkt_violation_, self.duality_gap_)
+
+
+def _usable(penalty: Penalty, objective: PairwiseObjective) -> int:
+    """How many features vary and may be used."""
+    n = objective.n_features // objective.width
+    varying = objective.varying.reshape(n, -1).any(axis=1)
+    return int((varying & np.isfinite(penalty.feature_weights(n))).sum())
 
 
 def _within(penalty: Penalty, objective: PairwiseObjective, k: int) -> Penalty:
@@ -342,4 +367,4 @@ class RankSVM(SparseRanker):
     missing = "error"
     shapes = LINEAR
     n_knots = DEFAULT_KNOTS
-    n_alphas = 100
+    n_alphas = N_ALPHAS

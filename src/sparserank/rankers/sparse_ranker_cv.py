@@ -13,11 +13,14 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import mean_interval
-from sparserank.paths import DEFAULT_SCALING, warn_of_missed
+from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
+from sparserank.losses import PairwiseLoss
+from sparserank.paths import DEFAULT_SCALING
 from sparserank.penalties import Penalty
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
+    checked_loss,
     checked_metric,
     checked_penalty,
     require_choice,
@@ -56,7 +59,7 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
                               of pairs (train rows, test rows), whole queries each
         scaling               as in SparseRanker; in every fold learned on its training queries
         missing               as in SparseRanker; learned on all rows of fit, without labels
-        n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads   of the paths
+        n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads, loss   of the paths, as in `fit_path`
     Attributes
         coef_, scaled_coef_, scale_, support_, alpha_ (as in SparseRanker), n_iter_, best_index_ (highest mean), chosen_index_;
         (of points of path_, PathResult on all training rows); bound_ on the mean loss of the chosen model against the best, resolution_
@@ -82,14 +85,15 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         n_features_to_select: int | None = None,
         cv: Any = 5,
         seed: int = 0,
-        n_alphas: int = 50,
-        alpha_min_ratio: float = 3e-3,
+        n_alphas: int = N_ALPHAS,
+        alpha_min_ratio: float = ALPHA_MIN_RATIO,
         scaling: str = DEFAULT_SCALING,
         missing: str | float | Mapping = "error",
         pair_weights: str = "pair",
         tol: float = 1e-6,
         max_iter: int = 300,
         n_threads: int | None = None,
+        loss: str | PairwiseLoss = "squared_hinge",
     ) -> None:
         self.penalty = penalty
         self.metric = metric
@@ -107,6 +111,7 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.n_threads = n_threads
+        self.loss = loss
 
     def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
         metric, weight = checked_metric(type(self).__name__, "metric", self.metric), query_weight
@@ -127,7 +132,8 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
             of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.seed)
         folds = [] if unseen is not None else list(range(int(of_query.max()) + 1))
         settings = PathSettings(
-            self.scaling, self.n_alphas, self.alpha_min_ratio, float(self.tol), self.pair_weights
+            self.scaling, self.n_alphas, self.alpha_min_ratio, float(self.tol), self.pair_weights,
+            checked_loss(type(self).__name__, self.loss),
         )  # fmt: skip
         work = FoldedPaths(
             data, of_query, settings, [metric], valid=unseen, query_weight=weight, max_iter=self.max_iter,
@@ -140,7 +146,6 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         fitted = FittedPaths(work, families({PATH: penalty}), paths, 1).all(None, None)
         path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()), penalty)
         self.path_ = replace(path, scale=None if self.scaling == "none" else scaling.scale)
-        warn_of_missed(self.path_, self.tol, stacklevel=4)
         if unseen is data:
             fitted[PATH, FINAL]["values"][:, :, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
         pool = Pool(fitted, of_query if folds else None, each_alone(range(data.n_features)))
@@ -152,6 +157,7 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
+        checked_loss(name, self.loss)
         penalty = checked_penalty(name, self.penalty)
         if penalty.by_size:
             raise DataError(f"{name}: {penalty.name} goes through sizes; `select` takes it (penalties='best_k').")

@@ -125,7 +125,14 @@ def _stability(result: SelectionResult) -> list[Section]:
     picture = Picture(
         "halves", "How often halves of the queries keep a feature", kept_by_halves(result), f"{listed(shares)}."
     )
-    return [Section("Stability", stability_sentence(result.stability, names), [stability_table(result)], [picture])]
+    return [
+        Section(
+            "Stability",
+            stability_sentence(result.stability, names, result.alike.stand_ins),
+            [stability_table(result)],
+            [picture],
+        )
+    ]
 
 
 def _queries(result: SelectionResult) -> list[Section]:

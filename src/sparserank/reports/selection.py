@@ -47,7 +47,7 @@ def penalty_table(result: SelectionResult) -> Table:
             rows.append([found.label, str(found.n_features), figure(found.mean), _bound(result, found), *certificate])
     return Table(
         f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model of each penalty shown to lose at most {share(result.choice.margin, result.choice)}, "
-        f"and the best dense one ({result.metric} {where(result)}, {result.n_queries} queries)",
+        f"and the best dense one ({result.plan.metric.title} {where(result)}, {result.n_queries} queries)",
         ["penalty", "features", result.metric, "loses at most", "path", "worst kkt", "gap", "s"],
         rows,
         note=" ".join(_certified(result)),
@@ -85,7 +85,7 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
     ]  # fmt: skip
     head = ["features", *(["cost"] if costed else []), "penalty", result.metric, "below the best", "loses at most"]
     return Table(
-        f"Best model of each {'cost' if choice.by_cost else 'size'} (all bounds hold at once, {as_percent(result.plan.confidence)})",
+        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} (all bounds hold at once, {as_percent(result.plan.confidence)})",
         [*head, "enter", "leave"], rows, screen=tuple(range(len(head))), words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )  # fmt: skip
@@ -183,17 +183,17 @@ def stability_table(result: SelectionResult) -> Table:
     selected = set(result.model.support.tolist())
     rows = []
     for j in found.often():
-        other = found.stand_in(j) if j in selected else None
+        other = result.alike.stand_ins.get(names[j]) if j in selected else None
         rows.append(
             [
                 names[j],
                 f"{found.frequency[j]:.0%}",
                 "yes" if j in selected else "",
-                "" if other is None else names[other],
+                "" if other is None else f"{other.feature} ({other.correlation:+.2f})",
             ]
         )
     return Table(
-        f"Features that {found.n_samples} halves of the queries keep", ["feature", "kept", "in the model", "stand-in"], rows,
+        f"Features that {found.n_samples} halves of the queries keep", ["feature", "kept", "in the model", "stand-in (correlation)"], rows,
         words=(3,), folded=True,
     )  # fmt: skip
 

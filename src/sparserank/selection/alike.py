@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 
 SAME = 0.9  # size of the correlation from which two features say the same
+STANDS_IN = 0.5  # from which one may stand in for another: below, half-samples that keep it do so by chance, or for what it says besides
 MOST_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
 BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
 MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
@@ -29,11 +30,16 @@ class Left:
 
 @dataclass(frozen=True)
 class Alike:
-    """What was left out: |correlation| with a kept feature of at least `least`, largest first, and stand-ins whatever theirs; n_queries were looked at."""
+    """What was left out: |correlation| with a kept feature of at least `least`, largest first, then stand-ins, of at least STANDS_IN; n_queries were looked at."""
 
     least: float
     n_queries: int
     left: tuple[Left, ...]
+
+    @property
+    def stand_ins(self) -> dict[str, Left]:
+        """What stands in for each kept feature, by its name."""
+        return {row.kept: row for row in self.left if row.stand_in}
 
 
 def alike(
@@ -49,7 +55,7 @@ def alike(
         names      of the features
         kept       {feature: the form in which the model takes it}, 0-based; each is compared with others in that form
         shaped     queries with the columns of each form side by side
-        stand_ins  {kept feature: the one that stands in for it}
+        stand_ins  {kept feature: the one that half-samples keep in its place}; it stands in for it if their |correlation| is at least STANDS_IN
     """
     queries, d = _looked_at(data), len(names)
     features = np.array(sorted(kept), dtype=np.int64)
@@ -74,7 +80,7 @@ def alike(
         for j in np.flatnonzero(np.abs(best) >= SAME).tolist()
     ]
     known = {(row.feature, row.kept) for row in rows}
-    others = [Left(names[stand_ins[of]], names[of], r, True) for of, r in beside.items()]
+    others = [Left(names[stand_ins[of]], names[of], r, True) for of, r in beside.items() if abs(r) >= STANDS_IN]
     others = [row for row in others if (row.feature, row.kept) not in known]
     by_size = [sorted(some, key=lambda row: -abs(row.correlation)) for some in (rows, others)]
     return Alike(SAME, len(queries), (*by_size[0], *by_size[1]))

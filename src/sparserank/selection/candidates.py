@@ -18,7 +18,6 @@ from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
 from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
-from sparserank.losses import LOSSES
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathMaker, PathPlan, PathStarts, Point
@@ -120,13 +119,14 @@ class FoldedPaths:
 
     def halves(
         self, wanted: PathMaker, samples: np.ndarray, k: float, start: PathMaker | None, size_of: SizeOf, most: int
-    ) -> list[np.ndarray]:
-        """The columns of the model of at most that size that a maker gives on each sample of the queries (n_samples, n_queries) bool; `start`
-        makes the l1 paths that it is started from; paths end behind MORE times `most` features."""
+    ) -> tuple[list[np.ndarray], list[str]]:
+        """(the columns of the model of at most that size that a maker gives on each sample of the queries (n_samples, n_queries) bool, how the solves
+        ended); `start` makes the l1 paths that it is started from; paths end behind MORE times `most` features."""
         self.samples = samples
         folds = [FIRST_SAMPLE - b for b in range(len(samples))]
         plan = replace(self.path_plan, tol=FOLD_TOL, max_features=MORE * most + MORE)
         supports: list[np.ndarray] = []
+        statuses: list[str] = []
         with one_blas_thread():
             for own in (folds[i : i + AT_ONCE] for i in range(0, len(folds), AT_ONCE)):
                 objectives, _ = self.objectives(own)
@@ -138,8 +138,9 @@ class FoldedPaths:
                 for path in run_all([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)]):
                     at = point_within(size_of(path.sparse_coefs, path.width), path.losses, k)
                     supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
+                    statuses += path.statuses
         self._weighted = None
-        return supports
+        return supports, statuses
 
     def release(self) -> None:
         """Forget what was made of the data; it is made again when needed."""
@@ -151,7 +152,7 @@ class FoldedPaths:
     def _shards(self) -> Shards:
         if self.client is not None:
             d = self.prepared
-            return shards_on(self.client, d, LOSSES[self.settings.loss]())
+            return shards_on(self.client, d, self.settings.loss)
         return self._shards_of(self.prepared)
 
     @cached_property
@@ -159,9 +160,8 @@ class FoldedPaths:
         return None if self.valid is None else self._shards_of(self.in_forms(self.valid))
 
     def _shards_of(self, d: RankingDataset) -> LocalShards:
-        loss = LOSSES[self.settings.loss]()
         rows = as_rows(d.X) if self.knots is None else self.knots.rows(d.X)
-        return make_shards(rows, d.relevance, d.query_ptr, loss, d.doc_weight, self.n_threads, d.docid)
+        return make_shards(rows, d.relevance, d.query_ptr, self.settings.loss, d.doc_weight, self.n_threads, d.docid)
 
     def _used(self, fold: int) -> np.ndarray:
         """(n_queries,) bool: the training queries of a fold, or of a half-sample."""

@@ -96,7 +96,8 @@ class Choice:
         return float(self.bounds.upper[self._row[c]])
 
     def bound_against(self, c: Candidate, other: Candidate) -> float:
-        """Upper bound on the mean loss against another candidate, named before the choice; holds whichever c is chosen."""
+        """Upper bound on the mean loss against another candidate, named before the choice; holds whichever c is chosen. Below 0: c gains at least as
+        much."""
         return self.bounds.against(self._row[c], self._row[other])
 
     def loss(self, c: Candidate) -> float:

@@ -1,4 +1,8 @@
-"""Defaults of the main job, for Python and the command line alike; imports nothing, so that `--help` is instant."""
+"""Defaults of the main job, for Python and the command line alike; imports next to nothing, so that `--help` is instant."""
+
+from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
+
+__all__ = ["ALPHA_MIN_RATIO", "N_ALPHAS"]
 
 PENALTIES = ("l1", "log", "mcp")
 METRIC = "ndcg@10"
@@ -15,8 +19,6 @@ SHAPES = "linear"
 N_KNOTS = 10
 HALF_SAMPLES = 20
 CONFIDENCE = 0.95
-N_ALPHAS = 40
-ALPHA_MIN_RATIO = 1e-2
 TOL = 1e-6
 PAIR_WEIGHTS = "pair"
 LOSS = "squared_hinge"

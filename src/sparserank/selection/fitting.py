@@ -18,6 +18,7 @@ from sparserank.penalties import Penalty
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
 from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
+from sparserank.selection.convergence import warn_unsolved
 from sparserank.selection.looks import RAW, Look
 from sparserank.selection.packed import coefs_of
 from sparserank.selection.store import SelectionStore
@@ -125,7 +126,8 @@ class FittedPaths:
         self.families, self.folds, self.n_workers = families, folds, n_workers
 
     def all(self, store: SelectionStore | None, progress: Progress | None) -> Paths:
-        """{(label, fold): path as arrays}; the order of finishing plays no part."""
+        """{(label, fold): path as arrays}; the order of finishing plays no part. Warns (ConvergenceWarning) of solves that ended short of their
+        tolerance."""
         done: Paths = {}
         for family in self.families:
             for fold in self.folds:
@@ -151,6 +153,7 @@ class FittedPaths:
                     store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
                     if all((label, f) in done for f in self.folds):
                         drop_points(store, label)
+        warn_unsolved(done, next(iter(self.works.values())).settings.tol)
         return done
 
     def _use_processes(self, n_paths: int) -> bool:

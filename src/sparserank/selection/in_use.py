@@ -63,12 +63,18 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
     )
 
 
+def left_out(current: Any, names: Sequence[str], keep: Sequence[str] | None) -> list[str]:
+    """The feature that holds today's score: a model that reads it takes no score's place, so it is offered only to those who keep it by name."""
+    return [current] if isinstance(current, str) and current in names and current not in (keep or ()) else []
+
+
 @dataclass(frozen=True)
 class Change:
     """What the chosen model brings beside the one in use, on the queries that candidates are judged on.
 
     difference   mean metric of the chosen (on queries that its models have not seen) minus that of the one in use (which may have been fitted to them)
-    bound        what the chosen loses at most against it, with the confidence of the choice, whatever was chosen; inf: too few queries
+    bound        what the chosen loses at most against it, with the confidence of the choice, whatever was chosen; below 0: it gains at least as
+                 much; inf: too few queries
     wins, losses, ties   queries
     worst        (query id, difference), the largest losses first
     enter, leave features
@@ -88,11 +94,10 @@ class Change:
 
     def sentence(self, metric: str, confidence: str) -> str:
         """To be read aloud."""
-        bound = (
-            f"; with {confidence} confidence the chosen model loses at most {self.bound:.4f}"
-            if np.isfinite(self.bound)
-            else ""
-        )
+        bound = ""
+        if np.isfinite(self.bound):
+            what = f"loses at most {self.bound:.4f}" if self.bound >= 0 else f"gains at least {-self.bound:.4f}"
+            bound = f"; with {confidence} confidence the chosen model {what}"
         moved = [
             f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''} {what}"
             for names, what in ((self.enter, "enter"), (self.leave, "leave"))

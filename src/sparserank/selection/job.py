@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,21 +17,25 @@ from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.data.scaling import FeatureScaling
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
 from sparserank.evaluation import Comparison, per_query_values
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
+from sparserank.losses import loss_name
 from sparserank.model import RankingModel
+from sparserank.number_range import kept_in_vain
 from sparserank.paths import Certificate, PathResult
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Mcp, Penalty, Ridge
+from sparserank.quoting import brief
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.selection import defaults
 from sparserank.selection.alike import Alike, alike
 from sparserank.selection.candidates import FINAL, FoldedPaths
 from sparserank.selection.choice import AUTO, Candidate, choose
+from sparserank.selection.convergence import unsolved, unsolved_paths
 from sparserank.selection.drawing import drawn
 from sparserank.selection.fitting import Family, FittedPaths, families
 from sparserank.selection.groups import each_alone
@@ -151,7 +156,8 @@ class SelectionJob:
             sparse, rivals, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed,
             by_cost=plan.groups is not None,
         )  # fmt: skip
-        notes: list[str] = self._weighting()
+        notes: list[str] = [*self._weighting(), *self._not_offered()]
+        notes += [short] if (short := unsolved_paths(pool.units, plan.settings.tol)) else []
         if choice.limit is None and not choice.within_margin(choice.chosen):
             notes.append(
                 "no sparse model is shown to be within the margin; the sparse model of the highest mean was taken. More queries or a "
@@ -166,7 +172,7 @@ class SelectionJob:
         certificate = pool.certificate(chosen, paths[chosen.penalty].penalty)
         model = self.model(chosen, certificate, paths, scalings, pool)
         by_size = best_of_sizes([c for c in choice.candidates if c in sparse], choice.by_cost)
-        stability = self._stability(chosen, model, store, progress, len(pool.units))
+        stability = self._stability(chosen, model, store, progress, len(pool.units), notes)
         test = self._compared_on_test(model, strongest, pool, notes)
         result = SelectionResult(
             plan=plan,
@@ -300,7 +306,7 @@ class SelectionJob:
 
     def _weighting(self) -> list[str]:
         """What the loss is, where it is not the plain one: nothing else on the screen would say so."""
-        loss, weighted = self.plan.settings.loss, []
+        loss, weighted = loss_name(self.plan.settings.loss), []
         if self._work.query_weight is not None:
             weighted.append("queries")
         if self.everything.doc_weight is not None:
@@ -308,6 +314,22 @@ class SelectionJob:
         if loss == defaults.LOSS and not weighted:
             return []
         return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
+
+    def _not_offered(self) -> list[str]:
+        """Today's score, where it is a feature that no model may use, and features that were to be kept although no weight of theirs changes a ranking."""
+        said = []
+        if self.current is not None and self.current.model is None:
+            (score,) = self.current.features
+            if all(self.names.index(score) in p.never_use for p in self.plan.penalties):
+                said.append(f"{brief(score)}, today's score, is left out of the features; keep it by name to offer it.")
+        kept = sorted(
+            {j for p in self.plan.penalties for j in p.always_keep}
+            & set(np.flatnonzero(self.everything.constant_features()).tolist())
+        )
+        if kept:
+            said.append(kept_in_vain([self.names[int(j)] for j in kept]))
+            warnings.warn(said[-1], DataWarning, stacklevel=2)
+        return said
 
     def _scored(self) -> RankingDataset:
         """The queries that candidates are judged on, in the order of their values."""
@@ -329,7 +351,7 @@ class SelectionJob:
         path, scaling = paths[chosen.penalty], scalings[chosen.penalty]
         alpha = float(pool.alpha(chosen))
         parameters = {
-            "loss": self.plan.settings.loss,
+            "loss": loss_name(self.plan.settings.loss),
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
@@ -362,6 +384,7 @@ class SelectionJob:
         store: SelectionStore | None,
         progress: Progress | None,
         n_units: int,
+        notes: list[str],
     ) -> Stability | None:
         """The chosen maker at the chosen size on halves of the queries that have pairs; one piece of work."""
         look, _ = self._makers()[chosen.penalty]
@@ -380,12 +403,16 @@ class SelectionJob:
             maker = family[chosen.penalty]
             start = None if maker.start is None else family[maker.start].maker
             samples = complementary_halves(usable, n_pairs, self.plan.seed)
-            supports = work.halves(maker.maker, samples, chosen.k, start, self._size_of, chosen.n_features)
-            arrays = {"kept": sets_of(supports, len(self.names))}
+            supports, statuses = work.halves(maker.maker, samples, chosen.k, start, self._size_of, chosen.n_features)
+            arrays = {"kept": sets_of(supports, len(self.names)), "statuses": np.array(statuses, dtype="U16")}
             if store is not None:
                 store.save(name, arrays)
         if progress is not None:
             progress(n_units + 1, n_units + 1, "half-samples", 0.0)
+        short = unsolved(arrays["statuses"].tolist(), "on half-samples", self.plan.settings.tol)
+        if short is not None:
+            notes.append(short)
+            warnings.warn(short, ConvergenceWarning, stacklevel=2)
         return Stability(
             arrays["kept"], model.support, len(self.names) - int(self.everything.constant_features().sum())
         )

@@ -15,7 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
 from sparserank.data.transforms import KINDS, NONE
 from sparserank.errors import DataError, ParameterError
-from sparserank.losses import LOSSES
+from sparserank.losses import PairwiseLoss, SquaredHinge, loss_name, parse_loss
 from sparserank.metrics import Metric, parse_convention, parse_metric
 from sparserank.penalties import BestK, Penalty, parse_penalty
 from sparserank.penalties.nested import NESTING, nests
@@ -42,12 +42,11 @@ class PathSettings:
     alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO
     tol: float = defaults.TOL
     pair_weights: str = defaults.PAIR_WEIGHTS
-    loss: str = defaults.LOSS
+    loss: PairwiseLoss = field(default_factory=SquaredHinge)
 
     def __post_init__(self) -> None:
         _choice("scaling", self.scaling, SCALINGS)
         _choice("pair_weights", self.pair_weights, PAIR_WEIGHTS)
-        _choice("loss", self.loss, tuple(LOSSES))
         _count("n_alphas", self.n_alphas, 2, MOST_ALPHAS)
         _number("alpha_min_ratio", self.alpha_min_ratio, 0.0, 1.0)
         _number("tol", self.tol, 0.0, math.inf)
@@ -217,7 +216,7 @@ class SelectionPlan:
             "valid": None if valid is None else data_hash(valid),
             "query_weight": None if query_weight is None else [float(v) for v in query_weight],
             "penalties": [repr(p) for p in self.penalties],
-            "settings": repr(self.settings),
+            "settings": repr({**vars(self.settings), "loss": loss_name(self.settings.loss)}),
             "protocol": self.protocol,
             "folds": self.n_folds,
             "seed": self.seed,
@@ -253,7 +252,7 @@ def make_plan(
         tuple(parsed),
         _parsed("metric", lambda m: parse_metric(m, rules), metric),
         tuple(_parsed("also", lambda m: parse_metric(m, rules), m) for m in also),
-        PathSettings(**settings),
+        PathSettings(**{**settings, "loss": parse_loss(settings.get("loss", defaults.LOSS))}),
         **choices,
     )
 

@@ -13,6 +13,7 @@ from sparserank.data.scaling import FeatureScaling
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.files import atomic_write
+from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.paths import Certificate, PathResult
 from sparserank.runs.directory import RunDirectory
@@ -99,7 +100,7 @@ class SelectionResult:
         """The sentences of `sentence`, one by one; the first says what to keep."""
         said = choice_sentences(self.choice, self.metric, self.model.n_features)
         if self.stability is not None:
-            said = [*said, stability_sentence(self.stability, self.model.feature_names)]
+            said = [*said, stability_sentence(self.stability, self.model.feature_names, self.alike.stand_ins)]
         return (
             said
             if self.change is None
@@ -127,7 +128,7 @@ class SelectionResult:
     def table(self) -> pa.Table:
         """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size), its transform, its shape ('linear',
         'clipped', 'curve'), kept (the share of half-samples that
-        keep it), stand_in (what they keep in its place), and for each metric what
+        keep it), stand_in (what they keep in its place) and stand_in_correlation (of the two within queries), and for each metric what
         dropping the feature costs out of fold (weight set to 0, no refit), with its interval."""
         import pyarrow as pa
 
@@ -142,9 +143,12 @@ class SelectionResult:
         if self.stability is None:
             return {}
         j = self.model.feature_names.index(feature)
-        other = self.stability.stand_in(j)
-        stand_in = None if other is None else self.model.feature_names[other]
-        return {"kept": float(self.stability.frequency[j]), "stand_in": stand_in}
+        other = self.alike.stand_ins.get(feature)
+        return {
+            "kept": float(self.stability.frequency[j]),
+            "stand_in": None if other is None else other.feature,
+            "stand_in_correlation": None if other is None else other.correlation,
+        }
 
     def sizes(self) -> pa.Table:
         """The best model of each number of features (of each cost, where groups were given): n_features, penalty, relax, cost, mean of the metric, mean loss against the best of
@@ -198,7 +202,7 @@ class SelectionResult:
             "sentence": self.sentence,
             "sentences": self.sentences,
             "notes": self.notes,
-            "loss": plan.settings.loss,
+            "loss": loss_name(plan.settings.loss),
             "metric": self.metric,
             "metrics": [repr(m) for m in plan.metrics],
             "protocol": plan.protocol,

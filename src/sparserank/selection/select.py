@@ -14,6 +14,7 @@ from sparserank.data.reading import Reading, with_options
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
+from sparserank.losses import PairwiseLoss
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
 from sparserank.penalties import Penalty
@@ -21,7 +22,7 @@ from sparserank.quoting import brief
 from sparserank.runs.origin import origin_of
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
-from sparserank.selection.in_use import in_use
+from sparserank.selection.in_use import in_use, left_out
 from sparserank.selection.inputs import check_overlap, read_query_weights
 from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
@@ -67,7 +68,7 @@ def select(
     alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO,
     tol: float = defaults.TOL,
     pair_weights: str = defaults.PAIR_WEIGHTS,
-    loss: str = defaults.LOSS,
+    loss: str | PairwiseLoss = defaults.LOSS,
     doc_weight: Any = None,
     allow_overlap: bool = False,
     out: str | os.PathLike | None = None,
@@ -103,7 +104,8 @@ def select(
         query_weight         weights >= 0 of queries in the loss: {query id: weight} for every query of train (and of valid, under
                              'cv'), a file of lines 'id weight', or an array in order of first appearance, train then
                              valid. Queries of weight 0 are left out altogether; metrics count the others alike
-        loss                 'squared_hinge' or 'modified_huber'
+        loss                 'squared_hinge', 'modified_huber', or a loss: one whose pairs are weighted by their grades, SquaredHinge(table), or your own
+                             (docs/adding.md)
         doc_weight           weights >= 0 of the training documents: of every pair in which the document is the preferred one. A
                              file with one weight per line in the order of the training rows, an array, or the name of
                              a column of the frames; data sets bring their own. Metrics do not know them
@@ -117,7 +119,8 @@ def select(
         half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how firm the choice of
                              features is; even, 0: none
         refits               try the models of each size without the shrinkage of their penalty too: half-way and fully refitted
-        current              what ranks today, as a rival inside the bounds: a model file, a RankingModel, or the feature that holds its score
+        current              what ranks today, as a rival inside the bounds: a model file, a RankingModel, or the feature that holds its score (which
+                             is then no feature of the new model, unless `keep` names it)
         out                  directory to keep finished work in, and to write the results to; the same call goes on after a
                              kill; restart=True discards what a run of other data, options or code left there
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
@@ -160,6 +163,8 @@ def select(
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
+    if (score := left_out(current, names, keep)) and not isinstance(drop, str):
+        drop = [*(drop or ()), *score]
     plan = plan.for_features(names, costs=costs, groups=groups, monotone=monotone, keep=keep, drop=drop)
     weight = None
     if query_weight is not None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sparserank.evaluation.bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import as_percent
+from sparserank.selection.alike import Left
 from sparserank.selection.choice import LEAST_MARGIN, Choice
 from sparserank.selection.stability import Stability
 
@@ -84,8 +85,8 @@ def _resampled(choice: Choice) -> list[str]:
     return [f"{text}."]
 
 
-def stability_sentence(stability: Stability, names: Sequence[str]) -> str:
-    """How firm the list of features is."""
+def stability_sentence(stability: Stability, names: Sequence[str], stand_ins: Mapping[str, Left]) -> str:
+    """How firm the list of features is, and what stands in for some of them."""
     name, value = stability.index
     often = [(stability.frequency[j], j) for j in stability.chosen]
     firm = sum(f >= FIRM for f, _ in often)
@@ -95,10 +96,10 @@ def stability_sentence(stability: Stability, names: Sequence[str]) -> str:
     )
     if math.isfinite(value):
         text += f" ({name} index {value:.2f}; 1: always the same features, 0: as by chance)"
-    pairs = [(j, stability.stand_in(j)) for _, j in often]
-    replaced = [f"{names[other]} for {names[j]}" for j, other in pairs if other is not None]
-    if replaced:
-        text += f"; stand-ins: {', '.join(replaced[:MOST_STAND_INS])}"
+    found = [stand_ins[names[j]] for _, j in often if names[j] in stand_ins]
+    if found:
+        shown = [f"{row.feature} for {row.kept} ({row.correlation:+.2f})" for row in found[:MOST_STAND_INS]]
+        text += f"; stand-ins (correlation within queries): {', '.join(shown)}"
     return f"{text}."
 
 

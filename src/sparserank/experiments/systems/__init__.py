@@ -120,14 +120,14 @@ SYSTEMS: dict[str, System] = {
         System(
             "sparserank",
             "sparserank paths",
-            "this package's default paths, unscaled features",
+            "this package's paths, unscaled features",
             {"penalty": ["l1", "log", "mcp"], "n_alphas": [40]},
             ours.sparserank,
         ),
         System(
             "select",
             "sparserank select (train + validation)",
-            "this package's default: smallest within 1%, out of fold",
+            "chosen as `select` does, out of fold, among linear paths without refits",
             {"penalty": ["l1", "log", "mcp"], "n_alphas": [40]},
             ours.select,
         ),

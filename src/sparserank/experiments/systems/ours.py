@@ -45,9 +45,9 @@ def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """The product's default: within-query scaling, paths on train and validation, choice out of fold.
+    """As `sr.select` chooses: within-query scaling, paths on train and validation, choice out of fold; without its transforms, refits and half-samples.
 
-    Its answer for a metric is the smallest model whose loss against the best is bounded by the default margin.
+    Its answer for a metric is the smallest model whose loss against the best is bounded by MARGIN.
     """
     everything = concatenate([fold.data.train, fold.data.valid], join_queries=False)
     metrics = list(fold.metrics.values())

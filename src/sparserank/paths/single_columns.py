@@ -1,0 +1,96 @@
+"""The best single column: each is tried alone, until tangents prove that it cannot be the best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparserank.objective import PairwiseObjective
+from sparserank.solvers.lockstep import Evaluate, Steps
+
+MOST_COLUMNS = 1000  # tried; of more, those whose gradient at 0 promises most
+MOST_ROUNDS = 40
+CLOSE = 1e-9  # share of the loss at 0 to which a minimum is known
+VALUES_AT_ONCE = 1 << 21  # coefficients of the models of one read
+MODELS_AT_ONCE = 32
+
+
+def best_column(
+    objective: PairwiseObjective, columns: np.ndarray, ridge: float, signs: np.ndarray | None = None
+) -> Steps[int | None]:
+    """The one of some columns with the lowest minimum over t of f(t e_j) + ridge t^2 / 2; None where none lowers f.
+
+    Parameters
+        columns   candidates, all of which vary; of more than MOST_COLUMNS the most promising
+        signs     (n_features,) 1 where t >= 0, -1 where t <= 0, 0 where both are allowed; None: everywhere
+
+    Along a column the objective is convex: two tangents bound its minimum from below, its values from above. A column is left once its lower
+    bound is above the lowest value of another, so the answer is that of complete minimisations, to CLOSE.
+    """
+    gradient, at_zero = objective.gradient_at_zero, objective.loss.value_at_zero
+    direction = -np.sign(gradient)
+    if signs is not None:
+        direction = np.where(direction * signs < 0, 0.0, direction)
+    columns = columns[direction[columns] != 0]
+    if len(columns) == 0:
+        return None
+    curvature = objective.curvature + ridge
+    promise = gradient[columns] ** 2 / curvature[columns]
+    columns = columns[np.argsort(-promise, kind="stable")[:MOST_COLUMNS]]
+    lines = _Lines(at_zero, -np.abs(gradient[columns]), curvature[columns])
+    for _ in range(MOST_ROUNDS):
+        open_ = lines.open()
+        if len(open_) == 0:
+            break
+        at_once = max(min(MODELS_AT_ONCE, VALUES_AT_ONCE // objective.n_features), 1)
+        for some in np.split(open_, range(at_once, len(open_), at_once)):
+            u, own = lines.next_place(some), columns[some]
+            W = np.zeros((len(some), objective.n_features))
+            W[np.arange(len(some)), own] = direction[own] * u
+            found = yield Evaluate(objective, W)
+            values = np.array([e.value for e in found]) + 0.5 * ridge * u * u
+            slopes = np.array([direction[j] * e.gradient[j] for e, j in zip(found, own, strict=True)]) + ridge * u
+            lines.learn(some, u, values, slopes)
+    return int(columns[np.argmin(lines.upper)])
+
+
+class _Lines:
+    """Convex functions of u >= 0 with F(0) = value and F'(0) = slopes < 0: what is known of their minima. Each has a place left of its minimum, and, once
+    one was met, a place right of it."""
+
+    def __init__(self, value: float, slopes: np.ndarray, curvature: np.ndarray) -> None:
+        n = len(slopes)
+        self._close = CLOSE * value
+        self._curvature = curvature  # at most that: a step by it falls short of the minimum
+        self._left, self._right = np.zeros(n), np.full(n, np.inf)
+        self._left_value, self._left_slope = np.full(n, value), slopes.copy()
+        self._right_value, self._right_slope = np.full(n, np.inf), np.full(n, np.inf)
+        self._stride = -slopes / curvature
+        self.upper, self.lower = np.full(n, value), np.full(n, -np.inf)
+
+    def open(self) -> np.ndarray:
+        """Those that may be the lowest, and are not known closely."""
+        return np.flatnonzero((self.lower < self.upper.min() - self._close) & (self.upper - self.lower > self._close))
+
+    def next_place(self, some: np.ndarray) -> np.ndarray:
+        """Further to the right until the minimum is passed, then where the tangents meet."""
+        met = np.isfinite(self._right[some])
+        with np.errstate(invalid="ignore"):
+            return np.where(met, self._crossing(some)[0], self._left[some] + self._stride[some])
+
+    def learn(self, some: np.ndarray, u: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> None:
+        self.upper[some] = np.minimum(self.upper[some], values)
+        on_left = slopes < 0
+        i, k = some[on_left], some[~on_left]
+        self._left[i], self._left_value[i], self._left_slope[i] = u[on_left], values[on_left], slopes[on_left]
+        self._right[k], self._right_value[k], self._right_slope[k] = u[~on_left], values[~on_left], slopes[~on_left]
+        self._stride[i] *= 2.0
+        met = some[np.isfinite(self._right[some])]
+        self.lower[met] = np.maximum(self.lower[met], self._crossing(met)[1])
+
+    def _crossing(self, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(where, how high) the tangents on both sides meet: a lower bound of the minimum; a slope of 0 is a minimum itself."""
+        a, fa, ga = self._left[some], self._left_value[some], self._left_slope[some]
+        b, fb, gb = self._right[some], self._right_value[some], self._right_slope[some]
+        with np.errstate(invalid="ignore"):
+            where = np.clip((fb - fa + ga * a - gb * b) / (ga - gb), a, b)
+        return where, fa + ga * (where - a)

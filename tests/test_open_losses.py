@@ -1,0 +1,110 @@
+"""Whoever takes a loss takes a name, an object, or somebody else's; the default strengths are the same for all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.errors import DataError, RunDirectoryError
+from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
+from sparserank.losses import ModifiedHuber, SquaredHinge, loss_name, parse_loss
+from sparserank.paths import PathPlan
+from sparserank.selection.plan import PathSettings
+from tests.extension.logistic import PairwiseLogistic
+
+DATA = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, seed=1).data
+TABLE = np.tril(np.arange(1.0, 26.0).reshape(5, 5), -1)
+WAYS: dict[str, Callable[[Any], np.ndarray]] = {
+    "fit_path": lambda loss: sr.fit_path(DATA, loss=loss, n_alphas=5).losses,
+    "select": lambda loss: selected(loss).paths["l1"].losses,
+    "SparseRanker": lambda loss: np.array([sr.SparseRanker(loss=loss).fit(DATA.X, DATA.relevance, qid=DATA.qid).loss_]),
+    "SparseRankerCV": lambda loss: (
+        sr.SparseRankerCV(loss=loss, n_alphas=5).fit(DATA.X, DATA.relevance, qid=DATA.qid).path_.losses
+    ),
+    "PairwiseObjective": lambda loss: np.array(
+        [sr.PairwiseObjective(DATA, loss=loss).value_and_gradient(np.ones(6))[0]]
+    ),
+}
+
+
+def selected(loss: Any, **more: Any) -> sr.SelectionResult:
+    return sr.select(DATA, loss=loss, penalties="l1", n_alphas=5, folds=3, transform="none", half_samples=0, **more)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_loss_is_a_name_or_an_object(way: str) -> None:
+    fit = WAYS[way]
+    for name, loss in (("squared_hinge", SquaredHinge()), ("modified_huber", ModifiedHuber())):
+        np.testing.assert_array_equal(fit(name), fit(loss))
+    weighted, logistic, plain = fit(SquaredHinge(TABLE)), fit(PairwiseLogistic()), fit("squared_hinge")
+    assert not np.array_equal(weighted[-1:], plain[-1:])
+    assert not np.array_equal(logistic, plain)
+    for bad in ("hinge", 3, None, SquaredHinge):
+        with pytest.raises(
+            DataError, match="loss must be one of squared_hinge, modified_huber, or a PairwiseLoss; got"
+        ):
+            fit(bad)
+
+
+def test_weights_of_pairs_of_grades_are_those_of_explicit_pairs() -> None:
+    """The mean over pairs, each weighted by its grades, at a point."""
+    w = np.linspace(-1.0, 1.0, 6)
+    total = weight = 0.0
+    scores, grades = np.asarray(DATA.X) @ w, DATA.relevance.astype(int)
+    for lo, hi in zip(DATA.query_ptr[:-1], DATA.query_ptr[1:], strict=True):
+        for i in range(lo, hi):
+            for j in range(lo, hi):
+                if grades[i] > grades[j]:
+                    t = TABLE[grades[i], grades[j]]
+                    total += t * max(0.0, 1.0 - (scores[i] - scores[j])) ** 2
+                    weight += t
+    assert sr.PairwiseObjective(DATA, loss=SquaredHinge(TABLE)).value_and_gradient(w)[0] == pytest.approx(
+        total / weight, rel=1e-12
+    )
+    assert sr.PairwiseObjective(DATA).value_and_gradient(w)[0] != pytest.approx(total / weight, rel=1e-3)
+
+
+def test_a_run_of_a_loss_of_ones_own_names_it_and_goes_on(tmp_path: Path) -> None:
+    first = selected(PairwiseLogistic(), out=tmp_path / "run")
+    again = selected(PairwiseLogistic(), out=tmp_path / "run")
+    assert first.to_json()["loss"] == "PairwiseLogistic()"
+    assert first.model.parameters["loss"] == "PairwiseLogistic()"
+    np.testing.assert_array_equal(first.model.coef, again.model.coef)
+    with pytest.raises(RunDirectoryError, match="other data or options"):
+        selected(SquaredHinge(TABLE), out=tmp_path / "run")
+
+
+def test_names_of_losses_tell_tables_apart_and_are_the_same_everywhere() -> None:
+    large = np.tril(np.ones((200, 200)), -1)
+    other = large.copy()
+    other[150, 3] = 2.0
+    names = [loss_name(x) for x in (SquaredHinge(), ModifiedHuber(), SquaredHinge(large), SquaredHinge(other))]
+    assert names[:2] == ["squared_hinge", "modified_huber"]
+    assert len(set(names)) == 4  # repr of an array leaves out its middle
+    assert all(" at 0x" not in name for name in names)
+    assert loss_name(parse_loss("modified_huber")) == "modified_huber"
+
+
+@pytest.mark.parametrize("owner", [sr.fit_path, sr.select, sr.SparseRankerCV, PathPlan, PathSettings])
+def test_there_is_one_default_grid(owner: Callable) -> None:
+    given = inspect.signature(owner).parameters
+    assert (given["n_alphas"].default, given["alpha_min_ratio"].default) == (N_ALPHAS, ALPHA_MIN_RATIO)
+    assert inspect.signature(sr.SparseRanker).parameters["n_alphas"].default == N_ALPHAS
+
+
+def test_a_path_to_a_size_goes_on_to_weaker_strengths() -> None:
+    m = sr.SparseRanker(penalty="l1", n_features_to_select=6, n_alphas=3).fit(DATA.X, DATA.relevance, qid=DATA.qid)
+    assert len(m.support_) == 6
+    assert m.alpha_ < ALPHA_MIN_RATIO * m.alpha_max_
+
+
+@pytest.mark.parametrize("given", [{"alphas": np.array([0.1])}, {"early_stop": 0.5}])
+def test_strengths_mean_nothing_to_best_k(given: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match=f"{next(iter(given))} means nothing under best_k"):
+        sr.fit_path(DATA, "best_k(k_max=2)", **given)
