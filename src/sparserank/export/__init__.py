@@ -59,7 +59,7 @@ def export(
         wide         onnx: one input X (n_docs, n_features) of all features of the training data in their order, instead of an input (n_docs, 1) of its name
                      for each selected feature
     Notes
-        A value is missing where it is NULL, NaN, infinite, or from 1.797e308 on in size. The value that the model knows takes its place; without one there is
+        A value is missing where it is NULL, NaN, infinite, or from 1.79e308 on in size. The value that the model knows takes its place; without one there is
         no score: python raises, sql gives NULL (order by score DESC NULLS LAST), onnx, vespa and lucene give NaN.
         Only selected features are written. Scores are those of `predict`, but for the intercept in solr, elasticsearch, opensearch and ranklib, which have
         none, and for the precision that engines compute in (mostly float32).

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.curves import Curve
+from sparserank.data.missing import HUGE
 from sparserank.data.transforms import ASINH, LOG, NONE
 from sparserank.errors import DataError
 from sparserank.model import RankingModel
 from sparserank.quoting import brief
 
-MISSING_FROM = "1.797e308"  # in size: such numbers, infinity and NaN are missing values
+MISSING_FROM = f"{HUGE:g}".replace("+", "")  # in size: such numbers, infinity and NaN are missing values, as in all data
 FINE_SCALE = 1e-4  # of t: below, its rounding near 0 (1e-16) is no more 1e-12 of what the term says
 
 
