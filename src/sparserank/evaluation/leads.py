@@ -1,0 +1,129 @@
+"""Quantiles of the largest standardised lead over each candidate, when all candidates are equally good and only chance moves their means."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+
+from sparserank.evaluation._lead_kernels import GROUP, largest_leads
+
+ROUND = 4096  # draws of one randomisation: half of them points, half their mirror images
+PILOT = 1024  # draws that tell where the quantiles lie, and count for nothing else
+SURELY_BELOW = 0.9  # of the pilot's quantile: leads below need no value
+SLACK = 0.999  # rounding moves a standardised lead by far less than the rest
+EVEN = 64  # leading components whose points are spread evenly; the others are pseudo-random
+
+
+class Leads:
+    """Largest leads (z_i - z_j) / error_ij over each candidate j, z normal with the covariance of the candidates' means.
+
+    Definition: L_j = max(0, max over i of (z_i - z_j) / error_ij), z ~ N(0, covariance); without candidates i of error 0.
+
+    A draw needs L_j only where it may exceed a floor below the quantile. In a group of candidates whose largest z exceeds z_j by no more than
+    floor times the smallest error of the group against j, no lead exceeds the floor: the group is left out. A quantile that turns out not to lie
+    above its floor is taken again from all leads.
+
+    Parameters
+        covariance   (m, m) of the means
+        error        (m, m) >= 0, symmetric, 0 on the diagonal
+        confidence   of the quantiles, > 0.5 and < 1
+    """
+
+    def __init__(self, covariance: np.ndarray, error: np.ndarray, confidence: float, seed: int) -> None:
+        unit = float(error.max())
+        size, directions = np.linalg.eigh(_of_differences(covariance) / unit**2)
+        size, directions = size[::-1], directions[:, ::-1]
+        kept = max(int((size > size[0] * len(size) * np.finfo(float).eps).sum()), 1)
+        root = directions[:, :kept] * np.sqrt(np.maximum(size[:kept], 0.0))
+        self._order = _neighbours_together(root, np.arange(len(root)))
+        self._root = root[self._order]
+        error = error[np.ix_(self._order, self._order)] / unit
+        has_error = error > 0
+        self._inverse = np.where(has_error, 1.0 / np.where(has_error, error, 1.0), 0.0).astype(np.float32)
+        starts = np.arange(0, len(root), GROUP)
+        self._least = np.minimum.reduceat(np.where(has_error, error, np.inf), starts, axis=1)
+        self._starts = starts
+        self._confidence = confidence
+        self._rng = np.random.default_rng(seed)
+        floor = np.full(len(root), SURELY_BELOW * float(ndtri(confidence)))
+        self._floor = SURELY_BELOW * self._quantiles(PILOT, floor)
+
+    def round(self) -> np.ndarray:
+        """(m,) quantiles of L from ROUND draws, independent of those of other rounds."""
+        out = np.empty(len(self._order))
+        out[self._order] = self._quantiles(ROUND, self._floor)
+        return out
+
+    def _quantiles(self, n_draws: int, floor: np.ndarray) -> np.ndarray:
+        points = normal_points(self._rng, n_draws // 2, self._root.shape[1])
+        half = (points @ self._root.T).astype(np.float32)
+        z = np.concatenate([half, -half])
+        everyone = np.arange(len(floor))
+        low, high = self._neighbours_of_quantile(self._largest(z, floor, everyone))
+        again = np.flatnonzero(low <= floor)
+        if len(again):
+            low[again], high[again] = self._neighbours_of_quantile(self._largest(z, np.zeros_like(floor), again))
+        share = _position(n_draws, self._confidence) % 1.0
+        return np.asarray((1.0 - share) * low + share * high)
+
+    def _largest(self, z: np.ndarray, floor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """(len(rows), n_draws) L of these candidates where it exceeds the floor, elsewhere something between 0 and the floor."""
+        top = np.maximum.reduceat(z, self._starts, axis=1)
+        room = np.where(floor[:, None] > 0, SLACK * floor[:, None] * self._least, 0.0).astype(np.float32)
+        out = np.empty((len(rows), len(z)), dtype=np.float32)
+        largest_leads(z, top, self._inverse, room, rows, out)
+        return out
+
+    def _neighbours_of_quantile(self, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The two order statistics between which the quantile lies."""
+        k = int(_position(largest.shape[1], self._confidence))
+        both = np.partition(largest, [k - 1, k], axis=1)[:, k - 1 : k + 1].astype(np.float64)
+        return both[:, 0], both[:, 1]
+
+
+def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) -> np.ndarray:
+    """(n_points, n_dimensions) standard normal points; the first EVEN dimensions are spread evenly over the quantiles.
+
+    Source
+        Multiples of square roots of primes, shifted at random and folded (Richtmyer 1951; Genz and Bretz 2009, Computation of Multivariate Normal
+        and t Probabilities, section 4.2.2).
+    """
+    points = rng.standard_normal((n_points, n_dimensions))
+    even = min(EVEN, n_dimensions)
+    steps = np.sqrt(_primes(even))
+    u = (np.arange(1, n_points + 1)[:, None] * steps + rng.random(even)) % 1.0
+    points[:, :even] = ndtri(np.clip(np.abs(2.0 * u - 1.0), 1e-15, 1.0 - 1e-15))
+    return points
+
+
+def _of_differences(covariance: np.ndarray) -> np.ndarray:
+    """The covariance after the mean over candidates is taken off each draw: differences are the same, and more digits are left for them."""
+    mean = covariance.mean(axis=0)
+    return np.asarray(covariance - mean - mean[:, None] + mean.mean())
+
+
+def _neighbours_together(root: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """The members, halved again and again along their widest component down to groups of GROUP."""
+    if len(members) <= GROUP:
+        return members
+    widest = int(np.argmax(root[members].var(axis=0)))
+    members = members[np.argsort(root[members, widest], kind="stable")]
+    half = GROUP * ((len(members) + GROUP) // (2 * GROUP))
+    return np.concatenate([_neighbours_together(root, members[:half]), _neighbours_together(root, members[half:])])
+
+
+def _position(n_draws: int, confidence: float) -> float:
+    """Where among the sorted draws, counted from 1, the quantile lies that is median-unbiased for almost any distribution (Hyndman and Fan 1996,
+    definition 8)."""
+    return (n_draws + 1.0 / 3.0) * confidence + 1.0 / 3.0
+
+
+def _primes(n: int) -> np.ndarray:
+    """The first n primes."""
+    found: list[int] = []
+    candidate = 2
+    while len(found) < n:
+        if all(candidate % p for p in found):
+            found.append(candidate)
+        candidate += 1
+    return np.array(found)
