@@ -107,7 +107,7 @@ def _broken(values: np.ndarray, loss: np.ndarray, seed: int, sizes: np.ndarray) 
     from sparserank.evaluation.bounds import loss_bounds
     from sparserank.selection.choice import AUTO, relative_margin
 
-    bounds = loss_bounds(values, seed=seed, n_draws=500)
+    bounds = loss_bounds(values, seed=seed)
     unit = float(np.abs(values.mean(axis=1).max()))
     out = []
     for upper in (bounds.upper, _old_bounds(values)):

@@ -42,6 +42,29 @@ def bounds(values: np.ndarray, confidence: float, n_draws: int, rng: np.random.G
     return np.array(upper)
 
 
+def largest_leads(z: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """(m, n_draws) how far, in errors, the candidate that leads most is ahead of each candidate; z (n_draws, m). All candidates are kept."""
+    n_draws, m = z.shape
+    out = np.zeros((m, n_draws))
+    for j in range(m):
+        for d in range(n_draws):
+            for i in range(m):
+                if error[j, i] > 0:
+                    out[j, d] = max(out[j, d], (float(z[d, i]) - float(z[d, j])) / error[j, i])
+    return out
+
+
+def quantile_of_independent_candidates(m: int, confidence: float) -> float:
+    """The quantile of the largest (z_i - z_j) / sqrt(2) over the m - 1 others of one of m independent standard normal variables, by integration."""
+    x = np.linspace(-9.0, 9.0, 20_001)
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        q = (low + high) / 2
+        probability = float(np.sum(stats.norm.pdf(x) * stats.norm.cdf(np.sqrt(2.0) * q + x) ** (m - 1)) * (x[1] - x[0]))
+        low, high = (q, high) if probability < confidence else (low, q)
+    return low
+
+
 def pairwise_bounds_against_the_picked_best(values: np.ndarray, confidence: float) -> np.ndarray:
     """The rule that is wrong: each candidate's own one-sided t bound against the best of the sample, as if that had been fixed before."""
     n = values.shape[1]

@@ -168,7 +168,10 @@ def select(
         ),
     ] = None,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="Of every bound and interval.", rich_help_panel=CHOICE)
+        float,
+        typer.Option(
+            "--confidence", help="Of every bound and interval: above 0.5, at most 0.99.", rich_help_panel=CHOICE
+        ),
     ] = defaults.CONFIDENCE,
     query_weight: Annotated[
         Path | None,

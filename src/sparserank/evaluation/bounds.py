@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from sparserank.evaluation.leads import Leads
+from sparserank.evaluation.statistics import check_confidence
 from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
 
-MOST_CONFIDENCE = 0.99  # beyond, DRAW_ERROR is not kept
 DRAW_ERROR = 0.0035  # standard error of a bound from its draws, relative to the bound
 DRAW_ERROR_BEYOND = 0.007  # the same for a confidence above 0.95
 LEAST_ROUNDS = 8  # independent randomisations of the draws, whose differences tell the error
@@ -80,13 +80,15 @@ def loss_bounds(
 
     Parameters
         values       (m, n_queries) metric of each candidate on the same queries, NaN where a convention skips the query
-        confidence   > 0.5 and <= MOST_CONFIDENCE
+        confidence   > 0.5 and <= 0.99
         seed         of the draws
         draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is more), is at most this; by
                      default 0.35%, above a confidence of 0.95 0.7%. After MOST_ROUNDS rounds of draws it stays as it is
     Returns
         LossBounds: with probability about `confidence` every candidate's true mean loss is at most its bound; bounds are infinite for fewer
         than LEAST_QUERIES queries. The same bits whatever the number of threads
+    Raises
+        ParameterError   confidence out of its range
     Cost
         m^2 n_queries, then memory of m^2 and 4096 m values, and time between m^2 / 32 and m^2 for each draw; 33,000 draws or more
     Source
@@ -94,6 +96,7 @@ def loss_bounds(
         turn as the best. Departs from it: a normal quantile is turned into one of Student's t with n - 1 degrees of freedom, and
         standard errors below LEAST_ERROR of the median are raised to it.
     """
+    check_confidence(confidence)
     V = values[:, np.isfinite(values).all(axis=0)].astype(np.float64)
     m, n = V.shape
     n_zero = int((V == 0).all(axis=0).sum())

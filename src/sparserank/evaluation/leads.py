@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -118,6 +120,7 @@ def _position(n_draws: int, confidence: float) -> float:
     return (n_draws + 1.0 / 3.0) * confidence + 1.0 / 3.0
 
 
+@lru_cache(maxsize=EVEN)
 def _primes(n: int) -> np.ndarray:
     """The first n primes."""
     found: list[int] = []

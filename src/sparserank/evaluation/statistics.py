@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from sparserank.errors import ParameterError
+from sparserank.quoting import brief
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -19,11 +22,18 @@ class Paired:
 
 
 DEFAULT_CONFIDENCE = 0.95
+MOST_CONFIDENCE = 0.99  # of simultaneous bounds: their draws are made for this much
 
 
 def as_percent(confidence: float) -> str:
     """0.95 -> '95%', 0.995 -> '99.5%'."""
     return f"{100 * confidence:.6g}%"
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise ParameterError unless simultaneous bounds can have this confidence: > 0.5 and <= MOST_CONFIDENCE."""
+    if not 0.5 < confidence <= MOST_CONFIDENCE:
+        raise ParameterError("confidence", f"must be > 0.5 and <= {MOST_CONFIDENCE:g}; got {brief(confidence)}.")
 
 
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, float, float]:

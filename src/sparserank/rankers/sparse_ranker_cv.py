@@ -11,12 +11,13 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS
-from sparserank.errors import DataError, DataWarning
-from sparserank.evaluation.statistics import mean_interval
+from sparserank.errors import DataError, DataWarning, ParameterError
+from sparserank.evaluation.statistics import check_confidence, mean_interval
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import PairwiseLoss
 from sparserank.paths import DEFAULT_SCALING
 from sparserank.penalties import Penalty
+from sparserank.penalties._checks import real_number
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
@@ -36,7 +37,7 @@ from sparserank.selection.choice import AUTO, choose
 from sparserank.selection.fitting import FittedPaths, families
 from sparserank.selection.groups import each_alone
 from sparserank.selection.packed import unpack
-from sparserank.selection.plan import MOST_CONFIDENCE, PathSettings
+from sparserank.selection.plan import PathSettings
 from sparserank.selection.pool import Pool
 from sparserank.weighting import PAIR_WEIGHTS
 
@@ -53,7 +54,8 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         metric                metric to choose by, higher is better
         rule                  'non_inferior' (the smallest model whose loss against the best of all sizes is bounded by `margin` times
                               the best, all bounds holding at once) or 'best'
-        margin, confidence    of that rule; margin 'auto': 1%, or 1.25 times the smallest loss that the queries can rule out
+        margin, confidence    of that rule; margin 'auto': 1%, or 1.25 times the smallest loss that the queries can rule out; confidence > 0.5
+                              and <= 0.99
         n_features_to_select  the best model of at most this many features instead
         cv, seed              query folds, used when fit gets no eval_set: their number, a splitter of scikit-learn (which splits the queries), or a list
                               of pairs (train rows, test rows), whole queries each
@@ -166,7 +168,10 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
             if isinstance(self.margin, str):
                 raise DataError(f"{name}: margin must be 'auto' or a number >= 0 and < 1; got {self.margin!r}.")
             require_number(name, "margin", self.margin, least=0, below=1)
-        require_number(name, "confidence", self.confidence, above=0.5, below=MOST_CONFIDENCE)
+        try:
+            check_confidence(real_number(name, "confidence", self.confidence))
+        except ParameterError as error:
+            raise DataError(f"{name}: {error}") from None
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
         check_splits(name, self.cv)
         require_count(name, "seed", self.seed, least=0)

@@ -15,6 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
 from sparserank.data.transforms import KINDS, NONE
 from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation.statistics import check_confidence
 from sparserank.losses import PairwiseLoss, SquaredHinge, loss_name, parse_loss
 from sparserank.metrics import Metric, parse_convention, parse_metric
 from sparserank.penalties import BestK, Penalty, parse_penalty
@@ -30,7 +31,6 @@ from sparserank.weighting import PAIR_WEIGHTS
 TRANSFORMS = (AUTO, *KINDS)
 PROTOCOLS = ("cv", "holdout")
 MOST_ALPHAS = 10_000
-MOST_CONFIDENCE = 0.9999  # beyond, a thousand draws say nothing of the quantile
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class SelectionPlan:
             raise ParameterError(
                 "margin", f"must be 'auto' or lie in [0, 1), relative to the best; got {brief(self.margin)}."
             )
-        _number("confidence", self.confidence, 0.5, MOST_CONFIDENCE)
+        check_confidence(_real("confidence", self.confidence))
         if not isinstance(self.refits, bool):
             raise ParameterError("refits", f"must be True or False; got {brief(self.refits)}.")
         if self.k is not None:
