@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from sparserank.errors import ParameterError
+import sparserank as sr
+from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import bounds, leads
 from sparserank.evaluation._lead_kernels import GROUP, largest_leads
 from sparserank.evaluation.bounds import DRAW_ERROR, LossBounds, loss_bounds
+from tests.command_line import Cli
 from tests.oracles import loss_bounds as oracle
 
 
@@ -219,6 +222,22 @@ def test_a_confidence_that_draws_cannot_show_is_refused(confidence: float) -> No
     with pytest.raises(ParameterError, match=r"^confidence must be > 0\.5 and <= 0\.99; got "):
         loss_bounds(table(3, 20, seed=0), confidence)
     loss_bounds(table(3, 20, seed=0), 0.99)
+
+
+def test_python_and_the_command_line_refuse_a_confidence_in_the_same_words(tmp_path: Path, cli: Cli) -> None:
+    train = tmp_path / "train.txt"
+    train.write_text("".join(f"{i % 2} qid:{i // 4} 1:{i % 3} 2:{i % 5}\n" for i in range(80)))
+    said = "must be > 0.5 and <= 0.99; got 0.999."
+    with pytest.raises(ParameterError) as error:
+        sr.select(train, confidence=0.999)
+    assert str(error.value) == f"confidence {said}"
+    with pytest.raises(DataError) as error:
+        sr.SparseRankerCV(confidence=0.999).fit(np.eye(8), np.arange(8) % 2, qid=np.arange(8) // 4)
+    assert str(error.value) == f"SparseRankerCV: confidence {said}"
+    out = cli("select", str(train), "--out", str(tmp_path / "run"), "--confidence", "0.999")
+    assert out.code == 2
+    assert f"--confidence: {said}" in " ".join(out.err.split())
+    assert not (tmp_path / "run").exists()
 
 
 def test_seconds_for_500_candidates_on_10000_queries() -> None:

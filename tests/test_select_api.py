@@ -214,6 +214,7 @@ def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(
         ({"margin": 1.0}, "margin"),
         ({"margin": "x"}, "margin"),
         ({"confidence": 1.0}, "confidence"),
+        ({"confidence": 0.9901}, "confidence"),
         ({"k": 0}, "k"),
         ({"k": 2, "budget": 3.0}, "budget"),
         ({"budget": 3.0}, "budget"),
