@@ -183,7 +183,8 @@ def test_leads_that_are_left_out_are_below_the_floor(kind: str) -> None:
     np.testing.assert_array_equal(ours[needed], every[needed])
     assert (ours[~needed] <= floor).all()
     assert (ours < every).any()  # something was left out
-    np.testing.assert_array_equal(ours[:, :3], found(least, largest_leads.py_func)[:, :3]) if kind == "nested" else None
+    if kind == "nested":
+        np.testing.assert_array_equal(ours, found(least, largest_leads.py_func))
     if kind != "independent":  # the largest error of a group proves nothing
         assert (found(np.maximum.reduceat(error, starts, axis=1))[needed] < every[needed]).any()
 

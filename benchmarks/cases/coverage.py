@@ -19,7 +19,7 @@ from benchmarks.report import Verdict, table
 
 N_RESAMPLED = int(os.environ.get("SPARSERANK_WORLDS", "500"))
 N_REFITTED = N_RESAMPLED // 5
-MOST_ROWS = 60  # candidates of a table, evenly spread: bounds of 700 take a second each
+MOST_ROWS = 60  # candidates of a table, evenly spread: bounds of 700 take seconds each
 SHIFT = 0.1
 REFITTED_QUERIES = (50, 100, 300)
 ALLOWED = 0.05
