@@ -8,6 +8,7 @@ import random
 import time
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,9 @@ def models() -> list[RankingModel]:
     data = small_problem(1)
     coef = np.array([0.1 + 0.2, 0.0, -1e-17, 0.0, 12345.678901234567])
     facts = {"penalty": "L1(alpha=0.1)", "values": [1, 2.5, None, True], "table": {"x": {"y": "z"}}}
-    return [RankingModel(coef, ("a", "b", "ü", "\x1b[2J", "e"), fit_scaling(data, m), facts, facts) for m in SCALINGS]
+    names, values = ("a", "b", "ü", "\x1b[2J", "e"), np.array([0.5, np.nan, np.nan, np.nan, -1.0])
+    plain = [RankingModel(coef, names, fit_scaling(data, m), facts, facts) for m in SCALINGS]
+    return [*plain, replace(plain[0], fill_values=values, medians=np.full(5, 2.5))]
 
 
 def places(tree: Any) -> Iterator[tuple[Any, Any]]:

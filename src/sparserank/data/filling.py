@@ -122,9 +122,11 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
     out = np.full(X.shape[1], np.nan)
     if len(columns) == 0:
         return out
-    step = max(-(-X.shape[0] * len(columns) // SAMPLE_VALUES), 1)
+    parts = getattr(X, "parts", (X,))
+    held = sum(p.nnz if sp.issparse(p) else p.shape[0] * len(columns) for p in parts)
+    step = max(-(-held // SAMPLE_VALUES), 1)
     blocks, at = [], 0
-    for part in getattr(X, "parts", (X,)):
+    for part in parts:
         spread = slice(-at % step, None, step)
         block = part[spread][:, columns]
         blocks.append(block if counted is None else block[counted[at : at + part.shape[0]][spread]])
