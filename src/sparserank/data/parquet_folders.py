@@ -32,7 +32,7 @@ def with_uneven(dataset: Any, columns: list[tuple[str, pa.Schema]]) -> pa.Schema
     return pa.schema([*dataset.schema, *uneven.values()], metadata=dataset.schema.metadata)
 
 
-def folder_of_tables(place: str, parquet: Any) -> Any:
+def folder_of_tables(place: str) -> Any:
     """The data set of a folder of Parquet files, each column of a type that holds the values of all files.
 
     Raises
@@ -46,7 +46,7 @@ def folder_of_tables(place: str, parquet: Any) -> Any:
             raise DataFormatError(
                 f"{file}: is no Parquet file; a folder that is read as a table may hold no others, so move it away."
             )
-    found = ds.dataset(place, partitioning="hive", format=parquet)
+    found = ds.dataset(place, partitioning="hive", format="parquet")
     schema = found.schema
     for name, held in columns_of(found, place):
         try:
@@ -56,7 +56,7 @@ def folder_of_tables(place: str, parquet: Any) -> Any:
             raise DataFormatError(
                 f"{name}: a column is of another kind than in the other files of {place} ({reason}); write it alike in all files."
             ) from error
-    return ds.dataset(place, partitioning="hive", format=parquet, schema=schema)
+    return ds.dataset(place, partitioning="hive", format="parquet", schema=schema)
 
 
 def _is_parquet(file: Path) -> bool:

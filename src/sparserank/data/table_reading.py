@@ -112,12 +112,17 @@ def _collect(
                 if X is None:
                     X = np.empty((known, batch.X.shape[1]), dtype=dtype)
                 _refuse_width(batch.X.shape[1], X.shape[1], table, tables[0])
-                X[at : at + n] = batch.X
+                if at - began + n <= (table.n_rows or 0):  # else refused below
+                    X[at : at + n] = batch.X
             rest.append(batch._replace(X=batch.X[:0], qid=qid))
             at += n
         if table.queries is not None and role.qid is None:
             table.queries.check(at - began, table.place)
             first_query += len(table.queries.ends)
+        if table.n_rows not in (None, at - began):
+            raise table.error(
+                f"{table.place}: holds {at - began} rows, and says of itself that it holds {table.n_rows}; write it again."
+            )
         if at == began:
             raise table.error(f"{table.place}: no data rows.")
     return (np.concatenate(parts) if X is None else X), rest

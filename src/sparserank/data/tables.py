@@ -28,6 +28,7 @@ PACKED_WIDTH = 1000  # features that a list may hold; how many, its first row sa
 CSV_BLOCK_BYTES = 8 << 20
 CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")  # how Arrow names the column of a value, from 0
 SHOWN_BYTES = 40  # of a name in a message
+BUFFER_BYTES = 1 << 16  # of each column of a Parquet file: without it a whole row group is held
 
 
 class Batch(NamedTuple):
@@ -189,7 +190,7 @@ class _InMemory(Table):
 
 
 class _Dataset(Table):
-    """A Parquet or Arrow file, or a folder of them (hive partitions become columns)."""
+    """An Arrow file, or a data set of the user's."""
 
     def __init__(self, place: str, dataset: Any, queries: SideQueries | None) -> None:
         with _readable(place):
@@ -198,6 +199,14 @@ class _Dataset(Table):
             super().__init__(place, self._dataset.schema, dataset.count_rows(), queries)
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        self._refuse_uneven(roles)
+        with _readable(self.place):
+            yield from self._dataset.scanner(
+                columns=roles.read, batch_size=_rows(roles), batch_readahead=1, fragment_readahead=1, use_threads=False
+            ).to_batches()
+
+    def _refuse_uneven(self, roles: Roles) -> None:
+        """Raises DataFormatError for a file that lacks a column that is read."""
         for file, held in self._columns:
             lacking = next((name for name in roles.read if name not in held.names), None)
             if lacking is not None:
@@ -205,10 +214,39 @@ class _Dataset(Table):
                     f"{file}: has no column {brief(lacking)}, which other files of {self.place} have; give all files the same columns, or leave "
                     "it out with --ignore-columns (ignore_columns=)."
                 )
+
+
+class _Parquet(_Dataset):
+    """A Parquet file, or a folder of them (hive partitions become columns).
+
+    Batches are read as they are asked for. A scanner reads to the end before it closes: an error in the first row would be said after the last.
+    """
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        from pyarrow import dataset as ds
+        from pyarrow import parquet as pq
+
+        self._refuse_uneven(roles)
+        asked = pa.schema([self.schema.field(name) for name in roles.read])
         with _readable(self.place):
-            yield from self._dataset.scanner(
-                columns=roles.read, batch_size=_rows(roles), batch_readahead=1, fragment_readahead=1, use_threads=False
-            ).to_batches()
+            for part in self._dataset.get_fragments():
+                fixed = ds.get_partition_keys(part.partition_expression)
+                with part.open() as stream, pq.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
+                    held = [name for name in roles.read if name not in fixed]
+                    for group in range(file.num_row_groups):
+                        for records in file.iter_batches(_rows(roles), [group], held, use_threads=False):
+                            yield _in_schema(records, asked, fixed)
+
+
+def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any]) -> pa.RecordBatch:
+    """The columns that are asked for, values of the partition repeated."""
+    columns = [
+        pa.repeat(pa.scalar(fixed[field.name]).cast(field.type), records.num_rows)
+        if field.name in fixed
+        else records.column(field.name).cast(field.type)
+        for field in asked
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=asked)
 
 
 class _Csv(Table):
@@ -255,14 +293,10 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
     if kind == "csv":
         return _Csv(place, "\t" if ".tsv" in Path(path).suffixes else ",", queries)
     with _readable(place):
-        # Arrow's own reading ahead holds the whole file where the reader is slower than the disk.
-        bounded = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
-        parquet = ds.ParquetFileFormat(default_fragment_scan_options=bounded)
-        if kind == "folder":
-            found = folder_of_tables(place, parquet)
-        else:
-            found = ds.dataset(place, format=parquet if kind == "parquet" else kind)
-    return _Dataset(place, found, queries)
+        if kind == "arrow":
+            return _Dataset(place, ds.dataset(place, format=kind), queries)
+        found = folder_of_tables(place) if kind == "folder" else ds.dataset(place, format="parquet")
+    return _Parquet(place, found, queries)
 
 
 def table_of(name: str, frame: Any) -> Table:
@@ -295,6 +329,10 @@ def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iter
         yield
     except FileNotFoundError as error:
         raise DataFormatError(f"{place}: no such file; check the path.") from error
+    except pa.ArrowMemoryError as error:
+        raise DataFormatError(
+            f"{place}: does not fit into memory ({error}); write it with smaller pages and row groups, or use a machine with more memory."
+        ) from error
     except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         number = CSV_COLUMN.match(reason)
