@@ -21,7 +21,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.grouping import plain_ids
 from sparserank.data.store_arrays import checksum, decoded, map_shard, open_own, torn
 from sparserank.data.store_manifest import MANIFEST, PROGRESS, damaged, file_name, fill_values_of, read_manifest
-from sparserank.data.stored import Source, StoredFeatures, StoredTexts
+from sparserank.data.stored import Source, StoredFeatures, StoredTexts, stamp_of
 from sparserank.errors import DataError, DataFormatError
 from sparserank.files import atomic_write
 from sparserank.strict_json import read_json
@@ -52,6 +52,7 @@ def open_store(
     """
     folder = Path(path)
     manifest = read_manifest(folder)
+    before = _stamps_of(folder, manifest)
     _check_files(folder, manifest, verify, progress)
     parts, labels, ids, ptrs, docids, weights = [], [], [], [np.zeros(1, dtype=np.int64)], [], []
     for shard in manifest["shards"]:
@@ -69,8 +70,10 @@ def open_store(
         raise damaged(folder / MANIFEST, "query ids of two shards are integers of two types")
     if len(np.unique(query_ids)) < len(query_ids):
         raise damaged(folder / MANIFEST, "two queries have one id")
+    if _stamps_of(folder, manifest) != before:  # else what was mapped is what was checked
+        raise DataFormatError(f"{folder}: was written anew while it was being opened; open it again.")
     return RankingDataset.of_groups(
-        StoredFeatures(parts, manifest["identity"], [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))]), np.concatenate(labels), np.concatenate(ptrs), query_ids,
+        StoredFeatures(parts, manifest["identity"], [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))], before), np.concatenate(labels), np.concatenate(ptrs), query_ids,
         docid=StoredTexts(docids, str(folder)) if _any_has(manifest, "docid") else None, feature_names=manifest["feature_names"],
         doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None, fill_values=fill_values_of(manifest),
     )  # fmt: skip
@@ -91,6 +94,12 @@ def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
                 "made of together."
             )
     return stores
+
+
+def _stamps_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """{path: stamp} of the files of a store; None for one that is missing."""
+    files = [folder / file_name(shard, name) for shard in manifest["shards"] for name in shard["files"]]
+    return {str(file): stamp_of(file) if file.exists() else None for file in files}
 
 
 def _any_has(manifest: Mapping[str, Any], array: str) -> bool:

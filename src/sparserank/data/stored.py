@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,8 @@ import scipy.sparse as sp
 
 from sparserank.data.stored_values import fault_of
 from sparserank.errors import DataError, DataFormatError
+
+Stamp = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
 
 
 class Source(NamedTuple):
@@ -57,10 +60,17 @@ class StoredFeatures:
         parts      arrays or CSR matrices, or MappedFeatures
         identity   what the content is known by: results depend on it instead of on the bytes
         sources    the store's shard that each part is, None for one that is in memory
+        stamps     {path: stamp} of the files that are mapped
     """
 
-    def __init__(self, parts: Sequence[Any], identity: str, sources: Sequence[Source | None] | None = None) -> None:
-        self._parts, self.identity = tuple(parts), identity
+    def __init__(
+        self,
+        parts: Sequence[Any],
+        identity: str,
+        sources: Sequence[Source | None] | None = None,
+        stamps: Mapping[str, Stamp] | None = None,
+    ) -> None:
+        self._parts, self.identity, self.stamps = tuple(parts), identity, dict(stamps or {})
         self.sources = tuple(sources) if sources is not None else (None,) * len(self._parts)
         self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self._parts])]).astype(np.int64)
         self.shape = (int(self.starts[-1]), int(self._parts[0].shape[1]))
@@ -173,7 +183,33 @@ def joined(features: Sequence[Any]) -> StoredFeatures:
         shown = " and ".join(" ".join(k) for k in sorted(kinds))
         raise DataError(f"data sets of which one is stored must be of one kind; got {shown}. Convert them alike.")
     sources = [s for X in features for s in (X.sources if isinstance(X, StoredFeatures) else [None])]
-    return StoredFeatures(parts, " ".join(identity_of(X) for X in features), sources)
+    stamps = {path: stamp for X in features if isinstance(X, StoredFeatures) for path, stamp in X.stamps.items()}
+    return StoredFeatures(parts, " ".join(identity_of(X) for X in features), sources, stamps)
+
+
+def stamp_of(path: str | os.PathLike) -> Stamp:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def check_unchanged(X: Any) -> None:
+    """Refuse what was computed from stored features whose mapped files were written into meanwhile; others are as they were.
+
+    A file that was replaced or removed is another one: the mapped one goes on to hold what it held.
+
+    Raises
+        DataFormatError   names the file
+    """
+    for path, (device, inode, *content) in X.stamps.items() if isinstance(X, StoredFeatures) else ():
+        try:
+            found = stamp_of(path)
+        except OSError:
+            continue
+        if found[:2] == (device, inode) and [*found[2:]] != content:
+            raise DataFormatError(
+                f"{path}: was written into while it was in use, so that results may mix old and new values; they are not kept. Run again, "
+                "on a store that nobody writes to."
+            )
 
 
 def _is_sparse(part: Any) -> bool:

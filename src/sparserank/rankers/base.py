@@ -18,6 +18,7 @@ from sparserank.data.frames import QID, column_names, without_qid
 from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
 from sparserank.data.scaling import FeatureScaling
+from sparserank.data.stored import check_unchanged
 from sparserank.data.transforms import Transform
 from sparserank.errors import DataError
 from sparserank.evaluation import evaluate, mean_of
@@ -126,6 +127,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self.fill_values_ = data.fill_values
         try:
             self._learn(data, checked_query_weight(data, query_weight))
+            check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
                 f"{type(self).__name__}: a system of equations has no solution in floating point ({error}); multiply the "

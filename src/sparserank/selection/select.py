@@ -13,6 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.reading import Reading, with_options
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.sources import as_datasets
+from sparserank.data.stored import check_unchanged
 from sparserank.errors import DataError, ParameterError
 from sparserank.losses import PairwiseLoss
 from sparserank.metrics import Metric
@@ -176,10 +177,16 @@ def select(
         plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads, client=client, current=rival
     )
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
-    with selection_store(out, identity, restart=restart) as store:
+
+    def check() -> None:
+        for data in used.values():
+            check_unchanged(None if data is None else data.X)
+
+    with selection_store(out, identity, restart=restart, check=check) as store:
         if store is not None:
             store.log({"event": "start"})
         result = replace(job.execute(store, progress), origin=origin_of(sources, used))
+        check()
         if store is not None:
             from sparserank.reports.files import write_results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -26,6 +26,7 @@ class SelectionStore(RunDirectory):
     identity   plain JSON values: all that stored paths depend on; part of the name of each
     restart    discard what a run of another identity (or the same) left here
     kind       of run; results: the files that it writes besides, which a restart removes
+    check      called before a piece is saved: raises where what it was computed from has changed
     Raises
         RunDirectoryError   as `RunDirectory`; or the directory holds work of another identity
     """
@@ -38,8 +39,10 @@ class SelectionStore(RunDirectory):
         restart: bool = False,
         kind: str = "select",
         results: Sequence[str] = RESULT_FILES,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(path, kind)
+        self._check = check
         self.identity, self._results = identity, tuple(results)
         self.pieces = PieceStore(self.path)
         known = self.read_json(PLAN)
@@ -64,6 +67,7 @@ class SelectionStore(RunDirectory):
             return {key: arrays[key] for key in arrays.files}
 
     def save(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        self._check()
         content = io.BytesIO()
         np.savez(content, **arrays)  # type: ignore[arg-type]
         full = self._name(name)

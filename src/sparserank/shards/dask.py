@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,15 +56,21 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
 
 
 def usable_client(client: Any) -> None:
-    """Refuse what is no client of a running cluster, before anything is written.
+    """Refuse what is no client of a running cluster of this program, before anything is written.
 
     Raises
-        DataError   it is of another kind, or closed
+        DataError   it is of another kind, or closed; a worker has no sparserank, or another version of it
     """
     if not all(hasattr(client, name) for name in ("submit", "gather", "nthreads", "run")):
         raise DataError(f"client must be a dask.distributed Client; got {brief(type(client).__name__)}.")
     if getattr(client, "status", "running") != "running":
         raise DataError("the dask.distributed Client is closed; open it again.")
+    own = version("sparserank")
+    # asked with what every Python has: functions of another version are others
+    for worker, found in client.run(version, "sparserank", on_error="return").items():
+        if isinstance(found, PackageNotFoundError) or (isinstance(found, str) and found != own):
+            has = f"sparserank {found}" if isinstance(found, str) else "no sparserank"
+            raise DataError(f"worker {worker} has {has}; install sparserank {own} there, as it is here.")
 
 
 def _sees(folders: list[str]) -> bool:
