@@ -12,7 +12,7 @@ import numpy as np
 import sparserank as sr
 from sparserank.data.reading import Reading
 
-N_QUERIES, LENGTH, N_FEATURES = 300, 100, 300
+N_QUERIES, LENGTH, N_FEATURES = 500, 100, 300
 SHARE = 0.8  # of the store's bytes, beyond what the process uses once everything is imported and has run once
 
 RUN = """
