@@ -8,21 +8,25 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import sparserank as sr
-from sparserank.data.reading import Reading
 
-N_QUERIES, LENGTH, N_FEATURES = 500, 100, 300
-SHARE = 0.8  # of the store's bytes, beyond what the process uses once everything is imported and has run once
+N_QUERIES, LENGTH, N_FEATURES = 1500, 100, 150
+SHARE = 0.95  # of the store's bytes, beyond what the process uses once everything is imported and has run once
 
 RUN = """
 import json, os, resource, sys, tempfile
+import numpy as np, scipy.linalg
 import sparserank as sr
 
 store, out, share = sys.argv[1], sys.argv[2], float(sys.argv[3])
 tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, seed=0).data
-options = dict(penalties=["l1"], n_alphas=6, alpha_min_ratio=0.1, folds=2, half_samples=0, transform="none", n_threads=2)
+options = dict(penalties=["l1"], n_alphas=5, alpha_min_ratio=0.1, folds=2, half_samples=0, transform="none", n_threads=1)
 sr.select(tiny, out=tempfile.mkdtemp() + "/o", **options)
+square = np.ones((700, 700))
+square @ square, scipy.linalg.blas.dgemm(1.0, square, square), np.linalg.solve(square + np.eye(700), square)  # their buffers of 32 MB
 if share:
     used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData")) << 10
     size = sum(os.path.getsize(os.path.join(store, f)) for f in os.listdir(store))
@@ -43,8 +47,13 @@ def test_the_same_result_to_the_bit(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N_QUERIES * LENGTH, N_FEATURES)).astype(np.float32)
     score = X[:, :10] @ rng.standard_normal(10) + 3 * rng.standard_normal(len(X))
-    data = sr.RankingDataset(X, np.clip(np.floor(score / 3 + 1), 0, 4), np.repeat(np.arange(N_QUERIES), LENGTH))
-    sr.write_letor(data, tmp_path / "train.txt")
-    sr.convert([tmp_path / "train.txt"], tmp_path / "store", Reading(sparse=False), shard_bytes=4 << 20)
+    label = np.clip(np.floor(score / 3 + 1), 0, 4).astype(np.int8)
+    columns = {
+        "qid": np.repeat(np.arange(N_QUERIES), LENGTH),
+        "label": label,
+        **{f"f{j}": np.ascontiguousarray(x) for j, x in enumerate(X.T)},
+    }
+    pq.write_table(pa.table(columns), tmp_path / "train.parquet", compression=None, use_dictionary=False)
+    sr.convert([tmp_path / "train.parquet"], tmp_path / "store", shard_bytes=4 << 20)
     assert run(tmp_path / "store", tmp_path / "limited", SHARE) == run(tmp_path / "store", tmp_path / "free", 0.0)
     assert (tmp_path / "limited/model.json").read_bytes() == (tmp_path / "free/model.json").read_bytes()
