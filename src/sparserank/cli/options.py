@@ -63,6 +63,15 @@ QidColumn = Annotated[
         show_default=False,
     ),
 ]
+DocidColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--docid-column",
+        help="Column of a table with the document ids. \\[default: a text column docno, docid or doc_id]",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
 FeatureColumns = Annotated[
     list[str] | None,
     typer.Option(
@@ -117,6 +126,7 @@ def reading_of(
     threads: int | None = None,
     label_column: str | None = None,
     qid_column: str | None = None,
+    docid_column: str | None = None,
     feature_columns: list[str] | None = None,
     ignore_columns: list[str] | None = None,
     labelled: bool = True,
@@ -142,6 +152,7 @@ def reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
         n_threads=threads, label=label_column, qid=qid_column, feature_columns=names,
         ignore_columns=tuple(name for given in ignore_columns or () for name in given.split(",")), labelled=labelled,
+        docid=docid_column,
     )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ def select_for_trees(
     *,
     label: Any = None,
     qid: Any = None,
+    docid: Any = None,
     penalty: str | Penalty = "mcp",
     metric: str | Metric = defaults.METRIC,
     also: Sequence[str | Metric] = defaults.ALSO,
@@ -109,7 +110,9 @@ def select_for_trees(
     if isinstance(n_seeds, bool) or not isinstance(n_seeds, int | np.integer) or n_seeds < 1:
         raise ParameterError("n_seeds", f"must be an integer >= 1; got {brief(n_seeds)}.")
     with warming_up():
-        parts = as_datasets({"train": train, "validation": valid, "test": test}, label=label, qid=qid, reading=reading)
+        parts = as_datasets(
+            {"train": train, "validation": valid, "test": test}, label=label, qid=qid, docid=docid, reading=reading
+        )
     if not allow_overlap:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()

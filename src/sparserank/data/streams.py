@@ -136,7 +136,9 @@ def open_stream(
         return _Text(paths, replace(reading, dtype=np.float64) if natural and reading.dtype is None else reading)
     if kinds == "log":
         names = log_names(paths, reading.feature_columns)
-        return TableRows(log_tables(paths, names), replace(reading, feature_columns=names, label="label", qid="qid"))
+        return TableRows(
+            log_tables(paths, names), replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
+        )
     return TableRows([open_table(p, kinds) for p in paths], reading, natural=natural, like=like)
 
 

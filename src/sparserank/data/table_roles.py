@@ -30,6 +30,7 @@ class ColumnNames:
     features: tuple[str, ...] | None = None
     weight: str | None = None
     ignored: tuple[str, ...] = ()
+    docid: str | None = None
 
 
 class Roles(NamedTuple):
@@ -77,15 +78,17 @@ def roles_of(
         if names.weight is None
         else _column(table, names.weight if first else None, names.weight, "doc_weight", required=first)
     )
-    taken = {label, qid, weight}
-    docid = next((d for d in DOCUMENT if d in schema.names and d not in taken and not _numeric(schema, d)), None)
+    parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(
+        names.features or (), "a feature"
+    )
+    docid = _document(table, names.docid, parts)
     if names.features is not None:
         for name in names.features:
             if name not in schema.names:
                 raise DataError(f"{place} has no column {brief(name)}, which is to be a feature; {_holds(table)}.")
         chosen = names.features
     else:
-        chosen = tuple(c for c in schema.names if c not in {*taken, docid, *names.ignored})
+        chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, *names.ignored})
         if len(chosen) == 1 and _is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0])
     if others and wanted is not None:
@@ -125,6 +128,19 @@ def _column(table: Table, given: Any, usual: str, parameter: str, *, required: b
             f"{table.place}: column {brief(wanted)} is not numeric ({table.schema.field(wanted).type}); a label must be a number."
         )
     return str(wanted)
+
+
+def _document(table: Table, given: str | None, parts: dict[str | None, str]) -> str | None:
+    """The column of document ids: the one that is named, else a text column of a usual name; none has to be."""
+    schema = table.schema
+    if given is None:
+        return next((d for d in DOCUMENT if d in schema.names and d not in parts and not _numeric(schema, d)), None)
+    found = _column(table, given, given, "docid", required=True)
+    if found in parts:
+        raise DataError(
+            f"{table.place}: column {brief(found)} is to be {parts[found]} and the document id; name another column (--docid-column)."
+        )
+    return found
 
 
 def _holds(table: Table) -> str:

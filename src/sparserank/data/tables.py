@@ -96,7 +96,7 @@ class Table:
         qid = None if roles.qid is None else self._ids(records.column(roles.qid), roles.qid, at)
         docid = None
         if roles.docid is not None:
-            docid = np.array([x or "" for x in records.column(roles.docid).cast(pa.string()).to_pylist()], dtype=object)
+            docid = _texts(records.column(roles.docid))
         return Batch(X, label, qid, docid, weight)
 
     def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
@@ -208,6 +208,30 @@ class _Csv(Table):
                 parse_options=csv.ParseOptions(delimiter=self._delimiter),
                 convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
             )
+
+
+def document_texts(values: Any) -> np.ndarray:
+    """(n,) document ids of any kind, beside arrays, as text.
+
+    Raises
+        DataError   they are no list of ids
+    """
+    try:
+        return _texts(pa.array(values, from_pandas=True))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"docid must be the document ids of the rows, numbers or text; got {brief(values)}.") from error
+
+
+def _texts(column: pa.Array) -> np.ndarray:
+    """(n,) document ids of any kind as text, "" where there is none; whole numbers without a point, whatever holds them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):  # as pandas keeps whole numbers beside missing ones
+        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        held = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in values.tolist()]
+    else:
+        held = [x or "" for x in column.cast(pa.string()).to_pylist()]
+    return np.array(held, dtype=object)
 
 
 def _rows(roles: Roles) -> int:

@@ -39,6 +39,7 @@ def select(
     *,
     label: Any = None,
     qid: Any = None,
+    docid: Any = None,
     penalties: str | Penalty | Sequence[str | Penalty] = defaults.PENALTIES,
     metric: str | Metric = defaults.METRIC,
     also: Sequence[str | Metric] = defaults.ALSO,
@@ -89,6 +90,8 @@ def select(
                              (X, y, qid); train also X alone with `label` and `qid` the values of its rows. Features of valid and test are found
                              by name where they have names; others are left out
         label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
+        docid                name of the column of document ids, which is then no feature (default a text column 'docno', 'docid' or 'doc_id', if there is
+                             one); with X alone the ids of its rows
         penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size) or Penalty objects
         metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
         scaling              as in `fit_scaling`; learned on the training queries of every fold
@@ -152,7 +155,7 @@ def select(
     with warming_up():
         sources = {"train": train, "validation": valid, "test": test}
         parts = as_datasets(
-            sources, label=label, qid=qid, doc_weight=doc_weight, reading=reading,
+            sources, label=label, qid=qid, docid=docid, doc_weight=doc_weight, reading=reading,
             to_store=("train", "validation") if client is not None and scaling in LINEAR_SCALINGS else (),
         )  # fmt: skip
     if not allow_overlap:
