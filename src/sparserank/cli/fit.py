@@ -130,6 +130,7 @@ def fit(
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
     from sparserank.data.sources import as_datasets
+    from sparserank.data.suspects import warn_of_suspects
     from sparserank.errors import ParameterError
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
@@ -146,6 +147,7 @@ def fit(
     data = as_datasets({"train": train}, reading=reading, to_store=to_store)["train"]
     assert data is not None
     names = tuple(data.feature_names or ())
+    warn_of_suspects(data, "--drop {}", drop or ())
     try:
         if groups is not None:
             own = read_groups(groups, names)

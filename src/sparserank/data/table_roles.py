@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from sparserank.data.frames import QID
-from sparserank.errors import DataError
+from sparserank.errors import DataError, TableError
 from sparserank.quoting import brief
 
 if TYPE_CHECKING:
@@ -89,14 +89,14 @@ def roles_of(
         chosen = names.features
     else:
         chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, *names.ignored})
-        if len(chosen) == 1 and _is_list(schema.field(chosen[0]).type):
+        if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0])
     if others and wanted is not None:
         chosen = tuple(c for c in chosen if c in set(wanted))
     odd = [name for name in chosen if not _numeric(schema, name)]
     if odd:
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
-        raise DataError(
+        raise TableError(
             f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with --ignore-columns {brief(','.join(odd))} "
             "(ignore_columns=), or turn them into numbers."
         )
@@ -120,7 +120,7 @@ def _column(table: Table, given: Any, usual: str, parameter: str, *, required: b
     wanted = usual if given is None else given
     if wanted not in table.schema.names:
         option = f"--{parameter}-column" if parameter != "doc_weight" else "--doc-weight"
-        raise DataError(
+        raise (DataError if parameter == "docid" else TableError)(
             f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {parameter}= ({option})."
         )
     if parameter == "label" and not _numeric(table.schema, wanted):
@@ -149,14 +149,19 @@ def _holds(table: Table) -> str:
 
 
 def _numeric(schema: pa.Schema, name: str) -> bool:
-    kind = schema.field(name).type
+    return is_number(schema.field(name).type)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be a feature."""
     t = pa.types
     return bool(
         t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_null(kind)
     )
 
 
-def _is_list(kind: pa.DataType) -> bool:
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type can hold all features of a row."""
     t = pa.types
     listed = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
     return bool(listed and (t.is_floating(kind.value_type) or t.is_integer(kind.value_type)))

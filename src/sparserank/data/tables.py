@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +56,12 @@ class Table:
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
         """The needed columns of all rows, in order."""
         raise NotImplementedError
+
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The named columns of all rows, in blocks of at most so many rows, without looking at a value: those of a CSV file are text."""
+        for records in self.record_batches(Roles(None, None, None, None, tuple(names), None)):
+            for at in range(0, records.num_rows, rows):
+                yield records.slice(at, rows)
 
     def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[Batch]:
         """All rows, in order.
@@ -175,9 +181,12 @@ class _Dataset(Table):
         self._dataset = dataset
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        yield from self.raw_batches(roles.read, _rows(roles))
+
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         with _readable(self.place):
             yield from self._dataset.scanner(
-                columns=roles.read, batch_size=_rows(roles), batch_readahead=1, fragment_readahead=1, use_threads=False
+                columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
             ).to_batches()
 
 
@@ -195,8 +204,15 @@ class _Csv(Table):
         with _readable(self.place, remedy), self._reader(types, roles.read) as reader:
             yield from reader
 
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        with _readable(self.place), self._reader(dict.fromkeys(names, pa.string()), list(names), nulls=True) as reader:
+            for records in reader:
+                for at in range(0, records.num_rows, rows):
+                    yield records.slice(at, rows)
+
     @contextmanager
-    def _reader(self, types: dict[str, Any], columns: list[str] | None = None) -> Iterator[Any]:
+    def _reader(self, types: dict[str, Any], columns: list[str] | None = None, *, nulls: bool = False) -> Iterator[Any]:
+        """nulls: whether text may be missing, as numbers may."""
         from pyarrow import csv
 
         with open(self._path, "rb") as raw:
@@ -206,7 +222,9 @@ class _Csv(Table):
                 pa.PythonFile(stream, mode="r"),
                 read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
                 parse_options=csv.ParseOptions(delimiter=self._delimiter),
-                convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
+                convert_options=csv.ConvertOptions(
+                    column_types=types, include_columns=columns, strings_can_be_null=nulls
+                ),
             )
 
 

@@ -13,6 +13,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.reading import Reading, with_options
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.sources import as_datasets
+from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric
 from sparserank.model import RankingModel
@@ -163,6 +164,7 @@ def select(
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
+    warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
     plan = plan.for_features(names, costs=costs, groups=groups, monotone=monotone, keep=keep, drop=drop)
     weight = None
     if query_weight is not None:
