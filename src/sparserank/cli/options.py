@@ -117,8 +117,8 @@ def split_names(given: str) -> list[str]:
 def joined_names(names: Sequence[str]) -> str:
     """What `split_names` takes apart."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="").writerow(names)
-    return "" if list(names) == [""] else out.getvalue()
+    csv.writer(out, lineterminator="\r\n").writerow(names)  # what ends lines is quoted
+    return "" if list(names) == [""] else out.getvalue().removesuffix("\r\n")
 
 
 def parsed(option: str, parse: Callable[[S], T], value: S) -> T:
