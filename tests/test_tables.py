@@ -239,7 +239,7 @@ def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path) -> Non
 def test_text_deep_in_a_column_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparserank.data.tables.CSV_BLOCK_BYTES", 64)
     (tmp_path / "a.csv").write_text("qid,label,x\n" + "1,2,0.5\n" * 100 + "1,2,abc\n")
-    with pytest.raises(SparserankError, match=r"a\.csv: cannot be read .*'abc'.*--feature-columns"):
+    with pytest.raises(SparserankError, match=r"a\.csv: column 'x' is not numeric \('abc' in row 100\)"):
         read_files(tmp_path / "a.csv")
 
 

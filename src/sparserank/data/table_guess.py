@@ -15,6 +15,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.table_roles import DOCUMENT, LABEL, PACKED, is_list
 from sparserank.data.table_survey import Column, Survey
 from sparserank.data.tables import Table
+from sparserank.quoting import brief
 
 # Usual names, the most telling first; case, blanks, points and hyphens do not count.
 LABELS = (
@@ -81,7 +82,8 @@ def propose(
     }
     sized = all(t.queries is not None for t in tables)  # by a file beside each
     out.label = _role(out, "label", reading.label, columns, free, LABELS, _is_label, reading.labelled)
-    out.qid = _role(out, "qid", reading.qid, columns, free, QUERIES, _is_query, reading.grouped and not sized)
+    if not sized or reading.qid is not None or QID in columns:
+        out.qid = _role(out, "qid", reading.qid, columns, free, QUERIES, _is_query, reading.grouped)
     out.docid = _role(
         out, "docid", reading.docid, columns, free, DOCUMENTS, _is_document(columns.get(out.qid or "")), False
     )
@@ -102,26 +104,27 @@ def _role(
     if given is not None and given in columns:
         out.why[role] = "as you say"
         return given
+    absent = "" if given is None else f"there is no {brief(given)}; "
     if names[0] in free and role != "docid":  # what is taken without being told
-        out.why[role] = f"by its name{'; ' * bool(fits(columns[names[0]]))}{fits(columns[names[0]]) or ''}"
+        out.why[role] = f"{absent}by its name{'; ' * bool(fits(columns[names[0]]))}{fits(columns[names[0]]) or ''}"
         return names[0]
     known = {_plain(name): name for name in reversed(list(free)) if name not in (out.label, out.qid)}
     for usual in names:
         name = known.get(_plain(usual))
         reason = None if name is None else fits(columns[name])
         if name is not None and reason is not None:
-            out.why[role] = f"by its name; {reason}"
+            out.why[role] = f"{absent}by its name; {reason}"
             return name
     alike = [
         n for n in known.values() if (columns[n].is_text or role != "docid") and _by_values(role, columns[n], fits)
     ]
     if len(alike) == 1 and (needed or role == "docid"):
-        out.why[role] = f"the only column that looks like it; {fits(columns[alike[0]])}"
+        out.why[role] = f"{absent}the only column that looks like it; {fits(columns[alike[0]])}"
         return alike[0]
     if needed:
         some = f"; {', '.join(map(repr, alike[:5]))} could be" if alike else ""
         out.blocked.append(
-            f"no column looks like the {'label' if role == 'label' else 'query'} for sure{some}: name it with --{role}-column"
+            f"no column looks like the {'label' if role == 'label' else 'query'} for sure{some}: name it with {role}= (--{role}-column)"
         )
     return None
 
@@ -195,7 +198,7 @@ def _features(
         c = columns[name]
         if name in taken:
             continue
-        why = _unfit(c, out, columns, sparing) if chosen is None else None
+        why = None if wanted is not None else _unfit(c, out, columns, sparing or chosen is not None)
         if name in reading.ignore_columns and chosen is None:
             out.left_out[name] = "as you say"
         elif packed is not None and name != packed and chosen is None:
@@ -207,9 +210,12 @@ def _features(
         else:
             features.append(name)
     out.features = tuple(features)
+    absent = [n for n in reading.feature_columns or () if n not in columns]
+    if absent:
+        out.blocked.append(f"there is no column {brief(absent[0])}, which is to be a feature")
     for name in features:
         c = columns[name]
-        if c.missing and c.is_number:
+        if c.missing and c.is_number and reading.missing is None:
             out.missing[name] = _policy(c)
 
 
@@ -292,11 +298,11 @@ def _options(
         (d for d in DOCUMENT if d in columns and d not in (out.label, out.qid) and not columns[d].is_number), None
     )
     for role, name, default in (("label", out.label, LABEL), ("qid", out.qid, QID), ("docid", out.docid, usual)):
-        if name is not None and name != default:
+        if name is not None and (name != default or getattr(reading, role) not in (None, name)):
             options[role] = name
-    if wanted is None and reading.feature_columns is not None:
-        options["feature_columns"] = list(reading.feature_columns)
-    elif wanted is None and packed is None and len(out.left_out) > len(out.features):
+    if (wanted is None and reading.feature_columns is not None) or (
+        wanted is None and packed is None and len(out.left_out) > len(out.features)
+    ):
         options["feature_columns"] = list(out.features)
     elif wanted is None and out.left_out:
         options["ignore_columns"] = list(out.left_out)

@@ -35,13 +35,20 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
         except SparserankError:
             raise error from None  # what cannot be looked at says enough with its first mistake
         told = propose(tables, found, reading, wanted, sparing=True)
-        raise _all(error, tables[0].place, told, found, reading, wanted) from error
+        sized = all(t.queries is not None for t in tables)
+        raise _all(error, tables[0].place, told, found, reading, wanted, sized) from error
 
 
 def _all(
-    error: TableError, place: str, told: Proposal, found: Survey, reading: Reading, wanted: Sequence[str] | None
+    error: TableError,
+    place: str,
+    told: Proposal,
+    found: Survey,
+    reading: Reading,
+    wanted: Sequence[str] | None,
+    sized: bool,
 ) -> TableError:
-    problems = [*_absent(told, found, reading), *_no_numbers(told, found, reading, wanted)]
+    problems = [*_absent(told, found, reading, sized), *_no_numbers(told, found, reading, wanted)]
     if told.missing and reading.missing is None:
         each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.missing]
         where = "" if found.whole else f" (of the first {found.n_rows} rows)"
@@ -55,25 +62,20 @@ def _all(
     return TableError(head, told.options if usable else None, call=_call(place, told, wanted) if usable else "")
 
 
-def _absent(told: Proposal, found: Survey, reading: Reading) -> Iterator[str]:
+def _absent(told: Proposal, found: Survey, reading: Reading, sized: bool) -> Iterator[str]:
+    has = f"; it has {listed([repr(n) for n in found.columns])}"
     for role, given, usual, name, needed in (
         ("label", reading.label, LABEL, told.label, reading.labelled),
         ("qid", reading.qid, QID, told.qid, reading.grouped),
     ):
         wanted = usual if given is None else given
-        if (
-            wanted not in found.columns
-            and needed
-            and (name is not None or f"--{role}-column" in " ".join(told.blocked))
-        ):
-            maybe = "" if name is None else f" ({name!r} could be it: {told.why[role]})"
-            held = list(found.columns)
-            has = "" if name is not None else f"; it has {listed([repr(n) for n in held])}"
-            yield (
-                f"has no column {brief(wanted)}{has}. Name it with {role}= (--{role}-column)"
-                if not maybe
-                else f"has no column {brief(wanted)}{maybe}"
-            )
+        if wanted in found.columns or not needed or (role == "qid" and sized):
+            continue
+        if name is not None:
+            yield f"has no column {brief(wanted)} ({name!r} could be it: {told.why[role].removeprefix(f'there is no {brief(wanted)}; ')})"
+        else:
+            yield f"has no column {brief(wanted)}{has}"
+            has = ""
 
 
 def _no_numbers(told: Proposal, found: Survey, reading: Reading, wanted: Sequence[str] | None) -> Iterator[str]:
@@ -83,6 +85,7 @@ def _no_numbers(told: Proposal, found: Survey, reading: Reading, wanted: Sequenc
         told.label,
         told.qid,
         told.docid,
+        told.packed,
         reading.doc_weight,
         *(() if chosen is not None else reading.ignore_columns),
     }

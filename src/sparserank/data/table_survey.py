@@ -105,9 +105,12 @@ def survey(tables: Sequence[Table], *, most_values: float = np.inf) -> Survey:
         names = [name for name in table.schema.names if not _is_nested(table.schema.field(name).type)]
         began = at
         for records in table.raw_batches(names or table.schema.names[:1], ROWS):
-            for name, watch in watches.items():
+            for name, watch in list(watches.items()):
                 if name in names:
-                    watch.see(records.column(name), at)
+                    try:
+                        watch.see(records.column(name), at)
+                    except (pa.ArrowException, ValueError, TypeError):  # of a kind that Arrow itself cannot look into
+                        watches[name] = _Watch(most, known=False)
                 else:
                     watch.n_missing += 0 if name in table.schema.names else records.num_rows
             at += records.num_rows

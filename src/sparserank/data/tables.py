@@ -16,7 +16,7 @@ import pyarrow as pa
 from sparserank.data.side_files import SideQueries, side_file
 from sparserank.data.table_roles import Roles
 from sparserank.data.text_lines import GZIP
-from sparserank.errors import DataError, DataFormatError, SparserankError
+from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
 from sparserank.quoting import brief
 
 BATCH_ROWS = 1 << 16
@@ -308,4 +308,4 @@ def _readable(place: str, remedy: str = "") -> Iterator[None]:
         raise DataFormatError(f"{place}: no such file; check the path.") from error
     except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataFormatError(f"{place}: cannot be read ({reason}){remedy}.") from error
+        raise (TableError if remedy else DataFormatError)(f"{place}: cannot be read ({reason}){remedy}.") from error
