@@ -459,3 +459,58 @@ def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(
     assert outcome.code == 0, outcome.err
     assert "left out: x ('oops' in row 300 is no number)" in outcome.out
     assert "--ignore-columns x" in outcome.out
+
+
+def test_words_for_nothing_are_ids_where_ids_are_read(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{('NA', 'null')[i // 5] if i < 10 else i // 5},{i % 3},{'NA' if i == 7 else i * 37 % 101 / 7},{i * 0.7 % 1.3}\n"
+        for i in range(100)
+    ]
+    Path("t.csv").write_text("qid,label,x,y\n" + "".join(rows))
+    assert sr.read_data("t.csv", missing="median").n_queries == 20
+    told = json.loads(cli("inspect", "t.csv", "--format", "json").out)
+    assert (told["in_the_way"], told["n_queries"], told["missing"]) == ([], 20, {"x": 0.01})
+    assert told["next"] == "sparserank select t.csv --missing x=median --out run"
+
+
+def test_files_that_are_read_together_are_told_together(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = FRAME[["query", "relevance", "bm25", "price"]].assign(query="one " + FRAME["query"])
+    write(own.assign(price=1.0), Path("a.parquet"))
+    write(
+        own.assign(query="two " + FRAME["query"], bm25=np.where(own.index == 3, np.inf, own["bm25"])), Path("b.parquet")
+    )
+    columns = ("--label-column", "relevance", "--qid-column", "query", "--out", "m.json")
+    sentence, command = cli("fit", "a.parquet", "b.parquet", *columns).sentences
+    assert sentence.startswith("error: a.parquet and b.parquet: b.parquet: row ")
+    assert "missing values in 'bm25' 0.1" in sentence
+    assert "'price' " in sentence
+    assert cli(*shlex.split(command)[1:]).code == 0
+
+
+def test_judged_documents_beside_scores_are_asked_for_no_feature(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(FRAME, Path("t.parquet"))
+    Path("s.txt").write_text("".join(f"{s}\n" for s in FRAME["bm25"]))
+    sentence, command = cli("evaluate", "t.parquet", "--system", "s.txt").sentences
+    assert "numeric" not in sentence
+    assert "missing" not in sentence
+    assert cli(*shlex.split(command)[1:]).code == 0
+
+
+def test_more_than_fits_is_shown_without_reading_the_features(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparserank.cli.inspect_tables.IN_MEMORY", 100)
+    path = write(FRAME, tmp_path / "t.parquet")
+    told = json.loads(cli("inspect", path, "--format", "json").out)
+    assert (told["n_docs"], told["n_queries"], told["n_features"]) == (len(FRAME), 40, 4)
+    assert "constant_features" not in told
+    assert "--missing price=median" in told["next"]

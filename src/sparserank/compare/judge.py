@@ -20,6 +20,7 @@ from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
+from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import evaluate
 from sparserank.execution import available_cores
@@ -118,6 +119,7 @@ def select_for_trees(
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     data = train_data if valid_data is None else concatenate([train_data, valid_data], join_queries=False)
+    warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
     plan = plan.for_features(tuple(data.feature_names or ()), costs=costs, groups=groups, keep=keep, drop=drop)
     check_trees(data)
     lengths = _possible(listed, k, data, plan)

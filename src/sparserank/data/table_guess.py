@@ -85,14 +85,20 @@ def propose(
     if not sized or reading.qid is not None or QID in columns:
         out.qid = _role(out, "qid", reading.qid, columns, free, QUERIES, _is_query, reading.grouped)
     out.docid = _role(
-        out, "docid", reading.docid, columns, free, DOCUMENTS, _is_document(columns.get(out.qid or "")), False
+        out, "docid", reading.docid, columns, free, DOCUMENTS, _is_document(columns.get(out.qid or ""), sparing), False
     )
     packed = out.packed = (
         None if wanted is not None or reading.feature_columns is not None else _packed(out, tables[0].schema, free)
     )
-    _features(out, columns, reading, wanted, packed, sparing)
-    _check(out, columns, tables[0].schema)
+    looked_at = list(reading.feature_columns or ()) != [
+        reading.label or LABEL
+    ]  # else a column for form's sake, beside scores and runs
+    if looked_at:
+        _features(out, columns, reading, wanted, packed, sparing)
+    _check(out, columns, tables[0].schema, looked_at)
     out.options = _options(out, columns, reading, wanted, packed)
+    if not looked_at:
+        out.options.pop("feature_columns", None)
     return out
 
 
@@ -152,9 +158,9 @@ def _is_query(c: Column) -> str | None:
     return f"{counted(c)} values in {c.n_rows} rows"
 
 
-def _is_document(query: Column | None) -> Callable[[Column], str | None]:
+def _is_document(query: Column | None, sparing: bool) -> Callable[[Column], str | None]:
     def fits(c: Column) -> str | None:
-        if not (c.is_text or c.whole) or c.breaks or c.is_constant or c.n_distinct is None:
+        if not (c.is_text or (c.whole and not sparing)) or c.breaks or c.is_constant or c.n_distinct is None:
             return None
         fewer = not c.more and query is not None and not query.more and c.n_distinct < (query.n_distinct or 0)
         return None if fewer and not c.is_text else f"{counted(c)} values in {c.n_rows} rows"
@@ -254,12 +260,12 @@ def percent(share: float) -> str:
     return "less than 0.1%" if 0 < share < 5e-4 else f"{100 * share:.3g}%"
 
 
-def _check(out: Proposal, columns: dict[str, Column], schema: pa.Schema) -> None:
+def _check(out: Proposal, columns: dict[str, Column], schema: pa.Schema, looked_at: bool) -> None:
     """What no option mends."""
     for role, name in (("label", out.label), ("query", out.qid)):
-        if name is not None and columns[name].missing:
-            c = columns[name]
-            n = c.n_missing + c.n_infinite
+        c = None if name is None else columns[name]
+        n = 0 if c is None else c.n_missing + c.n_infinite - (c.n_spelled if role == "query" else 0)
+        if n:
             out.blocked.append(
                 f"{n} row{'s have' if n > 1 else ' has'} no {role} in {name!r}: drop these rows, or complete them"
             )
@@ -269,7 +275,7 @@ def _check(out: Proposal, columns: dict[str, Column], schema: pa.Schema) -> None
         out.blocked.append(
             f"the label {out.label!r} is {columns[out.label].low:g} in every row: no document is better than another"
         )
-    if not out.features and out.packed is None:
+    if not out.features and out.packed is None and looked_at:
         out.blocked.append("no feature is left: a feature is a column of numbers")
     if columns and all(_is_written_number(name) for name in columns):
         out.blocked.append("the first line holds numbers: give the file a line with the names of its columns")

@@ -18,6 +18,7 @@ from sparserank.quoting import brief
 MOST_VALUES = 50_000_000  # that are looked at for a message: a second or two
 LONGEST_CALL = 800  # characters; beyond, the options are in the error alone
 SHOWN = 5  # names in a list
+FRAMES = ("the frame", "train", "data")  # what messages call a frame
 
 
 @contextmanager
@@ -36,12 +37,12 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
             raise error from None  # what cannot be looked at says enough with its first mistake
         told = propose(tables, found, reading, wanted, sparing=True)
         sized = all(t.queries is not None for t in tables)
-        raise _all(error, tables[0].place, told, found, reading, wanted, sized) from error
+        raise _all(error, [t.place for t in tables], told, found, reading, wanted, sized) from error
 
 
 def _all(
     error: TableError,
-    place: str,
+    places: Sequence[str],
     told: Proposal,
     found: Survey,
     reading: Reading,
@@ -52,14 +53,16 @@ def _all(
     if told.missing and reading.missing is None:
         each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.missing]
         where = "" if found.whole else f" (of the first {found.n_rows} rows)"
-        first = f"{error.first}; " if error.first else ""
+        first = (
+            "" if not error.first else f"{error.first}; " if len(places) == 1 else f"{error.problems.split(';')[0]}; "
+        )
         problems.append(f"{first}missing values in {listed(each)}{where}")
     if not problems:
         return error
     problems += told.blocked
     usable = not told.blocked and bool(told.options)
-    head = f"{place}: {'; '.join(problems)}"
-    return TableError(head, told.options if usable else None, call=_call(place, told, wanted) if usable else "")
+    head = f"{listed(places)}: {'; '.join(problems)}"
+    return TableError(head, told.options if usable else None, call=_call(places, told, wanted) if usable else "")
 
 
 def _absent(told: Proposal, found: Survey, reading: Reading, sized: bool) -> Iterator[str]:
@@ -99,9 +102,9 @@ def _no_numbers(told: Proposal, found: Survey, reading: Reading, wanted: Sequenc
         )
 
 
-def _call(place: str, told: Proposal, wanted: Sequence[str] | None) -> str:
+def _call(places: Sequence[str], told: Proposal, wanted: Sequence[str] | None) -> str:
     """The call that goes through."""
-    source = "frame" if place in ("the frame", "train", "data") else repr(place)
+    source = "frame" if places[0] in FRAMES else repr(places[0] if len(places) == 1 else list(places))
     given = ", ".join(f"{name}={value!r}" for name, value in told.options.items())
     if wanted is not None:
         return f"read all of the data with {given}"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 from sparserank.data.table_roles import is_number
 from sparserank.data.tables import Table
@@ -29,7 +30,8 @@ class Column:
 
     kind        the type, as Arrow calls it
     is_number   whether it can be a feature
-    n_missing   rows without a value; n_infinite: rows with an infinite one; both count as missing features
+    n_missing   rows without a value; n_infinite: rows with an infinite one; both count as missing features; n_spelled: those of
+                n_missing for which a CSV file has a word, such as NA, which is an id where ids are read
     n_distinct  values that differ, None where nothing is known; `more`: there are more than these
     low, high   of numbers, NaN where there is none
     whole       every value is a whole number
@@ -45,6 +47,7 @@ class Column:
     n_rows: int = 0
     n_missing: int = 0
     n_infinite: int = 0
+    n_spelled: int = 0
     n_distinct: int | None = None
     more: bool = False
     low: float = np.nan
@@ -151,7 +154,7 @@ class _Watch:
         self.seen: Any = set()
         self.known = known  # whether distinct values can be counted
         self.more = False
-        self.n_missing = self.n_infinite = self.n_runs = 0
+        self.n_missing = self.n_infinite = self.n_spelled = self.n_runs = 0
         self.digest: Any = None
         self._last: Any = None
 
@@ -172,7 +175,7 @@ class _Watch:
     def found(self, name: str, kind: str) -> Column:
         n_distinct = self.most if self.more else len(self.seen)
         return Column(
-            name, kind, self.is_number, n_missing=self.n_missing, n_infinite=self.n_infinite, n_distinct=n_distinct if self.known else None,
+            name, kind, self.is_number, n_missing=self.n_missing, n_infinite=self.n_infinite, n_spelled=self.n_spelled, n_distinct=n_distinct if self.known else None,
             more=self.more, n_runs=self.n_runs,
         )  # fmt: skip
 
@@ -254,6 +257,9 @@ class _Numbers(_Watch):
     def _parsed(self, column: pa.Array, at: int) -> pa.Array | None:
         """Numbers from their text; None where there is none, of which is kept what stands there."""
         column = pc.utf8_trim_whitespace(column)
+        spelled = pc.is_in(column, value_set=pa.array(csv.ConvertOptions().null_values))
+        self.n_spelled += pc.sum(pc.and_(spelled, pc.not_equal(column, ""))).as_py() or 0
+        column = pc.if_else(spelled, None, column)
         kinds = [pa.int64()] if pa.types.is_integer(self._kind) else []
         for kind in (*kinds, pa.float64(), pa.bool_()):
             try:

@@ -205,14 +205,13 @@ class _Csv(Table):
             yield from reader
 
     def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        with _readable(self.place), self._reader(dict.fromkeys(names, pa.string()), list(names), nulls=True) as reader:
+        with _readable(self.place), self._reader(dict.fromkeys(names, pa.string()), list(names)) as reader:
             for records in reader:
                 for at in range(0, records.num_rows, rows):
                     yield records.slice(at, rows)
 
     @contextmanager
-    def _reader(self, types: dict[str, Any], columns: list[str] | None = None, *, nulls: bool = False) -> Iterator[Any]:
-        """nulls: whether text may be missing, as numbers may."""
+    def _reader(self, types: dict[str, Any], columns: list[str] | None = None) -> Iterator[Any]:
         from pyarrow import csv
 
         with open(self._path, "rb") as raw:
@@ -222,9 +221,7 @@ class _Csv(Table):
                 pa.PythonFile(stream, mode="r"),
                 read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
                 parse_options=csv.ParseOptions(delimiter=self._delimiter),
-                convert_options=csv.ConvertOptions(
-                    column_types=types, include_columns=columns, strings_can_be_null=nulls
-                ),
+                convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
             )
 
 
