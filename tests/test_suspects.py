@@ -75,7 +75,7 @@ def test_few_queries_or_rows_prove_nothing() -> None:
     assert said(with_columns(np.array(few.relevance) * 2.0 + rng.uniform(0, 1.0, few.n_docs), data=few)) == {}
     tiny = BASE.take_queries(np.arange(4))
     assert tiny.n_docs < MIN_ROWS
-    assert said(with_columns(np.arange(float(tiny.n_docs)), data=tiny)) == {}
+    assert said(with_columns(np.arange(float(tiny.n_docs)), np.array(tiny.relevance), data=tiny)) == {}
     flat = RankingDataset(np.arange(100.0).reshape(-1, 1), np.ones(100), np.arange(100) // 10)
     assert suspects(flat, "--drop {}") == []
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sparserank.data.table_survey import Column, Survey
 
 MOST_SHOWN = 100  # columns on the screen; programs get all
-IN_MEMORY = 1 << 30  # bytes of features; of more, the queries and labels alone are read
+IN_MEMORY = 1 << 28  # bytes of features; of more, the queries and labels alone are read
 WORDS = {"label": "label", "qid": "query", "docid": "document"}
 
 
@@ -86,7 +86,7 @@ def _facts(
     given = {name: value for name, value in told.options.items() if name != "missing"}
     read = replace(reading, **given, missing=KEEP if reading.missing is None else reading.missing)
     if not small:
-        read = replace(read, feature_columns=[told.label or "label"], ignore_columns=(), missing=KEEP)
+        read = replace(read, feature_columns=[told.label or "label"], ignore_columns=(), missing=KEEP, docid=None)
     try:
         facts, rows = facts_of(
             files,

@@ -18,7 +18,7 @@ PERFECT = 0.99  # share of preferred pairs that a feature alone orders right (ti
 MIN_QUERIES = (
     20  # with pairs, and one more for each doubling of the features: by chance, one in a million has one that is told
 )
-MIN_ROWS = 50  # of which every value differs; of fewer, counts may as well
+MIN_ROWS = 50  # of fewer nothing is told: counts may all differ there, and a flag may equal the labels
 MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # that are looked at
 MAX_VALUES = 1 << 23  # of their rows; and 2 ** 24 of their pairs
 
@@ -55,8 +55,8 @@ def suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> 
 
 
 def _sample(data: RankingDataset) -> RankingDataset | None:
-    """Evenly spread queries with preferred pairs; None: there is none."""
-    if data.n_docs == 0:
+    """Evenly spread queries with preferred pairs; None: there is none, or too little to tell anything."""
+    if data.n_docs < MIN_ROWS:
         return None
     starts, sizes = data.query_ptr[:-1], np.diff(data.query_ptr)
     y = np.asarray(data.relevance)
@@ -100,9 +100,6 @@ def _labels(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int,
 
 
 def _ids(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, str]]:
-    if data.n_docs < MIN_ROWS:
-        return
-
     def accepts(X: np.ndarray) -> np.ndarray:
         whole = ~(np.floor(X) != X).any(axis=0)
         ordered = np.sort(X[:, whole], axis=0)
