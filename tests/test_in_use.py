@@ -15,7 +15,7 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.synthetic import make_ranking
 from sparserank.data.writers import write_letor
-from sparserank.errors import DataError, ParameterError
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.bounds import loss_bounds
 from sparserank.selection.in_use import Change
 
@@ -82,7 +82,8 @@ def test_a_model_that_nothing_beats_raises_every_bound(data, model):
     whole = RankingDataset(X, train.relevance, qid, None, names)
     perfect = sr.SparseRanker(penalty="l1", alpha_ratio=0.5).fit_dataset(whole).to_model()
     assert np.array(names)[perfect.support].tolist() == ["truth"]
-    result = sr.select(whole, current="truth", monotone={"truth": "-"}, **OPTIONS)  # so that it cannot be used
+    with pytest.warns(DataWarning, match="feature 'truth' alone orders 100% of"):
+        result = sr.select(whole, current="truth", monotone={"truth": "-"}, **OPTIONS)  # so that it cannot be used
     assert result.best.penalty == "model in use"
     assert result.change.difference < -0.05
     assert result.change.losses > result.change.wins

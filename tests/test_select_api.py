@@ -241,8 +241,8 @@ def test_a_parameter_out_of_its_range_is_named(options: dict[str, Any], paramete
 @pytest.mark.parametrize(
     ("train", "options", "sentence"),
     [
-        (frame(TRAIN, "grade"), {}, "train has no column 'label'"),
-        (frame(TRAIN, qid="query"), {}, "train has no column 'qid'"),
+        (frame(TRAIN, "grade"), {}, "train: has no column 'label' ('grade' could be it"),
+        (frame(TRAIN, qid="query"), {}, "train: has no column 'qid' ('query' could be it"),
         (frame(TRAIN).assign(url="http://x"), {}, "column 'url' is not numeric"),
         (frame(TRAIN)[["label", "qid"]], {}, "has no feature column"),
         (np.array(TRAIN.X), {}, "train must be a path"),

@@ -182,13 +182,13 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "no label": (FRAME.drop(columns="label"), {}, r"has no column 'label'; it has .*--label-column"),
     "no query": (FRAME.drop(columns="qid"), {}, r"has no column 'qid'; it has .*--qid-column"),
     "unknown feature": (FRAME, {"feature_columns": ["bm25"]}, "has no column 'bm25', which is to be a feature"),
-    "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*--ignore-columns 'url'"),
+    "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*ignore_columns=\['url'\]"),
     "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
     "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),
     "null label": (FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)), {}, "row 3, column 'label': expected a finite number as label"),
     "null query": (FRAME.assign(qid=FRAME["qid"].mask(FRAME.index == 4)), {}, "row 4, column 'qid'"),
     "query of fractions": (FRAME.assign(qid=0.5), {}, "row 0, column 'qid': expected a whole number or text as query id"),
-    "null": (MISSING, {}, r"row 7, column 'bm25 of field 1': missing or infinite feature value \(null or NaN\).*--missing zero"),
+    "null": (MISSING, {}, r"row 7, column 'bm25 of field 1': missing or infinite feature value \(null or NaN\).*missing=\{'bm25 of field 1': 'median'\}"),
     "infinity": (FRAME.assign(**{NAMES[2]: np.inf}), {}, r"row 0, column 'bm25 of field 2'.*\(inf\)"),
     "unjudged": (FRAME.assign(label=-1), {}, "row 0: label -1 means unjudged"),
     "too large": (FRAME.assign(**{NAMES[2]: 1e300}), {"dtype": "float32"}, "row 0, column 'bm25 of field 2'.*float32"),
@@ -229,7 +229,7 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
 def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path) -> None:
     name, content, message = BAD_FILES[case]
     (tmp_path / name).write_bytes(content)
-    result = CliRunner().invoke(app, ["inspect", str(tmp_path / name)])
+    result = CliRunner().invoke(app, ["fit", str(tmp_path / name), "--out", str(tmp_path / "m.json")])
     assert isinstance(result.exception, SparserankError), result.output
     assert str(result.exception).startswith(str(tmp_path / name))
     with pytest.raises(SparserankError, match=message):
@@ -239,7 +239,7 @@ def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path) -> Non
 def test_text_deep_in_a_column_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparserank.data.tables.CSV_BLOCK_BYTES", 64)
     (tmp_path / "a.csv").write_text("qid,label,x\n" + "1,2,0.5\n" * 100 + "1,2,abc\n")
-    with pytest.raises(SparserankError, match=r"a\.csv: cannot be read .*'abc'.*--feature-columns"):
+    with pytest.raises(SparserankError, match=r"a\.csv: column 'x' is not numeric \('abc' in row 100\)"):
         read_files(tmp_path / "a.csv")
 
 

@@ -1,5 +1,10 @@
 """Errors and warnings that users meet; every message says where, what was expected, what was found, what to do."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 
 class SparserankError(Exception):
     """Base of every error that the command line turns into one sentence."""
@@ -19,6 +24,22 @@ class TooManyFeaturesError(DataFormatError):
 
 class DataError(SparserankError, ValueError):
     """Data that were read but cannot be used for what was asked."""
+
+
+class TableError(DataFormatError, DataError):
+    """Columns of a table that cannot be used as they are; the message names all that is in the way.
+
+    problems   the message without what to do
+    options    fields of `Reading` that would read the table; None: no options would
+    call       the call that would go through, "" where there is none
+    first      the place of the first value that cannot be used, where it is known
+    """
+
+    def __init__(
+        self, problems: str, options: Mapping[str, Any] | None = None, *, call: str = "", first: str = ""
+    ) -> None:
+        super().__init__(f"{problems}; {call}." if call else problems if problems.endswith(".") else f"{problems}.")
+        self.problems, self.options, self.call, self.first = problems, options, call, first
 
 
 class ParameterError(DataError):

@@ -26,8 +26,9 @@ from sparserank.cli import (
     select,
 )
 from sparserank.cli.output import answer, answering
-from sparserank.cli.screen import error_line, prepare_streams, warn
-from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError
+from sparserank.cli.remedy import remedied
+from sparserank.cli.screen import error_command, error_line, prepare_streams, warn
+from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
 
 app = typer.Typer(
     name="sparserank",
@@ -85,6 +86,8 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()  # here, and not at the interpreter's end, where nobody could say what went wrong
+    except TableError as error:
+        _fail(*remedied(error, sys.argv[1:]))
     except SparserankError as error:
         _fail(str(error))
     except BrokenPipeError:
@@ -96,8 +99,10 @@ def main() -> None:
         _fail("out of memory; use fewer threads (--threads 1) or a machine with more memory.")
 
 
-def _fail(sentence: str) -> NoReturn:
+def _fail(sentence: str, command: str = "") -> NoReturn:
     if answer.verbose:
         traceback.print_exc()
     error_line(sentence)
+    if command:
+        error_command(command)
     sys.exit(1)

@@ -62,6 +62,7 @@ def compare(
     feature_names: opt.FeatureNames = None,
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
+    docid_column: opt.DocidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard what --out already holds.")] = False,
@@ -69,7 +70,7 @@ def compare(
 ) -> None:
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
+        threads=threads, label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     opt.require(with_ in JUDGES, "--with", f"must be one of {', '.join(JUDGES)}; got {with_!r}.")
 

@@ -68,6 +68,7 @@ def convert(
     feature_names: opt.FeatureNames = None,
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
+    docid_column: opt.DocidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
     like: Annotated[
@@ -85,7 +86,7 @@ def convert(
     opt.require(dtype in (None, "float32", "float64"), "--dtype", f"must be float32 or float64; got {dtype!r}.")
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
+        threads=threads, label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     reading = replace(reading, dtype=dtype, sparse=sparse, doc_weight=doc_weight)
 

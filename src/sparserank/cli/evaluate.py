@@ -62,6 +62,7 @@ def evaluate(
     unjudged: opt.Unjudged = "error",
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
+    docid_column: opt.DocidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
@@ -73,7 +74,7 @@ def evaluate(
 
     reading = opt.reading_of(
         n_features=n_features, missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column,
-        qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
+        qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     opt.require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
     rules = opt.parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))

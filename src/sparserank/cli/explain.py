@@ -41,6 +41,7 @@ def explain(
     unjudged: opt.Unjudged = "zero",
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
+    docid_column: opt.DocidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
@@ -53,7 +54,7 @@ def explain(
 
     opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
     reading = opt.reading_of(
-        missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
+        missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column, docid_column=docid_column,
         feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     kind = kind_of(data[0])

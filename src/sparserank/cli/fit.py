@@ -70,6 +70,7 @@ def fit(
     feature_names: opt.FeatureNames = None,
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
+    docid_column: opt.DocidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
     threads: opt.Threads = None,
@@ -85,7 +86,7 @@ def fit(
 
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
+        threads=threads, label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     chosen = opt.parsed("--penalty", parse_penalty, penalty or ("l1" if k is None else "mcp"))
     opt.require(transform in KINDS, "--transform", f"must be one of {', '.join(KINDS)}; got {transform!r}.")
@@ -130,6 +131,7 @@ def fit(
     from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
     from sparserank.data.sources import as_datasets
+    from sparserank.data.suspects import warn_of_suspects
     from sparserank.errors import ParameterError
     from sparserank.files import refuse_inputs
     from sparserank.model import RankingModel
@@ -146,6 +148,7 @@ def fit(
     data = as_datasets({"train": train}, reading=reading, to_store=to_store)["train"]
     assert data is not None
     names = tuple(data.feature_names or ())
+    warn_of_suspects(data, "--drop {}", drop or ())
     try:
         if groups is not None:
             own = read_groups(groups, names)

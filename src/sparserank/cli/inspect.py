@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,16 +14,18 @@ from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, say, table
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from sparserank.data.dataset import RankingDataset
     from sparserank.model import RankingModel
 
 HELP = """Show what data files, a store or a model file hold.
 
+Of a table (Parquet, CSV, Arrow) it needs no column named: it shows each column, guesses label, query, document and features, and prints the command that
+would follow, ready to be pasted.
+
 [bold]Examples[/bold]
 
   sparserank inspect train.txt
+
+  sparserank inspect train.parquet
 
   sparserank inspect run/model.json
 
@@ -42,78 +44,40 @@ def inspect(
     feature_names: opt.FeatureNames = None,
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
+    docid_column: opt.DocidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
     verify: Annotated[bool, typer.Option("--verify", help="Read a store whole and compare every checksum.")] = False,
 ) -> None:
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        label_column=label_column, qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
+        label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
     if len(files) == 1 and files[0].suffix == ".json":
         _model(files[0])
         return
-    import numpy as np
-
+    from sparserank.cli.data_facts import facts_of, shown_value
+    from sparserank.cli.inspect_tables import show_tables
     from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.kinds import kind_of
-    from sparserank.data.matrices import with_zeros
+    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.missing import KEEP
     from sparserank.data.read import read_files
     from sparserank.data.store import open_store
-    from sparserank.losses import SquaredHinge
 
     for file in files if verify else []:
         opt.require(kind_of(file) == "store", "--verify", f"is for stores; {file} is none.")
         open_store(file, verify=True)
         say(f"{file}: every file is as it was written")
+    kind = kind_of(files[0])
+    if kind in TABLES:
+        show_tables(files, kind, reading)
+        return
     announce_compiling(parse_lines)
-    data = read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
-    share = _missing(data)
-    holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
-    if holes:
-        data = replace(data, X=with_zeros(data.X), keep_missing=False)
-    sizes = np.diff(data.query_ptr)
-    pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
-    labels, counts = np.unique(data.relevance, return_counts=True)
-    shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True)) + (
-        " ..." if len(labels) > 10 else ""
+    facts, rows = facts_of(
+        files, read_files(files, replace(reading, missing=KEEP) if reading.missing is None else reading)
     )
-    constant = np.array(data.feature_names)[data.constant_features()]
-    facts = {
-        "files": [str(f) for f in files], "n_docs": data.n_docs, "n_queries": data.n_queries, "smallest_query": int(sizes.min()),
-        "largest_query": int(sizes.max()), "queries_without_pair": int((pairs == 0).sum()), "n_pairs": float(pairs.sum()),
-        "labels": {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}, "n_features": data.n_features, "sparse": data.is_sparse,
-        "dtype": str(data.X.dtype), "stored": data.is_stored, "constant_features": constant.tolist(), "document_ids": data.docid is not None, "missing": holes,
-        "feature_names": list(data.feature_names or ()),
-    }  # fmt: skip
-    give(facts, [{"fact": name, "value": _shown(value)} for name, value in facts.items()])
-    table(
-        f"{' '.join(str(f) for f in files)}",
-        ["", ""],
-        [
-            ["documents", str(data.n_docs)],
-            ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],
-            ["queries without a preferred pair", str(int((pairs == 0).sum()))],
-            ["preferred pairs", f"{pairs.sum():.0f}"],
-            ["labels", shown],
-            ["features", f"{data.n_features} ({'sparse' if data.is_sparse else 'dense'})"],
-            *(
-                [["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"]]
-                if data.is_stored
-                else []
-            ),
-            [
-                "constant within every query",
-                f"{len(constant)}" + (f": {', '.join(constant[:20])}" if len(constant) else ""),
-            ],
-            [
-                "missing values",
-                ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none",
-            ],
-            ["document ids", "yes" if data.docid is not None else "no"],
-        ],
-    )
+    give(facts, [{"fact": name, "value": shown_value(value)} for name, value in facts.items()])
+    table(" ".join(map(str, files)), ["", ""], rows)
 
 
 def _model(path: Path) -> None:
@@ -149,29 +113,10 @@ def _model(path: Path) -> None:
     say(facts)
 
 
-def _missing(data: RankingDataset) -> np.ndarray:
-    """(n_features,) share of the documents in which a value is missing."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    if data.is_stored:  # nothing is missing there
-        return np.zeros(data.n_features)
-    if sp.issparse(data.X):
-        return np.bincount(data.X.indices[np.isnan(data.X.data)], minlength=data.n_features) / data.n_docs
-    return np.asarray(np.isnan(data.X).mean(axis=0))
-
-
 def _fill(model: RankingModel, j: int) -> str:
     """What a missing value of feature j becomes."""
     value = math.nan if model.fill_values is None else float(model.fill_values[j])
     return "refused" if math.isnan(value) else f"{value:.6g}"
-
-
-def _shown(value: Any) -> str:
-    """A fact in one cell of a table."""
-    if isinstance(value, dict):
-        return " ".join(f"{k}:{v}" for k, v in value.items())
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _shape(model: RankingModel, j: int) -> str:

@@ -21,6 +21,7 @@ READING = (
     "feature_names",
     "label_column",
     "qid_column",
+    "docid_column",
     "feature_columns",
     "ignore_columns",
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -72,11 +74,20 @@ QidColumn = Annotated[
         show_default=False,
     ),
 ]
+DocidColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--docid-column",
+        help="Column of a table with the document ids. \\[default: a text column docno, docid or doc_id]",
+        rich_help_panel=READING,
+        show_default=False,
+    ),
+]
 FeatureColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--feature-columns",
-        help="Columns of a table that are features: names with commas between them, or a file with one per line; may be repeated. "
+        help="Columns of a table that are features: names with commas between them (in double quotes where a name holds one), or a file with one per line; may be repeated. "
         "\\[default: every other column]",
         rich_help_panel=READING,
         show_default=False,
@@ -86,7 +97,7 @@ IgnoreColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--ignore-columns",
-        help="Columns of a table that are left out: names with commas between them; may be repeated.",
+        help="Columns of a table that are left out: names with commas between them (in double quotes where a name holds one); may be repeated.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -101,6 +112,22 @@ Scheduler = Annotated[
 Convention = Annotated[
     str, typer.Option("--convention", help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm.")
 ]
+
+
+def split_names(given: str) -> list[str]:
+    """Names with commas between them; one that holds a comma stands in double quotes."""
+    try:
+        rows = list(csv.reader([given], strict=True))
+    except csv.Error:  # a quote that does not end, or that a name goes on behind, is one of the name
+        return given.split(",")
+    return rows[0] if len(rows) == 1 and rows[0] else given.split(",")
+
+
+def joined_names(names: Sequence[str]) -> str:
+    """What `split_names` takes apart."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(names)  # what ends lines is quoted
+    return "" if list(names) == [""] else out.getvalue().removesuffix("\r\n")
 
 
 def parsed(option: str, parse: Callable[[S], T], value: S) -> T:
@@ -126,6 +153,7 @@ def reading_of(
     threads: int | None = None,
     label_column: str | None = None,
     qid_column: str | None = None,
+    docid_column: str | None = None,
     feature_columns: list[str] | None = None,
     ignore_columns: list[str] | None = None,
     labelled: bool = True,
@@ -143,14 +171,15 @@ def reading_of(
     names: list[str] | None = None
     if feature_columns:
         names = [
-            n for given in feature_columns for n in (read_names(given) if Path(given).is_file() else given.split(","))
+            n for given in feature_columns for n in (read_names(given) if Path(given).is_file() else split_names(given))
         ]
         twice = next((n for n in names if names.count(n) > 1), None)
         require(twice is None, "--feature-columns", f"names {twice!r} twice.")
     return Reading(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
         n_threads=threads, label=label_column, qid=qid_column, feature_columns=names,
-        ignore_columns=tuple(name for given in ignore_columns or () for name in given.split(",")), labelled=labelled,
+        ignore_columns=tuple(name for given in ignore_columns or () for name in split_names(given)), labelled=labelled,
+        docid=docid_column,
     )  # fmt: skip
 
 

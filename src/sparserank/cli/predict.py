@@ -11,7 +11,7 @@ import typer
 
 from sparserank.cli import options as opt
 from sparserank.cli.output import TEXT, answer, give
-from sparserank.cli.screen import announce_compiling
+from sparserank.cli.screen import announce_compiling, warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +44,7 @@ def predict(
     unjudged: opt.Unjudged = "zero",
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
+    docid_column: opt.DocidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
@@ -53,7 +54,7 @@ def predict(
     from sparserank.files import atomic_write, refuse_inputs
 
     reading = opt.reading_of(
-        missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column,
+        missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column, docid_column=docid_column,
         feature_columns=feature_columns, ignore_columns=ignore_columns, labelled=qrels is not None,
     )  # fmt: skip
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
@@ -70,6 +71,8 @@ def predict(
     reading = opt.for_models(reading, [loaded], data)
     documents = read_files(data, reading)
     scores = loaded.score_dataset(documents)
+    if run is not None or qrels is not None:
+        _tell_of_numbers(documents, " ".join(f"--{name}" for name, path in (("run", run), ("qrels", qrels)) if path))
     if qrels is not None:
         write_qrels(documents, qrels)
     wrote = [str(path) for path in (run or out, qrels) if path is not None]
@@ -86,6 +89,21 @@ def predict(
     else:
         with atomic_write(out) as stream:
             stream.write(lines)
+
+
+def _tell_of_numbers(documents: RankingDataset, written: str) -> None:
+    """Warn where documents have no id, since their row numbers mean nothing to whoever reads the file."""
+    held = documents.docid
+    without = documents.n_docs if held is None else sum(not d for d in held)
+    if without:
+        warn(
+            f"{without} of {documents.n_docs} documents have no id, so {written} calls them d1, d2, ... by their row; "
+            + (
+                "name the column of their ids with --docid-column (in ranking text: the comment 'docid = ID')."
+                if held is None
+                else "give each its id."
+            )
+        )
 
 
 def scored_rows(documents: RankingDataset, scores: np.ndarray) -> list[dict[str, Any]]:

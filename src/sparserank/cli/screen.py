@@ -108,6 +108,11 @@ def error_line(text: str) -> None:
     _on_stderr(f"error: {text}")
 
 
+def error_command(command: str) -> None:
+    """What to run instead, to be pasted: in a line of its own, so that nothing has to be cut off."""
+    _on_stderr(f"  {command}")
+
+
 def _on_stderr(text: str) -> None:
     print(visible(text), file=sys.stderr, flush=True)
 

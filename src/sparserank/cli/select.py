@@ -224,6 +224,7 @@ def select(
     feature_names: opt.FeatureNames = None,
     label_column: opt.LabelColumn = None,
     qid_column: opt.QidColumn = None,
+    docid_column: opt.DocidColumn = None,
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
     allow_overlap: Annotated[
@@ -240,7 +241,7 @@ def select(
 ) -> None:
     reading = opt.reading_of(
         n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
+        threads=threads, label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
     )  # fmt: skip
 
     from sparserank.cli.selection_tables import show_selection

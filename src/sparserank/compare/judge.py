@@ -20,6 +20,7 @@ from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
+from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import evaluate
 from sparserank.execution import available_cores
@@ -51,6 +52,7 @@ def select_for_trees(
     *,
     label: Any = None,
     qid: Any = None,
+    docid: Any = None,
     penalty: str | Penalty = "mcp",
     metric: str | Metric = defaults.METRIC,
     also: Sequence[str | Metric] = defaults.ALSO,
@@ -109,12 +111,15 @@ def select_for_trees(
     if isinstance(n_seeds, bool) or not isinstance(n_seeds, int | np.integer) or n_seeds < 1:
         raise ParameterError("n_seeds", f"must be an integer >= 1; got {brief(n_seeds)}.")
     with warming_up():
-        parts = as_datasets({"train": train, "validation": valid, "test": test}, label=label, qid=qid, reading=reading)
+        parts = as_datasets(
+            {"train": train, "validation": valid, "test": test}, label=label, qid=qid, docid=docid, reading=reading
+        )
     if not allow_overlap:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     data = train_data if valid_data is None else concatenate([train_data, valid_data], join_queries=False)
+    warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
     plan = plan.for_features(tuple(data.feature_names or ()), costs=costs, groups=groups, keep=keep, drop=drop)
     check_trees(data)
     lengths = _possible(listed, k, data, plan)

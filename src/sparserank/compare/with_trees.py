@@ -25,6 +25,7 @@ def compare_with_trees(
     *,
     label: Any = None,
     qid: Any = None,
+    docid: Any = None,
     penalties: str | Penalty | Sequence[str | Penalty] = defaults.PENALTIES,
     metric: str | Metric = defaults.METRIC,
     convention: str = defaults.CONVENTION,
@@ -47,7 +48,7 @@ def compare_with_trees(
     """Our models of every size beside LightGBM, on the same folds: trees on all features, and on k features of their own choice or of ours.
 
     Parameters
-        data      a path or paths, a RankingDataset, a frame, or (X, y, qid), as in `select`; penalties to n_knots as there
+        data      a path or paths, a RankingDataset, a frame, or (X, y, qid), as in `select`; label to n_knots as there
         sizes     numbers of features
         repeats   times that all folds are drawn anew; n_seeds: of the trees on all features, whose mean is shown
         out       directory to keep finished work in, and to write the results to; the same call goes on after a kill
@@ -65,7 +66,7 @@ def compare_with_trees(
         ),
         TreeSettings(n_trees, n_leaves), tuple(sizes), repeats, n_seeds,
     )  # fmt: skip
-    held = as_datasets({"data": data}, label=label, qid=qid, reading=reading)["data"]
+    held = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]
     assert held is not None
     check_trees(held)
     with selection_store(out, plan.identity(held), restart=restart, kind="compare", results=COMPARISON_FILES) as store:

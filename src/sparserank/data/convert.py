@@ -127,7 +127,12 @@ def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int
             except OSError as error:
                 raise DataFormatError(f"{file}: no such file; check the path.") from error
             files.append([os.path.abspath(file), found.st_size, found.st_mtime_ns])
-    return {"version": VERSION, "files": files, "reading": repr(reading), "shard_bytes": shard_bytes}
+    return {"version": VERSION, "files": files, "reading": _described(reading), "shard_bytes": shard_bytes}
+
+
+def _described(reading: Reading) -> str:
+    """The options as text; one that earlier versions did not have stands there only where it is used, so that their conversions go on."""
+    return repr(reading) + ("" if reading.docid is None else f" docid={reading.docid!r}")
 
 
 def _refuse_itself(paths: Sequence[str | os.PathLike], out: str | os.PathLike) -> None:

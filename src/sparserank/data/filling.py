@@ -45,9 +45,9 @@ class Filling:
         columns = np.unique(X.indices[np.isnan(X.data)]) if sparse else np.flatnonzero(np.isnan(X).any(axis=0))
         refused = np.isnan(self.values[columns]) & ~self.by_query[columns]
         if refused.any() and strict:
-            j = int(columns[refused][0])
-            name = f"f{j + 1}" if self.names is None else self.names[j]
-            raise DataError(f"feature {brief(name)} has a missing or infinite value; {CHOICES}.")
+            named = [f"f{j + 1}" if self.names is None else self.names[j] for j in columns[refused].tolist()]
+            more = f", and so have {len(named) - 1} others: {brief(', '.join(named[1:]))}" if len(named) > 1 else ""
+            raise DataError(f"feature {brief(named[0])} has a missing or infinite value{more}; {CHOICES}.")
         columns = columns[~refused]
         if sparse:
             self._fill_csr(X, columns, query)

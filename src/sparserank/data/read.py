@@ -52,7 +52,7 @@ def read_files(
         names = log_names(listed, reading.feature_columns)
         if like is not None:
             names = list(like.feature_names or ())
-        reading = replace(reading, feature_columns=names, label="label", qid="qid")
+        reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
         return read_tables(log_tables(listed, names, others=like is not None), reading)
     return read_tables([open_table(p, kind) for p in listed], reading, like=like)
 
@@ -63,7 +63,7 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
     Parameters
         source    a path or several of one kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a frame: pandas, polars,
                   Arrow, whatever gives an Arrow stream
-        options   fields of `Reading`: label, qid, feature_columns, missing, unjudged, ...
+        options   fields of `Reading`: label, qid, docid, feature_columns, missing, unjudged, ...
     Raises
         DataFormatError   names file and line, or row and column, and what was expected
         DataError         options that do not exist, or do not fit the data

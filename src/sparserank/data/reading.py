@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sparserank.data.missing import MissingPolicy
@@ -23,6 +23,7 @@ class Reading:
         n_features, index_base, sparse       as in `read_letor`
     Tables (Parquet, CSV, Arrow, frames)
         label, qid        names of columns (default 'label' and 'qid')
+        docid             name of the column of document ids, of any kind (default a text column 'docno', 'docid' or 'doc_id')
         feature_columns   names of the features, in order (default: every other column)
         ignore_columns    names of columns that are left out
         doc_weight        name of the column of weights, or None
@@ -49,6 +50,7 @@ class Reading:
     labelled: bool = True
     grouped: bool = True
     featureless: bool = False
+    docid: str | None = field(default=None, repr=False)  # earlier versions had none, and conversions go by their repr
 
     def __post_init__(self) -> None:
         if self.unjudged not in ("error", "drop", "zero"):
@@ -69,7 +71,7 @@ class Reading:
     def columns(self) -> ColumnNames:
         features = None if self.feature_columns is None else tuple(self.feature_columns)
         ignored = tuple(self.ignore_columns)
-        return ColumnNames(self.label, self.qid, features, self.doc_weight, ignored, self.featureless)
+        return ColumnNames(self.label, self.qid, features, self.doc_weight, ignored, self.docid, self.featureless)
 
 
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:

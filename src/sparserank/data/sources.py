@@ -25,7 +25,7 @@ from sparserank.data.read import read_files
 from sparserank.data.reading import Reading, with_options
 from sparserank.data.streams import Stream, TableRows, open_stream
 from sparserank.data.table_reading import read_tables
-from sparserank.data.tables import is_frame, table_of
+from sparserank.data.tables import document_texts, is_frame, table_of
 from sparserank.data.temporary_store import in_temporary_store
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, ParameterError
@@ -39,6 +39,7 @@ def as_datasets(
     *,
     label: Any = None,
     qid: Any = None,
+    docid: Any = None,
     doc_weight: Any = None,
     reading: Reading | Mapping[str, Any] | None = None,
     to_store: Sequence[str] = (),
@@ -52,6 +53,8 @@ def as_datasets(
                   whatever gives an Arrow stream), or (X, y, qid)}; the first may also be an array X, with `label` and `qid` the
                   values of its rows; frames and arrays X may be collections of Dask
         label, qid   names of a table's columns (default 'label' and 'qid')
+        docid     name of a table's column of document ids (default a text column 'docno', 'docid' or 'doc_id', if there is one), or beside
+                  an array X the ids of its rows
         doc_weight   name of a table's column, where a table has it; else the weights of the first source's rows, as an array or as
                   a file with one per line
         reading   a Reading or some of its fields, for files and frames; its missing for arrays too
@@ -61,7 +64,7 @@ def as_datasets(
     """
     out: dict[str, RankingDataset | None] = {}
     first: RankingDataset | None = None
-    names = {"label": label, "qid": qid, "doc_weight": doc_weight}
+    names = {"label": label, "qid": qid, "docid": docid, "doc_weight": doc_weight}
     named = {name: given for name, given in names.items() if isinstance(given, str)}
     options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
     for name, source in sources.items():
@@ -82,7 +85,7 @@ def as_datasets(
         elif isinstance(source, tuple) and len(source) == 3:
             present = _from_arrays(*source, own)
         elif first is None and label is not None:
-            present = _from_arrays(source, label, qid, own)
+            present = _from_arrays(source, label, qid, own, docid)
         else:
             raise DataError(f"{name} must be {FORMS}; got {brief(type(source).__name__)}.")
         unjudged = int((present.relevance == UNJUDGED).sum())
@@ -107,16 +110,17 @@ def _learned_from(options: Reading, first: RankingDataset) -> Reading:
     return replace(options, missing=taught(policy, first.fill_values, first.feature_names or (), options.index_base))
 
 
-def _from_arrays(X: Any, y: Any, qid: Any, options: Reading) -> RankingDataset:
+def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) -> RankingDataset:
     """X may be a frame, whose column qid is no feature."""
     policy = MissingPolicy.parse(options.missing)
+    docid = None if docid is None else document_texts(docid)
     if policy is None or policy.keeps:
-        return RankingDataset(X, y, qid, keep_missing=policy is not None)
+        return RankingDataset(X, y, qid, docid, keep_missing=policy is not None)
     X, qid = without_qid(X, qid)
     names, numbers = names_of(X), with_nan(X)
     ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
     filled, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
-    return RankingDataset(filled, y, qid, feature_names=names, fill_values=filling.values)
+    return RankingDataset(filled, y, qid, docid, feature_names=names, fill_values=filling.values)
 
 
 def _is_values(label: Any) -> bool:
@@ -167,6 +171,10 @@ def _as_stream(
     if not is_dask(source):
         return None
     if not is_frame(source):
+        if names["docid"] is not None:
+            raise ParameterError(
+                "docid", "cannot be given beside an array of Dask; give a data frame of Dask and the column's name."
+            )
         return ArrayRows(source, names["label"], names["qid"], fills=options.missing is not None)
     return TableRows([Partitions(name, source)], with_options(options, named), natural=True, like=first)
 
@@ -176,7 +184,7 @@ def _from_frame(
 ) -> RankingDataset:
     table = Partitions(name, frame) if is_dask(frame) else table_of(name, frame)
     columns: dict[str, str] = {}
-    for parameter in ("label", "qid"):
+    for parameter in ("label", "qid", "docid"):
         given = names[parameter]
         if given is not None and not isinstance(given, str):
             raise ParameterError(parameter, "must name a column of the data frame.")

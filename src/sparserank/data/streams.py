@@ -23,6 +23,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.side_files import side_files
 from sparserank.data.store import open_stores
 from sparserank.data.table_reading import natural_float, refuse_unjudged, set_missing
+from sparserank.data.table_refusal import telling_all
 from sparserank.data.table_roles import Roles, roles_of
 from sparserank.data.tables import Batch, Table, open_table
 from sparserank.errors import DataError, DataFormatError
@@ -136,7 +137,9 @@ def open_stream(
         return _Text(paths, replace(reading, dtype=np.float64) if natural and reading.dtype is None else reading)
     if kinds == "log":
         names = log_names(paths, reading.feature_columns)
-        return TableRows(log_tables(paths, names), replace(reading, feature_columns=names, label="label", qid="qid"))
+        return TableRows(
+            log_tables(paths, names), replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
+        )
     return TableRows([open_table(p, kinds) for p in paths], reading, natural=natural, like=like)
 
 
@@ -221,10 +224,14 @@ class TableRows(Stream):
         self._policy = MissingPolicy.parse(reading.missing)
         self._roles: list[Roles] = []
         wanted = None if like is None else list(like.feature_names or ())
-        for table in tables:
-            roles = roles_of(table, reading.columns, wanted=wanted, others=like is not None, labelled=reading.labelled)
-            self._roles.append(roles)
-            wanted = list(roles.features) if wanted is None and roles.packed is None else wanted
+        self._given = wanted
+        with telling_all(self._tables, reading, self._given):
+            for table in tables:
+                roles = roles_of(
+                    table, reading.columns, wanted=wanted, others=like is not None, labelled=reading.labelled
+                )
+                self._roles.append(roles)
+                wanted = list(roles.features) if wanted is None and roles.packed is None else wanted
         first = self._roles[0]
         self.dtype = natural_float(tables, self._roles, reading.dtype if natural else reading.dtype or np.float32)
         kinds = {
@@ -267,7 +274,8 @@ class TableRows(Stream):
             raise DataFormatError(
                 f"{table.place} has lists of {batch.X.shape[1]} features; the first rows of {self.n_features}."
             )
-        set_missing(batch, table, self._roles[f], self._policy, at)
+        with telling_all(self._tables, self._reading, self._given):
+            set_missing(batch, table, self._roles[f], self._policy, at)
         qid = batch.qid
         if qid is None:
             assert table.queries is not None

@@ -13,15 +13,23 @@ from sparserank.data.grouping import plain_ids, query_codes
 from sparserank.data.letor import UNJUDGED, float_type
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import Reading
+from sparserank.data.table_refusal import telling_all
 from sparserank.data.table_roles import Roles, roles_of
 from sparserank.data.tables import Batch, Table
-from sparserank.errors import DataError
+from sparserank.errors import DataError, TableError
 from sparserank.quoting import brief
 
 
 def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> RankingDataset:
     """Tables as one data set, below each other; the features of `like`, else of the first, by name, decide those of the others."""
     wanted = None if like is None else list(like.feature_names or ())
+    with telling_all(tables, reading, wanted):
+        return _read_tables(tables, reading, wanted, others=like is not None)
+
+
+def _read_tables(
+    tables: Sequence[Table], reading: Reading, wanted: list[str] | None, *, others: bool
+) -> RankingDataset:
     roles: list[Roles] = []
     for table in tables:
         unnamed = wanted if not roles or roles[0].packed is None else None
@@ -30,7 +38,7 @@ def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDatas
                 table,
                 reading.columns,
                 wanted=unnamed,
-                others=like is not None,
+                others=others,
                 labelled=reading.labelled,
                 grouped=reading.grouped,
             )
@@ -165,6 +173,5 @@ def refuse_missing(
         row, j = (int(i) for i in np.argwhere(bad)[0])
         column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
         what = "null or NaN" if np.isnan(X[row, j]) else str(X[row, j])
-        raise table.error(
-            f"{table.place}: row {at + row}, column {brief(column)}: missing or infinite feature value ({what}); {CHOICES}."
-        )
+        first = f"row {at + row}, column {brief(column)}: missing or infinite feature value ({what})"
+        raise TableError(f"{table.place}: {first}; {CHOICES}.", first=first)

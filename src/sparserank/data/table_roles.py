@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from sparserank.data.frames import QID
-from sparserank.errors import DataError
+from sparserank.errors import DataError, TableError
 from sparserank.quoting import brief
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class ColumnNames:
     features: tuple[str, ...] | None = None
     weight: str | None = None
     ignored: tuple[str, ...] = ()
+    docid: str | None = None
     featureless: bool = False
 
 
@@ -82,15 +83,10 @@ def roles_of(
         if names.weight is None
         else _column(table, names.weight if first else None, names.weight, "doc_weight", required=first)
     )
-    taken = {label, qid, weight}
-    docid = next(
-        (
-            d
-            for d in DOCUMENT
-            if d in schema.names and d not in {*taken, unread, *names.ignored} and not _numeric(schema, d)
-        ),
-        None,
+    parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(
+        names.features or (), "a feature"
     )
+    docid = _document(table, names.docid, parts, {unread, *names.ignored})
     if names.featureless:
         return Roles(label, qid, docid, weight, (), None)
     if names.features is not None:
@@ -105,15 +101,15 @@ def roles_of(
                     )
         chosen = names.features
     else:
-        chosen = tuple(c for c in schema.names if c not in {*taken, docid, unread, *names.ignored})
-        if len(chosen) == 1 and _is_list(schema.field(chosen[0]).type):
+        chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, unread, *names.ignored})
+        if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
             return Roles(label, qid, docid, weight, (), chosen[0])
     if others and wanted is not None:
         chosen = tuple(c for c in chosen if c in set(wanted))
     odd = [name for name in chosen if not _numeric(schema, name)]
     if odd:
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
-        raise DataError(
+        raise TableError(
             f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with --ignore-columns {brief(','.join(odd))} "
             "(ignore_columns=), or turn them into numbers."
         )
@@ -137,7 +133,7 @@ def _column(table: Table, given: Any, usual: str, parameter: str, *, required: b
     wanted = usual if given is None else given
     if wanted not in table.schema.names:
         option = f"--{parameter}-column" if parameter != "doc_weight" else "--doc-weight"
-        raise DataError(
+        raise (DataError if parameter == "docid" else TableError)(
             f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {parameter}= ({option})."
         )
     if parameter == "label" and required and not _numeric(table.schema, wanted):
@@ -147,20 +143,41 @@ def _column(table: Table, given: Any, usual: str, parameter: str, *, required: b
     return str(wanted)
 
 
+def _document(
+    table: Table, given: str | None, parts: dict[str | None, str], left_out: Collection[str | None]
+) -> str | None:
+    """The column of document ids: the one that is named, else a text column of a usual name that is not left out; none has to be."""
+    schema = table.schema
+    if given is None:
+        usual = (d for d in DOCUMENT if d in schema.names and d not in parts and d not in left_out)
+        return next((d for d in usual if not _numeric(schema, d)), None)
+    found = _column(table, given, given, "docid", required=True)
+    if found in parts:
+        raise DataError(
+            f"{table.place}: column {brief(found)} is to be {parts[found]} and the document id; name another column (--docid-column)."
+        )
+    return found
+
+
 def _holds(table: Table) -> str:
     names = table.schema.names
     return f"it has {brief(', '.join(names[:SHOWN]) + (' ...' if len(names) > SHOWN else ''))}"
 
 
 def _numeric(schema: pa.Schema, name: str) -> bool:
-    kind = schema.field(name).type
+    return is_number(schema.field(name).type)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be a feature."""
     t = pa.types
     return bool(
         t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_null(kind)
     )
 
 
-def _is_list(kind: pa.DataType) -> bool:
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type can hold all features of a row."""
     t = pa.types
     listed = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
     return bool(listed and (t.is_floating(kind.value_type) or t.is_integer(kind.value_type)))

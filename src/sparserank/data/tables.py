@@ -19,7 +19,7 @@ from sparserank.data.parquet_folders import columns_of, folder_of_tables, with_u
 from sparserank.data.side_files import SideQueries, side_file
 from sparserank.data.table_roles import Roles
 from sparserank.data.text_lines import GZIP
-from sparserank.errors import DataError, DataFormatError, SparserankError
+from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
 from sparserank.quoting import brief
 
 BATCH_ROWS = 1 << 16
@@ -69,6 +69,12 @@ class Table:
         """The needed columns of all rows, in order."""
         raise NotImplementedError
 
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The named columns of all rows, in blocks of at most so many rows, without looking at a value: those of a CSV file are text."""
+        for records in self.record_batches(Roles(None, None, None, None, tuple(names), None)):
+            for at in range(0, records.num_rows, rows):
+                yield records.slice(at, rows)
+
     def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[Batch]:
         """All rows, in order.
 
@@ -108,7 +114,7 @@ class Table:
         qid = None if roles.qid is None else self._ids(records.column(roles.qid), roles.qid, at)
         docid = None
         if roles.docid is not None:
-            docid = np.array([x or "" for x in records.column(roles.docid).cast(pa.string()).to_pylist()], dtype=object)
+            docid = _texts(records.column(roles.docid))
             self._refuse_nul(docid, at, roles.docid)
         return Batch(X, label, qid, docid, weight)
 
@@ -200,9 +206,12 @@ class _Dataset(Table):
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
         self._refuse_uneven(roles)
+        yield from self.raw_batches(roles.read, _rows(roles))
+
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         with _readable(self.place):
             yield from self._dataset.scanner(
-                columns=roles.read, batch_size=_rows(roles), batch_readahead=1, fragment_readahead=1, use_threads=False
+                columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
             ).to_batches()
 
     def _refuse_uneven(self, roles: Roles) -> None:
@@ -222,30 +231,31 @@ class _Parquet(_Dataset):
     Batches are read as they are asked for. A scanner reads to the end before it closes: an error in the first row would be said after the last.
     """
 
-    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset as ds
         from pyarrow import parquet as pq
 
-        self._refuse_uneven(roles)
-        asked = pa.schema([self.schema.field(name) for name in roles.read])
+        asked = pa.schema([self.schema.field(name) for name in names])
         with _readable(self.place):
             for part in self._dataset.get_fragments():
                 fixed = ds.get_partition_keys(part.partition_expression)
                 with part.open() as stream, pq.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
-                    held = [name for name in roles.read if name not in fixed]
+                    held = [name for name in names if name not in fixed and name in file.schema_arrow.names]
                     for group in range(file.num_row_groups):
-                        for records in file.iter_batches(_rows(roles), [group], held, use_threads=False):
+                        for records in file.iter_batches(rows, [group], held, use_threads=False):
                             yield _in_schema(records, asked, fixed)
 
 
 def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any]) -> pa.RecordBatch:
-    """The columns that are asked for, values of the partition repeated."""
-    columns = [
-        pa.repeat(pa.scalar(fixed[field.name]).cast(field.type), records.num_rows)
-        if field.name in fixed
-        else records.column(field.name).cast(field.type)
-        for field in asked
-    ]
+    """The columns that are asked for: values of the partition repeated, columns that one file of many lacks as nulls."""
+    n, columns = records.num_rows, []
+    for field in asked:
+        if field.name in fixed:
+            columns.append(pa.repeat(pa.scalar(fixed[field.name]).cast(field.type), n))
+        elif field.name in records.schema.names:
+            columns.append(records.column(field.name).cast(field.type))
+        else:
+            columns.append(pa.nulls(n, field.type))
     return pa.RecordBatch.from_arrays(columns, schema=asked)
 
 
@@ -264,6 +274,12 @@ class _Csv(Table):
         with _readable(self.place, remedy, self.schema.names), self._reader(types, roles.read) as reader:
             yield from reader
 
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        with _readable(self.place), self._reader(dict.fromkeys(names, pa.string()), list(names)) as reader:
+            for records in reader:
+                for at in range(0, records.num_rows, rows):
+                    yield records.slice(at, rows)
+
     @contextmanager
     def _reader(self, types: dict[str, Any], columns: list[str] | None = None) -> Iterator[Any]:
         from pyarrow import csv
@@ -277,6 +293,30 @@ class _Csv(Table):
                 parse_options=csv.ParseOptions(delimiter=self._delimiter),
                 convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
             )
+
+
+def document_texts(values: Any) -> np.ndarray:
+    """(n,) document ids of any kind, beside arrays, as text.
+
+    Raises
+        DataError   they are no list of ids
+    """
+    try:
+        return _texts(pa.array(values, from_pandas=True))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"docid must be the document ids of the rows, numbers or text; got {brief(values)}.") from error
+
+
+def _texts(column: pa.Array) -> np.ndarray:
+    """(n,) document ids of any kind as text, "" where there is none; whole numbers without a point, whatever holds them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):  # as pandas keeps whole numbers beside missing ones
+        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        held = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in values.tolist()]
+    else:
+        held = [x or "" for x in column.cast(pa.string()).to_pylist()]
+    return np.array(held, dtype=object)
 
 
 def _rows(roles: Roles) -> int:
@@ -338,4 +378,4 @@ def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iter
         number = CSV_COLUMN.match(reason)
         if number is not None and int(number[1]) < len(columns):
             reason = f"column {brief(columns[int(number[1])])}: {reason[number.end() :]}"
-        raise DataFormatError(f"{place}: cannot be read ({reason}){remedy}.") from error
+        raise (TableError if remedy else DataFormatError)(f"{place}: cannot be read ({reason}){remedy}.") from error

@@ -14,6 +14,7 @@ from sparserank.data.grouping import MANY_ROWS
 from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
+from sparserank.data.tables import document_texts
 from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
@@ -61,6 +62,7 @@ def evaluate(
     *,
     label: Any = None,
     qid: Any = None,
+    docid: Any = None,
     convention: str | Convention | None = None,
     per_query: bool = False,
     baseline: str | None = None,
@@ -74,6 +76,8 @@ def evaluate(
         data        judged documents: a path, a RankingDataset, a frame, (X, y, qid), or their relevance alone as an array with qid= the queries of its rows.
                     Or Qrels, with runs alone: all queries of the judgments count, those that a run misses with 0
         label, qid  names of a frame's columns (default 'label' and 'qid'); or qid (n_docs,) beside an array of relevance
+        docid       name of a frame's column of document ids, by which runs are read (default a text column 'docno', 'docid' or 'doc_id'); or
+                    docid (n_docs,) beside an array of relevance
         metrics     names or Metric objects
         convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; None: 'default', with Qrels 'trec'; a prefix in a name wins
         per_query   return arrays (n_queries,) instead of means
@@ -92,7 +96,7 @@ def evaluate(
     judged = (
         data.documents(_runs_of(scores))
         if isinstance(data, Qrels)
-        else _judged(data, label, qid, _reads_features(scores))
+        else _judged(data, label, qid, docid, _reads_features(scores))
     )
     if isinstance(scores, Mapping) and not isinstance(scores, Run):
         if not scores:
@@ -159,7 +163,7 @@ def _reads_features(scores: Any) -> bool:
     return any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems)
 
 
-def _judged(data: Any, label: Any, qid: Any, features: bool) -> RankingDataset:
+def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> RankingDataset:
     if isinstance(data, Run):
         raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got a run.")
     if isinstance(data, RankingDataset):
@@ -172,9 +176,10 @@ def _judged(data: Any, label: Any, qid: Any, features: bool) -> RankingDataset:
                 DataWarning,
                 stacklevel=3,
             )
-        return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid)
+        ids = None if docid is None else document_texts(docid)
+        return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid, ids)
     reading = Reading(missing=KEEP, featureless=not features)
-    judged = as_datasets({"data": data}, label=label, qid=qid, reading=reading)["data"]
+    judged = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]
     assert judged is not None
     return judged
 

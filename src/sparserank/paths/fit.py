@@ -58,6 +58,7 @@ def fit_path(
     *,
     label: Any = None,
     qid: Any = None,
+    docid: Any = None,
     n_alphas: int = N_ALPHAS,
     alpha_min_ratio: float = ALPHA_MIN_RATIO,
     alphas: np.ndarray | None = None,
@@ -77,7 +78,7 @@ def fit_path(
 
     Parameters
         data             documents grouped by query, whose doc_weight counts; or files, a frame, (X, y, qid), as in `select`
-        label, qid       names of a frame's columns (default 'label' and 'qid')
+        label, qid       names of a frame's columns (default 'label' and 'qid'); docid: that of the document ids, which is no feature
         loss             as in SparseRanker
         scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
         penalty          name ('l1', 'mcp(gamma=2.0)') or Penalty; its alpha is ignored
@@ -102,7 +103,7 @@ def fit_path(
         alone never leaves 0 for lp).
     """
     if not isinstance(data, RankingDataset):
-        data = as_datasets({"data": data}, label=label, qid=qid)["data"]
+        data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
     sums_of = None if client is None else sums_on(client, data.X)
     scale = feature_scale(data, scaling, query_weight, sums_of)

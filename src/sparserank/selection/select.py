@@ -14,6 +14,7 @@ from sparserank.data.reading import Reading, with_options
 from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.sources import as_datasets
 from sparserank.data.stored import check_unchanged
+from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.losses import PairwiseLoss
 from sparserank.metrics import Metric
@@ -41,6 +42,7 @@ def select(
     *,
     label: Any = None,
     qid: Any = None,
+    docid: Any = None,
     penalties: str | Penalty | Sequence[str | Penalty] = defaults.PENALTIES,
     metric: str | Metric = defaults.METRIC,
     also: Sequence[str | Metric] = defaults.ALSO,
@@ -91,6 +93,8 @@ def select(
                              (X, y, qid); train also X alone with `label` and `qid` the values of its rows. Features of valid and test are found
                              by name where they have names; others are left out
         label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
+        docid                name of the column of document ids, which is then no feature (default a text column 'docno', 'docid' or 'doc_id', if there is
+                             one); with X alone the ids of its rows
         penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size) or Penalty objects
         metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
         scaling              as in `fit_scaling`; learned on the training queries of every fold
@@ -156,7 +160,7 @@ def select(
     with warming_up():
         sources = {"train": train, "validation": valid, "test": test}
         parts = as_datasets(
-            sources, label=label, qid=qid, doc_weight=doc_weight, reading=reading,
+            sources, label=label, qid=qid, docid=docid, doc_weight=doc_weight, reading=reading,
             to_store=("train", "validation") if client is not None and scaling in LINEAR_SCALINGS else (),
         )  # fmt: skip
     if not allow_overlap:
@@ -164,6 +168,7 @@ def select(
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
+    warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
     if (score := left_out(current, names, keep)) and not isinstance(drop, str):
         drop = [*(drop or ()), *score]
     plan = plan.for_features(names, costs=costs, groups=groups, monotone=monotone, keep=keep, drop=drop)

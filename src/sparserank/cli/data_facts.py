@@ -1,0 +1,90 @@
+"""Facts about ranking data, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sparserank.data.dataset import RankingDataset
+
+
+def facts_of(
+    files: Sequence[Any], data: RankingDataset, *, features: bool = True, remedy: str = "--drop {}"
+) -> tuple[dict[str, Any], list[list[str]]]:
+    """({fact: value}, rows of a table) of data whose missing values may be kept; features=False: of queries and labels alone; remedy: as of
+    `suspects`, which are told."""
+    import numpy as np
+
+    from sparserank.data.matrices import with_zeros
+    from sparserank.losses import SquaredHinge
+
+    share = _missing(data)
+    holes = {data.feature_names[j]: float(share[j]) for j in np.argsort(-share, kind="stable") if share[j] > 0}  # type: ignore[index]
+    if holes:
+        data = replace(data, X=with_zeros(data.X), keep_missing=False)
+    sizes = np.diff(data.query_ptr)
+    pairs = SquaredHinge().n_pairs(data.relevance, data.query_ptr)
+    labels, counts = np.unique(data.relevance, return_counts=True)
+    shown = ", ".join(f"{v:g}: {c}" for v, c in zip(labels[:10], counts[:10], strict=True)) + (
+        " ..." if len(labels) > 10 else ""
+    )
+    facts: dict[str, Any] = {
+        "files": [str(f) for f in files], "n_docs": data.n_docs, "n_queries": data.n_queries, "smallest_query": int(sizes.min()),
+        "largest_query": int(sizes.max()), "queries_without_pair": int((pairs == 0).sum()), "n_pairs": float(pairs.sum()),
+        "labels": {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)},
+    }  # fmt: skip
+    rows = [
+        ["documents", str(data.n_docs)],
+        ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],
+        ["queries without a preferred pair", str(int((pairs == 0).sum()))],
+        ["preferred pairs", f"{pairs.sum():.0f}"],
+        ["labels", shown],
+    ]
+    if not features:
+        return facts, rows
+    from sparserank.cli.screen import warn
+    from sparserank.data.suspects import suspects
+
+    facts["warnings"] = suspects(data, remedy)
+    for sentence in facts["warnings"]:
+        warn(sentence)
+    constant = np.array(data.feature_names)[data.constant_features()]
+    facts |= {
+        "n_features": data.n_features, "sparse": data.is_sparse, "dtype": str(data.X.dtype), "stored": data.is_stored,
+        "constant_features": constant.tolist(), "document_ids": data.docid is not None, "missing": holes, "feature_names": list(data.feature_names or ()),
+    }  # fmt: skip
+    rows.append(["features", f"{data.n_features} ({'sparse' if data.is_sparse else 'dense'})"])
+    if data.is_stored:
+        rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"])
+    rows += [
+        [
+            "constant within every query",
+            f"{len(constant)}" + (f": {', '.join(constant[:20])}" if len(constant) else ""),
+        ],
+        ["missing values", ", ".join(f"{name} {100 * part:.3g}%" for name, part in list(holes.items())[:20]) or "none"],
+        ["document ids", "yes" if data.docid is not None else "no"],
+    ]
+    return facts, rows
+
+
+def _missing(data: RankingDataset) -> np.ndarray:
+    """(n_features,) share of the documents in which a value is missing."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    if data.is_stored:  # nothing is missing there
+        return np.zeros(data.n_features)
+    if sp.issparse(data.X):
+        return np.bincount(data.X.indices[np.isnan(data.X.data)], minlength=data.n_features) / data.n_docs
+    return np.asarray(np.isnan(data.X).mean(axis=0))
+
+
+def shown_value(value: Any) -> str:
+    """A fact in one cell of a table."""
+    if isinstance(value, dict):
+        return " ".join(f"{k}:{v}" for k, v in value.items())
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,162 @@
+"""`sparserank inspect` of tables: every column, what it probably is, and the command that would follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparserank.cli.output import give
+from sparserank.cli.screen import announce_compiling, gap, say, table
+
+if TYPE_CHECKING:
+    from sparserank.data.reading import Reading
+    from sparserank.data.table_guess import Proposal
+    from sparserank.data.table_survey import Column, Survey
+
+MOST_SHOWN = 100  # columns on the screen; programs get all
+IN_MEMORY = 1 << 28  # bytes of features; of more, the queries and labels alone are read
+WORDS = {"label": "label", "qid": "query", "docid": "document"}
+
+
+def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
+    """Files that are read as one, none of whose columns has to be named."""
+    from sparserank.data.table_guess import propose, roles
+    from sparserank.data.table_survey import survey
+    from sparserank.data.tables import open_table
+    from sparserank.errors import DataFormatError
+
+    tables = [open_table(f, kind) for f in files]
+    found = survey(tables)
+    if found.n_rows == 0:
+        raise DataFormatError(f"{files[0]}: no data rows.")
+    told = propose(tables, found, reading)
+    facts, rows = ({}, []) if told.blocked else _facts(files, reading, told, found)
+    next_ = None if told.blocked else _next(files, reading, told, facts)
+    use = (
+        {name: WORDS[role] for role, name, _ in roles(told)}
+        | dict.fromkeys(told.left_out, "left out")
+        | dict.fromkeys([*told.features, *([told.packed] if told.packed else [])], "feature")
+    )
+    columns = [_told(c, use.get(c.name, "-")) for c in found.columns.values()]
+    for c in columns:
+        c["why"] = told.left_out.get(c["column"]) or next(
+            (why for _, name, why in roles(told) if name == c["column"]), None
+        )
+        c["missing_becomes"] = told.missing.get(c["column"], (None,))[0]
+    guess = {
+        "roles": {role: name for role, name, _ in roles(told)},
+        "options": told.options,
+        "in_the_way": told.blocked,
+        "next": next_,
+    }
+    give(
+        {**(facts or {"files": [str(f) for f in files], "n_docs": found.n_rows}), "columns": columns, **guess}, columns
+    )
+    _show_columns(f"{' '.join(str(f) for f in files)}: {found.n_rows} rows", found, use)
+    for role, name, why in roles(told):
+        say(f"{WORDS[role]}: {name} ({why})")
+    for name, why in list(told.left_out.items())[:MOST_SHOWN]:
+        say(f"left out: {name} ({why})")
+    for name, (policy, why) in list(told.missing.items())[:MOST_SHOWN]:
+        say(f"missing: {name} becomes {'its ' if policy == 'median' else ''}{policy} ({why})")
+    gap()
+    if rows:
+        table("As ranking data, read so", ["", ""], rows)
+    for reason in told.blocked:
+        say(f"in the way: {reason}.")
+    if next_ is not None:
+        say("Check the guesses; then:")
+        say(f"  {next_}")
+
+
+def _facts(
+    files: Sequence[Path], reading: Reading, told: Proposal, found: Survey
+) -> tuple[dict[str, Any], list[list[str]]]:
+    """Facts about the ranking data, and rows of a table; what is in the way is added to the proposal."""
+    from sparserank.cli.data_facts import facts_of
+    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.missing import KEEP
+    from sparserank.data.read import read_files
+    from sparserank.errors import SparserankError
+
+    announce_compiling(parse_lines)
+    small = 8 * found.n_rows * len(told.features) <= IN_MEMORY
+    given = {name: value for name, value in told.options.items() if name != "missing"}
+    read = replace(reading, **given, missing=KEEP if reading.missing is None else reading.missing)
+    if not small:
+        read = replace(read, feature_columns=[told.label or "label"], ignore_columns=(), missing=KEEP, docid=None)
+    try:
+        facts, rows = facts_of(
+            files,
+            read_files(files, read),
+            features=small,
+            remedy="--ignore-columns {}" if told.packed is None else "--drop {}",
+        )
+    except SparserankError as error:
+        told.blocked.append(str(error).rstrip("."))
+        return {}, []
+    if not small:
+        rows.append(
+            [
+                "features",
+                f"{len(told.features)} (more than fits here: 'sparserank convert' makes a store, which is read where it is)",
+            ]
+        )
+        facts["n_features"] = len(told.features)
+    if facts["n_pairs"] == 0:
+        told.blocked.append("no query has two documents of different labels, so there is nothing to learn")
+    return facts, rows
+
+
+def _next(files: Sequence[Path], reading: Reading, told: Proposal, facts: dict[str, Any]) -> str | None:
+    """The command that would follow."""
+    from sparserank.cli.remedy import flags, pasted
+
+    if told.blocked:
+        return None
+    options = dict(told.options)
+    if isinstance(reading.missing, str):
+        options["missing"] = reading.missing
+    if reading.unjudged != "error":
+        options["unjudged"] = reading.unjudged
+    names = [] if reading.feature_names is None else ["--feature-names", str(reading.feature_names)]
+    places = [f"./{f}" if str(f).startswith("-") else str(f) for f in files]
+    if facts["n_queries"] < 2:  # which cannot be split
+        return pasted(["sparserank", "fit", *places, *flags(options), *names, "--out", _unused("model", ".json")])
+    return pasted(["sparserank", "select", *places, *flags(options), *names, "--out", _unused("run", "")])
+
+
+def _unused(stem: str, suffix: str) -> str:
+    """A name that nothing has."""
+    number = 1
+    while Path(name := f"{stem}{'' if number == 1 else number}{suffix}").exists():
+        number += 1
+    return name
+
+
+def _told(c: Column, use: str) -> dict[str, Any]:
+    """A column for programs."""
+    low, high = (None if v != v else v for v in (c.low, c.high))
+    return {
+        "column": c.name, "type": c.kind, "use": use, "missing": None if c.n_distinct is None else c.missing, "infinite": c.n_infinite, "distinct": None if c.breaks else c.n_distinct,
+        "distinct_is_more": c.more, "constant": c.is_constant, "equal_to": c.same_as, "low": low, "high": high,
+    }  # fmt: skip
+
+
+def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
+    from sparserank.data.table_guess import counted, percent
+
+    shown = list(found.columns.values())[:MOST_SHOWN]
+    table(
+        title,
+        ["column", "use", "type", "missing", "distinct", "range"],
+        [
+            [c.name, use.get(c.name, "-"), "text" if c.is_text else c.kind, "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-", counted(c),
+             f"{c.low:g} to {c.high:g}" if c.low == c.low else ""]
+            for c in shown
+        ],
+    )  # fmt: skip
+    if len(found.columns) > MOST_SHOWN:
+        say(f"and {len(found.columns) - MOST_SHOWN} more columns (all of them: --format json)")

@@ -1,0 +1,71 @@
+"""The command that would go through, ready to be pasted."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparserank.cli.options import joined_names
+from sparserank.errors import TableError
+from sparserank.text import visible
+
+FLAGS = {
+    "label": "--label-column", "qid": "--qid-column", "docid": "--docid-column", "feature_columns": "--feature-columns", "ignore_columns": "--ignore-columns",
+    "missing": "--missing", "unjudged": "--unjudged",
+}  # fmt: skip
+COLUMNS = ("feature_columns", "ignore_columns")  # of which one stands for both
+TAUGHT = ("predict", "evaluate", "explain")  # commands of models that are trained: what is missing they cannot learn
+
+
+def remedied(error: TableError, arguments: Sequence[str]) -> tuple[str, str]:
+    """(the sentence, the command that goes through, "" where none does) for what a command line was refused."""
+    learns = error.options is not None and "missing" in error.options and arguments[:1] and arguments[0] in TAUGHT
+    if error.options is None or learns or not arguments:
+        from sparserank.data.filling import CHOICES
+
+        return f"{error.problems.rstrip('.')}; {CHOICES}." if learns else str(error), ""
+    return f"{error.problems}; this goes through:", command(arguments, error.options)
+
+
+def command(arguments: Sequence[str], options: Mapping[str, Any]) -> str:
+    """A command line with other options of reading in the place of its own."""
+    replaced = [FLAGS[name] for name in options] + [FLAGS[name] for name in COLUMNS if set(COLUMNS) & set(options)]
+    kept: list[str] = []
+    value_follows = False
+    for argument in arguments:
+        if not value_follows and argument.partition("=")[0] not in replaced:
+            kept.append(argument)
+        value_follows = not value_follows and argument in replaced
+    return pasted(["sparserank", *kept, *flags(options)])
+
+
+def pasted(words: Sequence[str]) -> str:
+    """A command line of these words, without a character that a screen would act on instead of showing it."""
+    return " ".join(shlex.quote(w) if visible(w) == w else _escaped(w) for w in words)
+
+
+def _escaped(word: str) -> str:
+    """As bash, zsh and ksh take it: $'...'."""
+    held = (chr(b) if 32 <= b < 127 and chr(b) not in "'\\" else f"\\x{b:02x}" for b in os.fsencode(word))
+    return f"$'{''.join(held)}'"
+
+
+def flags(options: Mapping[str, Any]) -> list[str]:
+    """Fields of `Reading` as a command takes them."""
+    return [text for name, value in options.items() for text in (FLAGS[name], _text(value))]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _policies(value)
+    return value if isinstance(value, str) else joined_names(value)
+
+
+def _policies(by_feature: Mapping[str | int, str]) -> str:
+    """'a,b=median;c=zero'"""
+    of: dict[str, list[str]] = {}
+    for feature, policy in by_feature.items():
+        of.setdefault(policy, []).append(str(feature))
+    return ";".join(f"{','.join(features)}={policy}" for policy, features in of.items())

@@ -1,0 +1,152 @@
+"""Features that had better be none are told in one sentence each; on real data nothing is said."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import sparserank as sr
+from sparserank.data.convert import convert
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.suspects import MIN_QUERIES, MIN_ROWS, PERFECT, _ordered, _pairs, _sample, suspects
+from sparserank.errors import DataWarning
+from tests.command_line import Cli
+from tests.oracles import columns as oracle
+
+BASE = sr.make_ranking(40, (4, 9), 3, n_informative=2, n_redundant=0, noise=1.0, seed=1).data
+N = BASE.n_docs
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 5, "folds": 2, "half_samples": 0, "transform": "none"}
+
+
+def with_columns(*columns: np.ndarray, sparse: bool = False, data: RankingDataset = BASE) -> RankingDataset:
+    X = np.column_stack([np.array(data.X), *columns])
+    names = ["a", "b", "c", *(f"s{j}" for j in range(len(columns)))]
+    return RankingDataset(sp.csr_matrix(X) if sparse else X, data.relevance, data.qid, feature_names=names)
+
+
+def said(data: RankingDataset, **options: Any) -> dict[str, str]:
+    return {s.split("'")[1]: s for s in suspects(data, "--drop {}", **options)}
+
+
+RELEVANCE = np.array(BASE.relevance)
+NEARLY = RELEVANCE * 3.0 + np.random.default_rng(0).uniform(0, 2.9, N)
+SHUFFLED = np.random.default_rng(1).permutation(N) + 5.0
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_each_suspect_is_told_once_with_its_reason_and_remedy(sparse: bool) -> None:
+    found = said(with_columns(RELEVANCE, SHUFFLED, NEARLY, -NEARLY, sparse=sparse))
+    assert list(found) == ["s0", "s1", "s2", "s3"]
+    assert (
+        found["s0"]
+        == f"feature 's0' equals the label in all {N} rows, so that nothing but the label would be learned; leave it out (--drop s0)."
+    )
+    assert (
+        found["s1"]
+        == f"feature 's1' holds a different whole number in each of {N} rows, as ids do; leave it out if it is one (--drop s1)."
+    )
+    assert "alone orders 100% of " in found["s2"]
+    assert "in falling order" in found["s3"]
+    assert all(s.endswith(".") and "\n" not in s for s in found.values())
+    assert said(with_columns(RELEVANCE, NEARLY, sparse=sparse), dropped=["s0"]).keys() == {"s1"}
+
+
+def test_what_looks_alike_is_not_told() -> None:
+    one_off = RELEVANCE.copy()
+    one_off[0] += 1.0
+    twice = SHUFFLED.copy()
+    twice[0] = twice[1]
+    fraction = SHUFFLED.copy()
+    fraction[0] += 0.5
+    noisy = RELEVANCE + np.random.default_rng(2).normal(0, 1.0, N)
+    found = said(with_columns(one_off, twice, fraction, noisy))
+    assert {name: s for name, s in found.items() if "alone orders" not in s} == {}
+    assert found.keys() <= {"s0"}  # nearly the label, which orders nearly all pairs
+
+
+def test_few_queries_or_rows_prove_nothing() -> None:
+    few = BASE.take_queries(np.arange(MIN_QUERIES // 2))
+    rng = np.random.default_rng(0)
+    assert said(with_columns(np.array(few.relevance) * 2.0 + rng.uniform(0, 1.0, few.n_docs), data=few)) == {}
+    tiny = BASE.take_queries(np.arange(4))
+    assert tiny.n_docs < MIN_ROWS
+    assert said(with_columns(np.arange(float(tiny.n_docs)), np.array(tiny.relevance), data=tiny)) == {}
+    flat = RankingDataset(np.arange(100.0).reshape(-1, 1), np.ones(100), np.arange(100) // 10)
+    assert suspects(flat, "--drop {}") == []
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_share_in_order_is_that_of_all_pairs(sparse: bool) -> None:
+    """Queries this small are looked at whole, so the share is that of a loop over all pairs, to one rounding."""
+    rng = np.random.default_rng(3)
+    data = with_columns(np.where(rng.random(N) < 0.5, 0.0, NEARLY), rng.integers(0, 2, N).astype(float), sparse=sparse)
+    sample = _sample(data)
+    assert sample is not None
+    better, worse = _pairs(sample, 10_000)
+    share = _ordered(sample.X, better, worse)
+    X = data.X.toarray() if sparse else np.array(data.X)
+    expected = [oracle.share_in_order(column, data.relevance, data.qid) for column in X.T]
+    np.testing.assert_allclose(share, expected, rtol=1e-14)
+    wrong = [oracle.share_in_order(column, data.relevance, data.qid, tie=1.0) for column in X.T]
+    assert abs(np.array(wrong) - share).max() > 0.05  # ties that count as right would be seen
+
+
+def test_chance_tells_nothing() -> None:
+    """Of thousands of columns without information none is told, on as few queries of two documents as can tell any."""
+    rng = np.random.default_rng(0)
+    d = 2000
+    n = MIN_QUERIES + 12
+    data = RankingDataset(rng.normal(size=(2 * n, d)), np.tile([1.0, 0.0], n), np.repeat(np.arange(n), 2))
+    assert suspects(data, "--drop {}") == []
+    told = RankingDataset(
+        np.column_stack([np.array(data.X), data.relevance * 2.0 + rng.random(2 * n)]), data.relevance, data.qid
+    )
+    assert len(suspects(told, "--drop {}")) == 1
+
+
+def test_stored_features_are_told_alike(tmp_path: Path) -> None:
+    data = with_columns(RELEVANCE, SHUFFLED, NEARLY)
+    sr.write_letor(data, tmp_path / "t.txt")
+    convert([tmp_path / "t.txt"], tmp_path / "store", sr.Reading(dtype="float64"), shard_bytes=1 << 12)
+    stored = sr.open_store(tmp_path / "store").rename_features(data.feature_names or ())
+    assert said(stored) == said(data)
+
+
+def test_select_and_fit_and_inspect_tell(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = with_columns(SHUFFLED, NEARLY)
+    with pytest.warns(DataWarning) as told:
+        sr.select(data, **QUICK)
+    assert [str(w.message)[:12] for w in told] == ["feature 's0'", "feature 's1'"]
+    assert "drop=['s0']" in str(told[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sr.select(data, drop=["s0", "s1"], **QUICK)
+    sr.write_letor(data, tmp_path / "t.txt")
+    outcome = cli("fit", "t.txt", "--out", "m.json")
+    assert outcome.code == 0
+    assert [s[:21] for s in outcome.sentences] == ["warning: feature 'f4'", "warning: feature 'f5'"]
+    assert "(--drop f4)" in outcome.err
+    assert cli("fit", "t.txt", "--drop", "f4", "--drop", "f5", "--out", "m.json").sentences == []
+    assert [s[:21] for s in cli("inspect", "t.txt").sentences] == ["warning: feature 'f4'", "warning: feature 'f5'"]
+
+
+REAL = [
+    "mq2008/S*", "ohsumed/querylevelnorm/*", "ohsumed/feature-min/*", "ohsumed/feature-null/*", "ohsumed-letor2/S*", "mslr-web10k-sample/*train*",
+    "lightgbm-lambdarank/train*", "rlscore-parse/train*", "mq2008-agg/A*", "trec-news-2018/train*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("files", REAL)
+def test_nothing_is_said_of_real_data(files: str, data_folder: Path) -> None:
+    data = sr.read_letor(sorted(data_folder.glob(files)), missing="zero")
+    assert suspects(data, "--drop {}") == []
+    sample = _sample(data)
+    assert sample is not None
+    share = _ordered(sample.X, *_pairs(sample, 10_000))
+    assert np.maximum(share, 1.0 - share).max() < 0.85 < PERFECT
