@@ -126,6 +126,34 @@ def test_todays_score_is_no_feature_unless_it_is_kept_by_name(data):
     assert not any("left out" in note for note in kept.notes)
 
 
+def test_the_score_that_is_the_only_feature_or_is_named_elsewhere(data):
+    train, _ = data
+    names = list(train.feature_names)
+    alone = RankingDataset(
+        train.X[:, :1], train.relevance, np.repeat(train.query_ids, np.diff(train.query_ptr)), None, names[:1]
+    )
+    with pytest.raises(ParameterError, match="the only feature"):
+        sr.select(alone, current=names[0], **OPTIONS)
+    for options in (
+        {"drop": names[:1]},
+        {"penalties": [sr.L1(1.0, always_keep=(names[0],))]},
+        {"keep": np.array(names[:1])[:0].tolist(), "drop": names[:1]},
+    ):
+        found = sr.select(train, current=names[0], **{**OPTIONS, **options})
+        assert not any("left out of the features" in note for note in found.notes)
+
+
+def test_a_kept_feature_that_no_pair_tells_apart_is_noted(data):
+    train, _ = data
+    qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    flat = RankingDataset(np.column_stack([train.X, qid]), train.relevance, qid, None, [*train.feature_names, "flat"])
+    with pytest.warns(DataWarning, match="'flat' is to be kept, but has the same value in both documents"):
+        found = sr.select(flat, keep=["flat"], **OPTIONS)
+    assert any("'flat' is to be kept" in note for note in found.notes)
+    with pytest.warns(DataWarning, match="'flat' is to be kept"):
+        sr.SparseRanker(penalty=sr.L1(1.0, always_keep=(12,))).fit_dataset(flat)
+
+
 def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
     train, _ = data
     with pytest.raises(ParameterError, match="neither a model file nor a feature"):

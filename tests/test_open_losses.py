@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import sparserank as sr
 from sparserank.errors import DataError, RunDirectoryError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.losses import ModifiedHuber, SquaredHinge, loss_name, parse_loss
+from sparserank.losses import ModifiedHuber, SquaredHinge, loss_identity, loss_name, parse_loss
 from sparserank.paths import PathPlan
 from sparserank.selection.plan import PathSettings
 from tests.extension.logistic import PairwiseLogistic
@@ -91,6 +93,34 @@ def test_names_of_losses_tell_tables_apart_and_are_the_same_everywhere() -> None
     assert loss_name(parse_loss("modified_huber")) == "modified_huber"
 
 
+@dataclass(frozen=True)
+class Steeper(PairwiseLogistic):
+    """A loss whose parameter is no field: its class is a dataclass all the same."""
+
+    def __init__(self, beta: Any) -> None:
+        super().__init__()
+        object.__setattr__(self, "beta", beta)
+
+
+class Lookalike:
+    class PairwiseLogistic(PairwiseLogistic):
+        """Another class of the same name."""
+
+
+def test_losses_that_differ_have_identities_that_differ() -> None:
+    losses = [
+        SquaredHinge(), ModifiedHuber(), PairwiseLogistic(), Lookalike.PairwiseLogistic(), Steeper(1.0), Steeper(2.0),
+        Steeper((TABLE,)), Steeper((2 * TABLE,)), SquaredHinge(TABLE), SquaredHinge(2 * TABLE),
+    ]  # fmt: skip
+    identities = [loss_identity(loss) for loss in losses]
+    assert len(set(identities)) == len(losses)
+    assert identities == [loss_identity(copy.deepcopy(loss)) for loss in losses]
+    unknown = Steeper(lambda m: m)  # cannot be pickled: like no other, not even itself
+    assert loss_identity(unknown) != loss_identity(unknown)
+    assert loss_name(unknown) == "Steeper(beta='<function>')"
+    assert len({loss_name(loss) for loss in losses}) < len(losses)  # the wrong variant, names
+
+
 @pytest.mark.parametrize("owner", [sr.fit_path, sr.select, sr.SparseRankerCV, PathPlan, PathSettings])
 def test_there_is_one_default_grid(owner: Callable) -> None:
     given = inspect.signature(owner).parameters
@@ -102,6 +132,18 @@ def test_a_path_to_a_size_goes_on_to_weaker_strengths() -> None:
     m = sr.SparseRanker(penalty="l1", n_features_to_select=6, n_alphas=3).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert len(m.support_) == 6
     assert m.alpha_ < ALPHA_MIN_RATIO * m.alpha_max_
+
+
+def test_a_size_that_the_grid_jumps_over_is_looked_for() -> None:
+    """The wrong variant takes what lies on the grid: of three strengths none has so many features."""
+    data = sr.make_ranking(40, (8, 12), 12, n_informative=5, n_redundant=3, noise=0.5, seed=2).data
+    on_grid = sr.fit_path(data, "l1", n_alphas=4)
+    for k in (2, 3, 4):
+        found = sr.SparseRanker(penalty="l1", n_features_to_select=k, n_alphas=4).fit(
+            data.X, data.relevance, qid=data.qid
+        )
+        assert len(found.support_) == k
+    assert not {2, 3, 4} <= set(on_grid.nnz.tolist())
 
 
 @pytest.mark.parametrize("given", [{"alphas": np.array([0.1])}, {"early_stop": 0.5}])

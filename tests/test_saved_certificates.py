@@ -124,6 +124,20 @@ def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -
         assert true > 100 * TOL * top
 
 
+def test_certificates_of_curves_say_that_the_problem_is_another(tmp_path: Path) -> None:
+    found = sr.select(
+        DATA, penalties="l1", folds=3, n_alphas=8, n_knots=4, transform="none", shapes="curves", half_samples=0
+    )
+    pool, sparse, _ = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
+    on_curves = [c for c in sparse if "curves" in c.penalty]
+    assert {c.relax for c in on_curves} == {0.0, 0.5, 1.0}
+    for c in on_curves:
+        said = pool.certificate(c, found.paths[c.penalty].penalty)
+        assert said.problem is None if c.relax == 0.5 else str(said.problem).endswith("on the coefficients of curves")
+    fitted = sr.SparseRanker(shapes="curves", n_knots=4).fit(DATA.X, DATA.relevance, qid=DATA.qid)
+    assert str(fitted.certificate_.problem).endswith("on the coefficients of curves")
+
+
 def test_the_result_says_what_the_model_file_says(tmp_path: Path) -> None:
     for k in (4, 6):
         found = sr.select(

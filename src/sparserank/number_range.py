@@ -17,11 +17,11 @@ LARGEST_OFFSET = 1e9  # a value this many times a feature's deviations leaves se
 
 
 def kept_in_vain(features: Sequence[str]) -> str:
-    """What is said of features that are to be kept although they take one value within every query."""
+    """What is said of features that are to be kept although they vary in no preferred pair."""
     one = len(features) == 1
     return (
-        f"{', '.join(map(brief, features))} {'is' if one else 'are'} to be kept, but constant within every query: no weight of {'it' if one else 'theirs'} "
-        "changes a ranking, and no model uses it."
+        f"{', '.join(map(brief, features))} {'is' if one else 'are'} to be kept, but {'has' if one else 'have'} the same value in both documents of every "
+        f"preferred pair: the loss knows no weight for {'it' if one else 'them'}, and no model uses {'it' if one else 'them'}."
     )
 
 

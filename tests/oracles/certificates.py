@@ -70,11 +70,11 @@ class Problem:
         return (self.multipliers(w) * margin + self.v * margin**2).sum()
 
     def gradient_rounding(self, w):
-        """How far off a coordinate of a float64 gradient may be: each slope by the curvature times the error of its margin, and the sum over documents by its own
-        rounding."""
+        """How far off a coordinate of a float64 gradient may be, where the feature varies: each slope by the curvature times the error of its margin, and the sum
+        over documents by its own rounding."""
         slope = 2 * self.v * self.margin_rounding(w)
         summed = (self.n_docs + 2) * UNIT * ((self.multipliers(w) + slope) @ self.size)
-        return (slope @ np.abs(self.D) + summed).max()
+        return ((slope @ np.abs(self.D) + summed)[self.curvature() > 0]).max(initial=LONG(0))
 
     def curvature(self):
         """(d,) largest curvature along each coordinate."""

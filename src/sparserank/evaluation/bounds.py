@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from sparserank.evaluation.leads import Leads
+from sparserank.evaluation.leads import ROUND, Leads
 from sparserank.evaluation.statistics import check_confidence
 from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
@@ -74,7 +74,12 @@ class LossBounds:
 
 
 def loss_bounds(
-    values: np.ndarray, confidence: float = 0.95, *, seed: int = 0, draw_error: float | None = None
+    values: np.ndarray,
+    confidence: float = 0.95,
+    *,
+    seed: int = 0,
+    draw_error: float | None = None,
+    n_draws: int = LEAST_ROUNDS * ROUND,
 ) -> LossBounds:
     """Compare candidates with the best of them.
 
@@ -84,6 +89,7 @@ def loss_bounds(
         seed         of the draws
         draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is more), is at most this; by
                      default 0.35%, above a confidence of 0.95 0.7%. After MOST_ROUNDS rounds of draws it stays as it is
+        n_draws      at least so many, in any case
     Returns
         LossBounds: with probability about `confidence` every candidate's true mean loss is at most its bound; bounds are infinite for fewer
         than LEAST_QUERIES queries. The same bits whatever the number of threads
@@ -111,7 +117,7 @@ def loss_bounds(
     with one_blas_thread():
         covariance = (C @ C.T) / (n * (n - 1.0))
         error = _errors(covariance)
-        quantile, noise = _quantiles(covariance, error, means, n, confidence, seed, draw_error)
+        quantile, noise = _quantiles(covariance, error, means, n, confidence, seed, draw_error, -(-n_draws // ROUND))
     upper = _upper(means, quantile[:, None] * error)
     return LossBounds(means, upper, error, quantile, n, n_zero, confidence, noise)
 
@@ -138,6 +144,7 @@ def _quantiles(
     confidence: float,
     seed: int,
     draw_error: float,
+    least_rounds: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(m,) for each candidate as the best the t quantile of the largest standardised error of the others' leads; (m,) standard errors of the
     bounds, from rounds of draws that are independent of each other."""
@@ -150,12 +157,12 @@ def _quantiles(
         normal = leads.round()
         total += normal
         uppers.append(_upper(means, _student(normal, n)[:, None] * error))
-        if len(uppers) < LEAST_ROUNDS:
+        if len(uppers) < max(least_rounds, LEAST_ROUNDS):
             continue
         quantile = _student(total / len(uppers), n)
         noise = np.std(uppers, axis=0, ddof=1) / np.sqrt(len(uppers))
         bounds = LossBounds(means, _upper(means, quantile[:, None] * error), error, quantile, n, 0, confidence, noise)
-        if len(uppers) == MOST_ROUNDS or (noise <= draw_error * np.maximum(bounds.upper, bounds.resolution)).all():
+        if len(uppers) >= MOST_ROUNDS or (noise <= draw_error * np.maximum(bounds.upper, bounds.resolution)).all():
             return quantile, noise
 
 

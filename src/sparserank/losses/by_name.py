@@ -1,7 +1,11 @@
-"""Losses by name: what users may write for a loss, and what files call it."""
+"""Losses by name: what users may write for a loss, what files call it, and what tells two of them apart."""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import pickle
+import uuid
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -30,14 +34,40 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
 
 
 def loss_name(loss: PairwiseLoss) -> str:
-    """What a loss is called, the same in every process: 'squared_hinge', 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'."""
+    """What a loss is called: 'squared_hinge', 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are no numbers, texts or arrays by
+    their type."""
+    shown = [f"{name}={_plain(value)!r}" for name, value in _parameters(loss).items() if value is not None]
     known = {cls: name for name, cls in LOSSES.items()}
-    parameters = {f.name: getattr(loss, f.name) for f in fields(loss)} if is_dataclass(loss) else vars(loss)
-    shown = [f"{name}={_plain(value)!r}" for name, value in parameters.items() if value is not None]
     if not shown and type(loss) in known:
         return known[type(loss)]
     return f"{type(loss).__name__}({', '.join(shown)})"
 
 
+def loss_identity(loss: PairwiseLoss) -> str:
+    """A text that is the same in every process for equal losses, and differs where class, code of the class or parameters differ; one that cannot be pickled
+    is like no other."""
+    name, cls = loss_name(loss), type(loss)
+    if name in LOSSES:
+        return name
+    try:
+        state = pickle.dumps(_parameters(loss), protocol=4)
+    except Exception:  # pickling runs code of the parameters
+        return f"{name} {uuid.uuid4().hex}"
+    try:
+        code = inspect.getsource(cls)
+    except (OSError, TypeError):  # made in a console
+        code = ""
+    return f"{cls.__module__}.{cls.__qualname__} {hashlib.sha256(state + code.encode()).hexdigest()}"
+
+
+def _parameters(loss: PairwiseLoss) -> dict[str, Any]:
+    own = {f.name: getattr(loss, f.name) for f in fields(loss)} if is_dataclass(loss) else {}
+    return {**own, **getattr(loss, "__dict__", {})}
+
+
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, int | float | str | bool) else f"<{type(value).__name__}>"

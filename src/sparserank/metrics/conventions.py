@@ -54,7 +54,7 @@ class Convention:
     @property
     def shown_gain(self) -> str:
         """What a grade gains, as a formula."""
-        return {"linear": "grade", "letor": "2^grade - 1 up to 4", "exp2": "2^grade - 1"}[self.gain]
+        return {"linear": "grade", "letor": "2^grade - 1, 0 beyond grade 4", "exp2": "2^grade - 1"}[self.gain]
 
     def gains(self, relevance: np.ndarray) -> np.ndarray:
         if self.gain == "linear":

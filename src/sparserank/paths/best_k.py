@@ -37,7 +37,7 @@ Found = dict[int, Solution]  # the best of each size so far
 class BestKPath:
     """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or groups of the penalty's (all coefficients
     of a feature, and all features of a group, with it). Every set is a local optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most promising others
-    advises; at k = 1 every feature is tried (`single_columns`); sizes are gone through upwards, a feature added, and downwards, one dropped, until no size gains. Sets of a penalty's path (`plan.starts`) are tried too.
+    advises; at k = 1 every feature is tried, of more than 1,000 the most promising, and of groups and curves 50 (`single_columns`); sizes are gone through upwards, a feature added, and downwards, one dropped, until no size gains. Sets of a penalty's path (`plan.starts`) are tried too.
     `best_k_bounds` says how far below other sets could be.
 
     Point k has the strength 1 / k, so that they fall. Points are kept when all are done: each depends on those of its neighbours.

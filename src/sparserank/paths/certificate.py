@@ -9,15 +9,17 @@ import numpy as np
 from sparserank.penalties import Penalty, Ridge
 
 ALL, OF_MODEL = "all", "of the model"
+ON_CURVES = "on the coefficients of curves"
 
 
 @dataclass(frozen=True)
 class Certificate:
     """Of the coefficients of the scaled features.
 
-    problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, as those half-way to a refit
-    problem_features  'all' (where features enter in one of several forms, each in its own), or 'of the model': the others are fixed at 0;
-                      None without a problem
+    problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, as those half-way to a refit. With curves
+                      it is paid for their coefficients, as `penalties.nested` has it, and says so: such a text is no penalty by itself
+    problem_features  'all' (where features enter in one of several forms, each in its own), or 'of the model': the others, of curves the other
+                      coefficients, are fixed at 0; None without a problem
     status            how the solve ended ('optimal', 'stationary', 'stalled', 'iteration limit'); 'not certified' without a problem
     kkt_violation     of the problem, in units of the gradient; None without one
     gap               a bound on the distance to the minimum of the problem, where it is convex
@@ -39,17 +41,22 @@ def certificate_of(
     kkt_violation: float,
     gap: float | None,
     ridge: float | None = None,
+    *,
+    curves: bool = False,
 ) -> Certificate:
     """From the numbers of a solve or of a point of a path.
 
     Parameters
         penalty   of the path, at the strength of the point
         ridge     strength of the ridge on the features of the model that was solved instead; NaN: nothing was; None: the penalty itself
+        curves    the coefficients are those of curves
     """
     known = None if gap is None or np.isnan(gap) else float(gap)
     if ridge is None:
         condition = None if known is None else penalty.gap_condition(n_features)
-        return Certificate(repr(penalty), ALL, status, float(kkt_violation), known, condition)
+        problem = f"{penalty!r} {ON_CURVES}" if curves else repr(penalty)
+        return Certificate(problem, ALL, status, float(kkt_violation), known, condition)
     if np.isnan(ridge):
         return Certificate(None, None, status, None, None)
-    return Certificate(repr(Ridge(float(ridge), signs=penalty.signs)), OF_MODEL, status, float(kkt_violation), known)
+    problem = f"{Ridge(float(ridge))!r} {ON_CURVES}" if curves else repr(Ridge(float(ridge), signs=penalty.signs))
+    return Certificate(problem, OF_MODEL, status, float(kkt_violation), known)

@@ -124,9 +124,10 @@ def fit_path_on(
     penalty: Penalty,
     *,
     progress: Callable[[int, int], None] | None = None,
+    warn: bool = True,
     **options: Any,
 ) -> PathResult:
-    """`following` with these options, driven to its end; warns like `fit_path`. A limit on size has no strengths: of the options it takes tol, max_iter,
+    """`following` with these options, driven to its end; warns like `fit_path`, unless warn=False. A limit on size has no strengths: of the options it takes tol, max_iter,
     max_features and feature_names; n_alphas and alpha_min_ratio mean nothing there.
 
     Raises
@@ -152,7 +153,8 @@ def fit_path_on(
         path = run(BestKPath(penalty).path(objective, PathPlan(keep=keep, **known)))
     else:
         path = run(following(objective, penalty, keep=keep, **options))
-    warn_of_missed(path, float(options.get("tol", DEFAULT_TOL)), stacklevel=3)
+    if warn:
+        warn_of_missed(path, float(options.get("tol", DEFAULT_TOL)), stacklevel=3)
     return path
 
 

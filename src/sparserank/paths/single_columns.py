@@ -24,7 +24,7 @@ def best_column(
         signs     (n_features,) 1 where t >= 0, -1 where t <= 0, 0 where both are allowed; None: everywhere
 
     Along a column the objective is convex: two tangents bound its minimum from below, its values from above. A column is left once its lower
-    bound is above the lowest value of another, so the answer is that of complete minimisations, to CLOSE.
+    bound is above the lowest value of another, so the answer is that of complete minimisations, to CLOSE (after MOST_ROUNDS: the lowest value seen).
     """
     gradient, at_zero = objective.gradient_at_zero, objective.loss.value_at_zero
     direction = -np.sign(gradient)

@@ -31,7 +31,16 @@ from sparserank.losses import PairwiseLoss
 from sparserank.model import curve_model
 from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import DEFAULT_SCALING, certificate_of, feature_scale, fit_path_on, on_coefficients, path_start
+from sparserank.paths import (
+    DEFAULT_SCALING,
+    PathResult,
+    certificate_of,
+    feature_scale,
+    fit_path_on,
+    on_coefficients,
+    path_start,
+    warn_of_missed,
+)
 from sparserank.penalties import BestK, Penalty
 from sparserank.penalties.nested import NESTING, Nested, nests
 from sparserank.rankers.base import LinearRanker, used_queries
@@ -260,22 +269,28 @@ class SparseRanker(PenaltyParameters, LinearRanker):
                 f"{penalty.name} selects no features; n_features_to_select needs a sparse penalty such as 'l1'."
             )
         penalty = _within(penalty, objective, k)
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "max_features": k}
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "max_features": k, "warn": False}
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
         if not penalty.by_size and path.nnz.max() < min(k, _usable(penalty, objective)):
             weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO, self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
-            if further.nnz[further.nnz <= k].max(initial=0) > path.nnz.max():
+            if _largest_within(further, k) > path.nnz.max():
                 path = further
+        finer = path
         for _ in range(MAX_REFINEMENTS):
-            within = np.flatnonzero((path.nnz <= k) & (path.nnz > 0))
-            if len(within) or path.nnz.max() <= k:
+            if _largest_within(path, k) == k or finer.nnz.max() <= k:
                 break
-            # The grid jumped over every size from 1 to k: look between its last empty and its first larger point.
-            first_larger = int(np.argmax(path.nnz > k))
-            above = path.alphas[first_larger - 1] if first_larger else path.alphas[0] * 1.5
-            between = np.geomspace(above, path.alphas[first_larger], REFINED_ALPHAS)
-            path = fit_path_on(objective, penalty, alphas=between, **options)
+            # The grid jumped over size k: look between its last point within and its first larger one.
+            first_larger = int(np.argmax(finer.nnz > k))
+            above = finer.alphas[first_larger - 1] if first_larger else finer.alphas[0] * 1.5
+            between = np.geomspace(above, finer.alphas[first_larger], REFINED_ALPHAS)
+            finer = fit_path_on(objective, penalty, alphas=between, **options)
+            if _largest_within(finer, k) > _largest_within(path, k):
+                path = finer
+            elif _largest_within(path, k) > 0:
+                break
+        warn_of_missed(path, self.tol, stacklevel=5)
+        within = np.flatnonzero((path.nnz <= k) & (path.nnz > 0))
         if len(within) == 0:
             raise DataError(
                 f"no strength gives between 1 and {k} features: too many enter at once (duplicated features?)."
@@ -290,8 +305,9 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self.n_iter_, self.status_ = int(path.n_iters.max(initial=1)), path.statuses[best]
         ridge = None if path.ridge is None else float(path.ridge[best])
         self.certificate_ = certificate_of(
-            self.penalty_, len(path.feature_names), self.status_, self.kkt_violation_, self.duality_gap_, ridge
-        )
+            self.penalty_, len(path.feature_names), self.status_, self.kkt_violation_, self.duality_gap_, ridge,
+            curves=objective.knots is not None,
+        )  # fmt: skip
         self.n_pairs_ = path.n_pairs
 
     def _keep(self, objective: PairwiseObjective, penalty: Penalty, solution: Solution) -> None:
@@ -301,7 +317,14 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self.kkt_violation_, self.duality_gap_ = solution.kkt_violation, solution.gap
         self.n_iter_, self.status_, self.n_pairs_ = solution.n_iter, solution.status.value, objective.n_pairs
         n = objective.n_features // objective.width
-        self.certificate_ = certificate_of(penalty, n, self.status_, self.kkt_violation_, self.duality_gap_)
+        self.certificate_ = certificate_of(
+            penalty, n, self.status_, self.kkt_violation_, self.duality_gap_, curves=objective.knots is not None
+        )
+
+
+def _largest_within(path: PathResult, k: int) -> int:
+    """The most features of a point of at most k; 0 where every point is empty or larger."""
+    return int(path.nnz[path.nnz <= k].max(initial=0))
 
 
 def _usable(penalty: Penalty, objective: PairwiseObjective) -> int:

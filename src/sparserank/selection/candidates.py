@@ -134,6 +134,7 @@ class FoldedPaths:
                 if start is not None:
                     first = run_all([start.path(o, plan) for o in objectives])
                     starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
+                    statuses += [status for p in first for status in p.statuses]
                 plans = [replace(plan, starts=s) for s in starts]
                 for path in run_all([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)]):
                     at = point_within(size_of(path.sparse_coefs, path.width), path.losses, k)

@@ -21,18 +21,19 @@ def missed(statuses: Iterable[str]) -> dict[Status, int]:
     return {s: counts[s.value] for s in MISSED if counts[s.value]}
 
 
-def unsolved(statuses: Sequence[str], where: str, tol: float) -> str | None:
-    """A sentence for solves of which some ended short of `tol`, or of FOLD_TOL where they only estimate quality; None where all reached it.
+def unsolved(statuses: Sequence[str], where: str, asked: str) -> str | None:
+    """A sentence for solves of which some ended short of their tolerance; None where all reached it.
 
     Parameters
         where   they were made, as 'on half-samples'
+        asked   the tolerance, as '1e-06'
     """
     short = missed(statuses)
     if not short:
         return None
     how = ", ".join(f"{n} {s.value}" for s, n in short.items())
     return (
-        f"{sum(short.values())} of {len(statuses)} solves {where} ended short of their tolerance ({how}): a KKT violation of {_asked(tol)} times alpha_max was "
+        f"{sum(short.values())} of {len(statuses)} solves {where} ended short of their tolerance ({how}): a KKT violation of {asked} times alpha_max was "
         f"asked for; {' or '.join(dict.fromkeys(_REMEDIES[s] for s in short))}."
     )
 
@@ -42,10 +43,13 @@ def unsolved_paths(paths: Mapping[tuple[str, int], Mapping[str, np.ndarray]], to
     of_final: list[str] = []
     of_folds: list[str] = []
     for (_, fold), arrays in paths.items():
-        (of_final if fold == FINAL else of_folds).extend(arrays["statuses"].tolist())
+        solved = [
+            s for s in arrays["statuses"].tolist() if s != Status.NOT_CERTIFIED.value
+        ]  # half refits are no solves
+        (of_final if fold == FINAL else of_folds).extend(solved)
     n_final, n_folds = (sum(missed(some).values()) for some in (of_final, of_folds))
     where = f"({n_final} of {len(of_final)} on all queries, {n_folds} of {len(of_folds)} without a fold)"
-    return unsolved([*of_final, *of_folds], where if of_folds else "on all queries", tol)
+    return unsolved([*of_final, *of_folds], where if of_folds else "on all queries", _asked(tol))
 
 
 def warn_unsolved(paths: Mapping[tuple[str, int], Mapping[str, np.ndarray]], tol: float) -> None:

@@ -14,6 +14,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.model import RankingModel
 from sparserank.model_file import load_model
+from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.selection.choice import Candidate, Choice
 
@@ -63,9 +64,25 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
     )
 
 
-def left_out(current: Any, names: Sequence[str], keep: Sequence[str] | None) -> list[str]:
-    """The feature that holds today's score: a model that reads it takes no score's place, so it is offered only to those who keep it by name."""
-    return [current] if isinstance(current, str) and current in names and current not in (keep or ()) else []
+def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties: Sequence[Penalty]) -> str | None:
+    """The feature that holds today's score, unless it is kept or dropped by name: a model that reads today's score takes no score's place.
+
+    Raises
+        ParameterError   there is no other feature
+    """
+    if not isinstance(current, str) or current not in names:
+        return None
+    named = [n for given in (keep, drop) if given is not None for n in ([given] if isinstance(given, str) else given)]
+    j = list(names).index(current)
+    if current in named or any(k in (current, j) for p in penalties for k in (*p.always_keep, *p.never_use)):
+        return None
+    if len(names) == 1:
+        raise ParameterError("current", f"is {brief(current)}, the only feature; there is nothing else to choose from.")
+    return current
+
+
+def left_out_note(score: str) -> str:
+    return f"{brief(score)}, today's score, is left out of the features; named in keep, it is part of every model."
 
 
 @dataclass(frozen=True)
@@ -100,7 +117,10 @@ class Change:
             bound = f"; with {confidence} confidence the chosen model {what}"
         moved = [
             f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''} {what}"
-            for names, what in ((self.enter, "enter"), (self.leave, "leave"))
+            for names, what in (
+                (self.enter, "enters" if len(self.enter) == 1 else "enter"),
+                (self.leave, "leaves" if len(self.leave) == 1 else "leave"),
+            )
             if names
         ]
         text = (

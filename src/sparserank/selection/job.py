@@ -29,11 +29,10 @@ from sparserank.paths import Certificate, PathResult
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Mcp, Penalty, Ridge
-from sparserank.quoting import brief
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.selection import defaults
 from sparserank.selection.alike import Alike, alike
-from sparserank.selection.candidates import FINAL, FoldedPaths
+from sparserank.selection.candidates import FINAL, FOLD_TOL, FoldedPaths
 from sparserank.selection.choice import AUTO, Candidate, choose
 from sparserank.selection.convergence import unsolved, unsolved_paths
 from sparserank.selection.drawing import drawn
@@ -156,7 +155,7 @@ class SelectionJob:
             sparse, rivals, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed,
             by_cost=plan.groups is not None,
         )  # fmt: skip
-        notes: list[str] = [*self._weighting(), *self._not_offered()]
+        notes: list[str] = [*self._weighting(), *self._kept_in_vain()]
         notes += [short] if (short := unsolved_paths(pool.units, plan.settings.tol)) else []
         if choice.limit is None and not choice.within_margin(choice.chosen):
             notes.append(
@@ -315,13 +314,9 @@ class SelectionJob:
             return []
         return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
 
-    def _not_offered(self) -> list[str]:
-        """Today's score, where it is a feature that no model may use, and features that were to be kept although no weight of theirs changes a ranking."""
+    def _kept_in_vain(self) -> list[str]:
+        """What is said of features that were to be kept although no weight of theirs changes a ranking."""
         said = []
-        if self.current is not None and self.current.model is None:
-            (score,) = self.current.features
-            if all(self.names.index(score) in p.never_use for p in self.plan.penalties):
-                said.append(f"{brief(score)}, today's score, is left out of the features; keep it by name to offer it.")
         kept = sorted(
             {j for p in self.plan.penalties for j in p.always_keep}
             & set(np.flatnonzero(self.everything.constant_features()).tolist())
@@ -409,7 +404,7 @@ class SelectionJob:
                 store.save(name, arrays)
         if progress is not None:
             progress(n_units + 1, n_units + 1, "half-samples", 0.0)
-        short = unsolved(arrays["statuses"].tolist(), "on half-samples", self.plan.settings.tol)
+        short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(short)
             warnings.warn(short, ConvergenceWarning, stacklevel=2)

@@ -16,7 +16,7 @@ from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
 from sparserank.data.transforms import KINDS, NONE
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.statistics import check_confidence
-from sparserank.losses import PairwiseLoss, SquaredHinge, loss_name, parse_loss
+from sparserank.losses import PairwiseLoss, SquaredHinge, loss_identity, parse_loss
 from sparserank.metrics import Metric, parse_convention, parse_metric
 from sparserank.penalties import BestK, Penalty, parse_penalty
 from sparserank.penalties.nested import NESTING, nests
@@ -216,7 +216,7 @@ class SelectionPlan:
             "valid": None if valid is None else data_hash(valid),
             "query_weight": None if query_weight is None else [float(v) for v in query_weight],
             "penalties": [repr(p) for p in self.penalties],
-            "settings": repr({**vars(self.settings), "loss": loss_name(self.settings.loss)}),
+            "settings": repr({**vars(self.settings), "loss": loss_identity(self.settings.loss)}),
             "protocol": self.protocol,
             "folds": self.n_folds,
             "seed": self.seed,

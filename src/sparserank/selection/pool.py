@@ -119,6 +119,7 @@ class Pool:
             kkt_violation,
             gap,
             ridge,
+            curves="blocks" in arrays,
         )
 
     def _refit(self, label: str, fold: int, index: int, relax: float) -> tuple[str, int]:

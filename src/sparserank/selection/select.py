@@ -24,7 +24,7 @@ from sparserank.quoting import brief
 from sparserank.runs.origin import origin_of
 from sparserank.runs.progress import Progress
 from sparserank.selection import defaults
-from sparserank.selection.in_use import in_use, left_out
+from sparserank.selection.in_use import in_use, left_out, left_out_note
 from sparserank.selection.inputs import check_overlap, read_query_weights
 from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
@@ -169,8 +169,9 @@ def select(
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
     warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
-    if (score := left_out(current, names, keep)) and not isinstance(drop, str):
-        drop = [*(drop or ()), *score]
+    score = left_out(current, names, keep, drop, plan.penalties)
+    if score is not None and not isinstance(drop, str):  # which is refused
+        drop = [*(drop or ()), score]
     plan = plan.for_features(names, costs=costs, groups=groups, monotone=monotone, keep=keep, drop=drop)
     weight = None
     if query_weight is not None:
@@ -191,6 +192,7 @@ def select(
         if store is not None:
             store.log({"event": "start"})
         result = replace(job.execute(store, progress), origin=origin_of(sources, used))
+        result.notes.extend([] if score is None else [left_out_note(score)])
         check()
         if store is not None:
             from sparserank.reports.files import write_results
