@@ -14,9 +14,7 @@ from sparserank.errors import DataError
 from sparserank.model import RankingModel
 from sparserank.quoting import brief
 
-MISSING_FROM = f"{HUGE:g}".replace(
-    "+", ""
-)  # in size: such numbers, infinity and NaN are missing values, as in all data
+MISSING_FROM = f"{HUGE:g}".replace("+", "")  # in size: these, infinity and NaN are missing values, as in all data
 FINE_SCALE = 1e-4  # of t: below, its rounding near 0 (1e-16) is no more 1e-12 of what the term says
 
 
