@@ -55,7 +55,7 @@ frame = pd.DataFrame(np.array(train.X), columns=list(train.feature_names)).assig
 frame.to_parquet("train.parquet", index=False)
 sr.SparseRanker(n_features_to_select=2).fit(np.array(train.X), train.relevance, qid=train.qid).save("now.json")
 sr.SparseRanker(n_features_to_select=5).fit(np.array(train.X), train.relevance, qid=train.qid).save("new.json")
-pathlib.Path("vespa-features.json").write_text(json.dumps({name: f"attribute({name})" for name in train.feature_names}))
+pathlib.Path("vespa-features.json").write_text(json.dumps({name: f"attribute({name})" for name in [*train.feature_names, *(f"f{j + 1}" for j in range(train.n_features))]}))
 """
 # a block as a notebook runs it: what a line is worth is shown
 CELLS = """

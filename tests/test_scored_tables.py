@@ -150,3 +150,20 @@ def test_evaluate_and_explain_read_the_same_columns(tmp_path: Path, cli: Cli) ->
     done = cli("predict", *at, "--qrels", str(tmp_path / "q"), "--run", str(tmp_path / "r"))
     assert done.code == 0, done.err
     assert list(sr.read_qrels(tmp_path / "q").values()) == [1, 0, 1, 0]
+
+
+def test_a_model_is_evaluated_on_a_frame_with_anything_beside_its_features() -> None:
+    made = sr.make_ranking(30, (6, 9), 3, n_informative=2, n_redundant=0, noise=0.5, seed=4).data
+    frame = pd.DataFrame(np.array(made.X), columns=["a", "b", "c"]).assign(
+        grade=made.relevance, query=made.qid, url="x", day=pd.Timestamp("2020-01-01")
+    )
+    shuffled = frame.sample(frac=1.0, random_state=0)
+    model = sr.SparseRanker().fit(frame[["a", "b", "c"]], frame["grade"], qid=frame["query"]).to_model()
+    names = {"label": "grade", "qid": "query"}
+    expected = sr.evaluate(model.predict(frame), frame, ["ndcg@10"], **names)
+    for table in (frame, shuffled):
+        assert sr.evaluate(model, table, ["ndcg@10"], **names)["ndcg@10"] == pytest.approx(
+            expected["ndcg@10"], rel=1e-12
+        )
+        several = sr.evaluate({"model": model, "scores": model.predict(table)}, table, ["ndcg@10"], **names)
+        np.testing.assert_array_equal(several.values["model"]["ndcg@10"], several.values["scores"]["ndcg@10"])

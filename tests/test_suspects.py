@@ -121,7 +121,8 @@ def test_select_and_fit_and_inspect_tell(cli: Cli, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     data = with_columns(SHUFFLED, NEARLY)
     with pytest.warns(DataWarning) as told:
-        sr.select(data, **QUICK)
+        found = sr.select(data, **QUICK)
+    assert [str(w.message) for w in told] == [note for note in found.notes if note.startswith("feature ")]
     assert [str(w.message)[:12] for w in told] == ["feature 's0'", "feature 's1'"]
     assert "drop=['s0']" in str(told[0].message)
     with warnings.catch_warnings():

@@ -319,6 +319,38 @@ def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: 
     assert not Path("evil").exists()
 
 
+def test_a_number_that_is_another_columns_name_is_no_name_for_a_feature(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Features that --missing cannot spell go by number, unless a column is called that: 'a=b' is feature 2, and so is a column's name."""
+    monkeypatch.chdir(tmp_path)
+    hole = np.where(np.arange(len(FRAME)) % 9 == 0, np.nan, 1.0 + np.arange(len(FRAME)) % 7)
+    frame = FRAME[["query", "relevance", "bm25"]].assign(
+        **{"a=b": hole, "2": FRAME["title_bm25"] * hole, "c;d": hole[::-1]}
+    )
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
+    command = next(
+        line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
+    )
+    done = paste(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), tmp_path)
+    assert done.returncode == 0, (command, done.stderr)
+
+
+def test_the_mark_is_missing_in_a_survey_as_everywhere(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    marked = np.where(np.arange(len(FRAME)) % 9 == 0, 1.797e308, FRAME["title_bm25"])
+    frame = FRAME[["query", "relevance", "bm25"]].assign(mark=marked)
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
+    command = next(
+        line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
+    )
+    assert "--missing mark=median" in command
+    done = paste(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), tmp_path)
+    assert done.returncode == 0, (command, done.stderr)
+
+
 @pytest.mark.parametrize(
     "names",
     [

@@ -23,10 +23,12 @@ MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # that are looked at
 MAX_VALUES = 1 << 23  # of their rows; and 2 ** 24 of their pairs
 
 
-def warn_of_suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> None:
-    """A DataWarning for each suspect; see `suspects`."""
-    for sentence in suspects(data, remedy, dropped):
+def warn_of_suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> list[str]:
+    """A DataWarning for each suspect, see `suspects`; what was said."""
+    told = suspects(data, remedy, dropped)
+    for sentence in told:
         warnings.warn(sentence, DataWarning, stacklevel=3)
+    return told
 
 
 def suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> list[str]:

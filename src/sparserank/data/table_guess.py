@@ -313,7 +313,14 @@ def _options(
     elif wanted is None and out.left_out:
         options["ignore_columns"] = list(out.left_out)
     numbers = {name: j for j, name in enumerate(out.features, start=reading.index_base)}
-    policies = {name if _can_be_named(name) else numbers[name]: policy for name, (policy, _) in out.missing.items()}
+    policies: dict[Any, Any] = {
+        name if _can_be_named(name) else numbers[name]: policy for name, (policy, _) in out.missing.items()
+    }
+    taken = [name for name in out.missing if not _can_be_named(name) and str(numbers[name]) in columns]
+    if taken:  # the number is another column's name: what is not named has its policy
+        rest = out.missing[taken[0]][0]
+        named = {name: policy for name, (policy, _) in out.missing.items() if _can_be_named(name) and policy != rest}
+        policies = {**named, "*": rest}
     if policies and reading.missing is None:
         options["missing"] = policies
     if out.drops_unjudged and reading.unjudged == "error":

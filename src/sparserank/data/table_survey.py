@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from sparserank.data.missing import is_missing
 from sparserank.data.table_roles import is_number
 from sparserank.data.tables import Table
 from sparserank.quoting import brief
@@ -230,7 +231,8 @@ class _Numbers(_Watch):
             if values.dtype.kind not in "biuf":
                 values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         values = np.asarray(values, dtype=np.float64) + 0.0  # -0.0 is 0.0
-        infinite, missing = np.isinf(values), np.isnan(values)
+        missing = np.isnan(values)
+        infinite = is_missing(values) & ~missing
         self.n_missing += int(missing.sum())
         self.n_infinite += int(infinite.sum())
         values[missing] = np.nan  # of one kind

@@ -14,7 +14,7 @@ from sparserank.data.grouping import MANY_ROWS
 from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
-from sparserank.data.tables import document_texts
+from sparserank.data.tables import document_texts, is_frame
 from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison
@@ -93,6 +93,9 @@ def evaluate(
         raise DataError("judgments are the second argument; the first is what is evaluated.")
     parsed = parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default"))
     labels = [repr(m) for m in parsed]
+    if is_frame(data):
+        several = isinstance(scores, Mapping) and not isinstance(scores, Run)
+        scores = {name: _on_frame(s, data) for name, s in scores.items()} if several else _on_frame(scores, data)
     judged = (
         data.documents(_runs_of(scores))
         if isinstance(data, Qrels)
@@ -155,6 +158,12 @@ def _runs_of(scores: Any) -> list[Run]:
             "judgments alone say nothing of features; evaluate runs with them (sr.read_run), or models on judged documents."
         )
     return systems
+
+
+def _on_frame(system: Any, frame: Any) -> Any:
+    """The scores of a model on a frame, of which it reads its own columns alone; other systems as they are."""
+    by_row = hasattr(system, "score_dataset") and not system.scaling.per_query
+    return system.predict(frame) if by_row else system
 
 
 def _reads_features(scores: Any) -> bool:

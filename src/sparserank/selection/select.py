@@ -168,7 +168,7 @@ def select(
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
-    warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
+    suspected = warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
     score = left_out(current, names, keep, drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # which is refused
         drop = [*(drop or ()), score]
@@ -192,7 +192,7 @@ def select(
         if store is not None:
             store.log({"event": "start"})
         result = replace(job.execute(store, progress), origin=origin_of(sources, used))
-        result.notes.extend([] if score is None else [left_out_note(score)])
+        result.notes.extend([*suspected, *([] if score is None else [left_out_note(score)])])
         check()
         if store is not None:
             from sparserank.reports.files import write_results
