@@ -212,7 +212,7 @@ def test_the_higher_of_two_places_is_no_start() -> None:
 def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: list[int]) -> None:
     X = sp.csr_array(DATA.X) if kind == "csr" else DATA.X
     knots = fit_knots(DATA, 4) if kind == "curves" else None
-    loss = PairwiseLogistic() if kind == "logistic" else None
+    loss = PairwiseLogistic() if kind == "logistic" else "squared_hinge"
     objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr, knots=knots, loss=loss)
     assert not objective.shares_reads
     run(following(objective, sr.L1(), n_alphas=6, tol=1e-3))
@@ -258,6 +258,6 @@ def test_a_solve_of_many_steps_looks_ahead_a_few_times_only(reads: list[int]) ->
     rng = np.random.default_rng(0)
     X = np.hstack([DATA.X, DATA.X + 1e-7 * rng.standard_normal(DATA.X.shape)])
     objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr)
-    path = run(following(objective, sr.L1(), n_alphas=12, tol=1e-9))
+    path = run(following(objective, sr.L1(), n_alphas=12, alpha_min_ratio=1e-3, tol=1e-9))
     assert path.n_iters.max() > 2 * MOST_LOOKS
     assert sum(n - 1 for n in reads) <= MOST_LOOKS * len(path.alphas)

@@ -114,6 +114,8 @@ READERS: dict[str, tuple[str, ...]] = {
 }
 # What a reader makes of data that it may or may not take, and of a model in the place of data.
 TAKES: dict[str, dict[str, int]] = {
+    "long-ids.txt": {"rewrite": FAILED},  # its comments hold what ranking text cannot
+    "text.csv": {"inspect": DONE},
     "scattered.txt": dict.fromkeys(READERS, DONE),
     "one-query.txt": {**dict.fromkeys(READERS, DONE), "select": FAILED},
     "no-pairs.txt": {**dict.fromkeys(READERS, DONE), "select": FAILED, "fit": FAILED},
@@ -194,7 +196,7 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "demo of a seed below 0": (MISUSED, "demo --seed -1 --out OUT/run"),
 }
 EXPORTS = {
-    "solr": DONE, "elasticsearch": DONE, "opensearch": DONE, "vespa": DONE, "lucene": DONE, "ranklib": DONE,
+    "solr": DONE, "elasticsearch": DONE, "opensearch": DONE, "vespa": FAILED, "lucene": DONE, "ranklib": DONE,
     "onnx": MISUSED, "python": DONE, "sql": DONE, "mysql": MISUSED,
 }  # fmt: skip
 WRONG = (
@@ -219,7 +221,7 @@ def _lines() -> Iterator[tuple[str, int, tuple[str, ...]]]:
     """(name, exit code, arguments)."""
     for command, line in READERS.items():
         for name in (*GOOD, *DOUBTFUL, *BAD):
-            code = DONE if name in GOOD else TAKES[name][command] if name in TAKES else FAILED
+            code = TAKES.get(name, {}).get(command, DONE if name in GOOD else FAILED)
             if name == "model.json" and command == "inspect":
                 code = DONE
             yield f"{command} {name}", code, tuple(a.format(name) for a in line)
@@ -267,9 +269,10 @@ def check(outcome: Outcome, code: int) -> None:
         assert outcome.out == ""
         assert outcome.err
     if code == FAILED:
-        assert [line for line in outcome.err.splitlines() if line.startswith("error: ")] == [
-            outcome.err.splitlines()[-1]
-        ]
+        said = outcome.err.splitlines()
+        errors = [i for i, line in enumerate(said) if line.startswith("error: ")]
+        with_command = len(said) > 1 and said[-1].startswith("  sparserank ") and said[-2].endswith("goes through:")
+        assert errors == [len(said) - 1 - with_command]
 
 
 def test_there_are_150_lines_of_every_command() -> None:

@@ -200,9 +200,7 @@ def test_files_are_refused_without_a_policy(kind: str, tmp_path: Path) -> None:
         lambda: convert([path], tmp_path / "store", Reading(dtype=np.float64)),
         lambda: rewrite([path], tmp_path / "back.txt", Reading(dtype=np.float64)),
     ):
-        with pytest.raises(
-            SparserankError, match=r"missing or infinite feature value .*missing='zero'.*--missing zero"
-        ):
+        with pytest.raises(SparserankError, match=r"missing or infinite feature value .*missing"):
             attempt()
     assert not (tmp_path / "back.txt").exists()
 

@@ -91,7 +91,7 @@ def test_limits_end_a_path_early() -> None:
     path = sr.fit_path(PROBLEM.data, "l1", n_alphas=40, max_features=3)
     assert path.nnz[-1] > 3
     assert (path.nnz[:-1] <= 3).all()
-    assert len(sr.fit_path(PROBLEM.data, "l1", n_alphas=100, early_stop=1e-2).alphas) < 100
+    assert len(sr.fit_path(PROBLEM.data, "l1", n_alphas=100, alpha_min_ratio=1e-3, early_stop=1e-2).alphas) < 100
 
 
 def test_always_keep_features_are_in_every_model() -> None:

@@ -401,6 +401,7 @@ def test_without_test_data_queries_are_explained_by_models_that_have_not_seen_th
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:feature 'f1' alone orders")
 @pytest.mark.parametrize("metric", ["ndcg@10", "map"])
 def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A perfect ranking: its mean is 1, and no axis goes beyond."""

@@ -77,6 +77,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "unjudged": ("unjudged.txt --unjudged zero" + FEW, "unjudged.txt --unjudged drop" + FEW),
     "feature_names": "--feature-names names.txt",
     "label_column": (TABLE, TABLE + " --label-column other"),
+    "docid_column": (TABLE, TABLE + " --docid-column c0"),
     "qid_column": (TABLE, TABLE + " --qid-column pairs"),
     "feature_columns": (TABLE, TABLE + " --feature-columns c0,c1,c2"),
     "ignore_columns": (TABLE, TABLE + " --ignore-columns c0"),
@@ -253,7 +254,7 @@ CASES = {
 }  # fmt: skip
 # Choices among finished pieces and additions to them; all others are refused by select and compare.
 TAKEN = {
-    *(f"select {n}" for n in ("test", "transform", "shapes", "n_knots", "half_samples", "refits", "margin", "k", "budget", "confidence", "current")),
+    *(f"select {n}" for n in ("test", "transform", "shapes", "n_knots", "half_samples", "refits", "margin", "k", "budget", "confidence")),
     *(f"judge {n}" for n in ("margin", "confidence")), "compare with_", "compare repeats", *(f"letor {n}" for n in LETOR),
 }  # fmt: skip
 

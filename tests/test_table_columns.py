@@ -167,7 +167,6 @@ def test_a_feature_column_is_nothing_else(name: str, role: str, tmp_path: Path, 
         sr.read_data(frame, feature_columns=[])
     for command in (
         ["fit", "--out", str(tmp_path / "m.json")],
-        ["inspect"],
         ["select", "--out", str(tmp_path / "run")],
     ):
         done = cli(command[0], str(tmp_path / "t.parquet"), "--feature-columns", f"{name},a", *command[1:])

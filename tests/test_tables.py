@@ -272,7 +272,7 @@ def test_a_number_deep_in_a_column_of_booleans(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("sparserank.data.tables.CSV_BLOCK_BYTES", 1000)
     rows = "".join(f"{i // 3},{i % 2},{i},{i % 5 == 0}\n" for i in range(400))
     (tmp_path / "a.csv").write_text("qid,label,x,clicked\n" + rows + "999,1,3,0.5\n")
-    with pytest.raises(SparserankError, match=r"a\.csv: cannot be read \(column 'clicked': .*invalid value '0\.5'"):
+    with pytest.raises(SparserankError, match=r"a\.csv: column 'clicked' is not numeric"):
         read_files(tmp_path / "a.csv")
 
 

@@ -86,7 +86,7 @@ def _facts(
     given = {name: value for name, value in told.options.items() if name != "missing"}
     read = replace(reading, **given, missing=KEEP if reading.missing is None else reading.missing)
     if not small:
-        read = replace(read, feature_columns=[told.label or "label"], ignore_columns=(), missing=KEEP, docid=None)
+        read = replace(read, feature_columns=None, ignore_columns=(), missing=KEEP, docid=None, featureless=True)
     try:
         facts, rows = facts_of(
             files,

@@ -87,18 +87,12 @@ def propose(
     out.docid = _role(
         out, "docid", reading.docid, columns, free, DOCUMENTS, _is_document(columns.get(out.qid or ""), sparing), False
     )
-    packed = out.packed = (
-        None if wanted is not None or reading.feature_columns is not None else _packed(out, tables[0].schema, free)
-    )
-    looked_at = list(reading.feature_columns or ()) != [
-        reading.label or LABEL
-    ]  # else a column for form's sake, beside scores and runs
-    if looked_at:
+    chosen = wanted is not None or reading.feature_columns is not None or reading.featureless
+    packed = out.packed = None if chosen else _packed(out, tables[0].schema, free)
+    if not reading.featureless:
         _features(out, columns, reading, wanted, packed, sparing)
-    _check(out, columns, tables[0].schema, looked_at)
+    _check(out, columns, tables[0].schema, not reading.featureless)
     out.options = _options(out, columns, reading, wanted, packed)
-    if not looked_at:
-        out.options.pop("feature_columns", None)
     return out
 
 

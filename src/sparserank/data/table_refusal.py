@@ -82,6 +82,8 @@ def _absent(told: Proposal, found: Survey, reading: Reading, sized: bool) -> Ite
 
 
 def _no_numbers(told: Proposal, found: Survey, reading: Reading, wanted: Sequence[str] | None) -> Iterator[str]:
+    if reading.featureless:
+        return
     chosen = wanted if wanted is not None else reading.feature_columns
     named = list(found.columns) if chosen is None else [n for n in chosen if n in found.columns]
     roles = {

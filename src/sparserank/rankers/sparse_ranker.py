@@ -278,7 +278,7 @@ class SparseRanker(PenaltyParameters, LinearRanker):
                 path = further
         finer = path
         for _ in range(MAX_REFINEMENTS):
-            if _largest_within(path, k) == k or finer.nnz.max() <= k:
+            if penalty.by_size or _largest_within(path, k) == k or finer.nnz.max() <= k:
                 break
             # The grid jumped over size k: look between its last point within and its first larger one.
             first_larger = int(np.argmax(finer.nnz > k))
