@@ -230,7 +230,7 @@ def _lines() -> Iterator[tuple[str, int, tuple[str, ...]]]:
         yield name, code, tuple(text.split())
     for to, code in EXPORTS.items():
         yield f"export to {to}", code, ("export", "model.json", "--to", to)
-        yield f"export {to} to a folder", DONE if to != "mysql" else MISUSED, ("export", "model.json", "--to", to, "--out", "OUT/x")  # fmt: skip
+        yield f"export {to} to a folder", {"mysql": MISUSED, "vespa": FAILED}.get(to, DONE), ("export", "model.json", "--to", to, "--out", "OUT/x")  # fmt: skip
     for command in ("inspect", "fit", "select", "convert", "evaluate"):
         for wrong in WRONG:
             yield f"{command} {wrong}", MISUSED, (*(a.format("train.txt") for a in READERS[command]), *wrong.split())
