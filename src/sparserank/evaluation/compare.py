@@ -95,7 +95,7 @@ def evaluate(
     labels = [repr(m) for m in parsed]
     if is_frame(data):
         several = isinstance(scores, Mapping) and not isinstance(scores, Run)
-        scores = {name: _on_frame(s, data) for name, s in scores.items()} if several else _on_frame(scores, data)
+        scores = {n: _on_frame(s, data, f"{n}: ") for n, s in scores.items()} if several else _on_frame(scores, data)
     judged = (
         data.documents(_runs_of(scores))
         if isinstance(data, Qrels)
@@ -160,10 +160,14 @@ def _runs_of(scores: Any) -> list[Run]:
     return systems
 
 
-def _on_frame(system: Any, frame: Any) -> Any:
-    """The scores of a model on a frame, of which it reads its own columns alone; other systems as they are."""
-    by_row = hasattr(system, "score_dataset") and not system.scaling.per_query
-    return system.predict(frame) if by_row else system
+def _on_frame(system: Any, frame: Any, whose: str = "") -> Any:
+    """The scores of a model on a frame, of which it reads its own columns alone; other systems as they are. `whose` begins what is said of a mistake."""
+    if not hasattr(system, "score_dataset") or system.scaling.per_query:
+        return system
+    try:
+        return system.predict(frame)
+    except DataError as error:
+        raise DataError(f"{whose}{error}") from error
 
 
 def _reads_features(scores: Any) -> bool:
