@@ -1,0 +1,406 @@
+"""The reference runs: each a function of the folder of real data and of an empty folder, which gives arrays by name.
+
+What a run is called, what it does and what its arrays are called are the contract between versions; how it asks the package for them may change with the
+package's names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import sparserank as sr
+
+Arrays = dict[str, np.ndarray]
+Run = Callable[[Path, Path], Arrays]
+
+RUNS: dict[str, Run] = {}
+QUICK: dict[str, Any] = {"n_alphas": 12, "folds": 3, "half_samples": 0, "transform": "none"}
+GROUPS = {f"f{j}": f"g{j // 4}" for j in range(1, 31)}  # of `generated`
+GROUP_COSTS = {f"g{j}": 1.0 + j % 3 for j in range(8)}
+
+
+def run(function: Run) -> Run:
+    """Register a run under the name of its function."""
+    RUNS[function.__name__] = function
+    return function
+
+
+# -- what is kept of results ------------------------------------------------------------------------------------------
+
+
+def of_selection(result: Any) -> Arrays:
+    """Of every path the strengths, coefficients, losses and certificates; of every candidate its values and bound; the model; what drops cost."""
+    out: Arrays = {}
+    for label, path in result.paths.items():
+        out |= {f"path {label} {name}": value for name, value in of_path(path).items()}
+    choice = result.choice
+    for c in choice.candidates:
+        name = f"candidate {c.label} {c.k:g} {c.index}"
+        out[f"{name} values"] = c.values
+        out[f"{name} bound"] = np.array([choice.bound(c), choice.loss(c), c.n_features, c.cost])
+    out["margin"] = np.array([choice.margin, choice.relative_margin, choice.bounds.resolution])
+    out["resampled"] = choice.resampled.n_features
+    out |= {f"model {name}": value for name, value in of_model(result.model).items()}
+    costs = [[v for m in d.values() if isinstance(m, dict) and "cost" in m for v in m.values()] for d in result.drops]
+    out["drops"] = np.array(costs)
+    if result.stability is not None:
+        out["stability"] = result.stability.kept
+    if result.change is not None:
+        out["change"] = np.array([result.change.mean, result.change.difference, result.change.bound])
+    if result.test is not None:
+        for system, values in result.test.values.items():
+            out |= {f"test {system} {metric}": v for metric, v in values.items()}
+    return out
+
+
+def of_path(path: Any) -> Arrays:
+    coefs = path.sparse_coefs
+    return {
+        "alphas": path.alphas,
+        "data": coefs.data,
+        "indices": coefs.indices,
+        "indptr": coefs.indptr,
+        "losses": path.losses,
+        "objectives": path.objectives,
+        "kkt_violations": path.kkt_violations,
+        "gaps": path.gaps,
+        "statuses": np.array(path.statuses),
+    }
+
+
+def of_model(model: Any) -> Arrays:
+    out = {"coef": model.coef}
+    for j in model.support.tolist():
+        if j in model.curves:
+            out[f"curve {j}"] = np.concatenate([model.curves[j].knots, model.curves[j].values])
+    return out
+
+
+def of_ranker(ranker: Any) -> Arrays:
+    name = "coef_" if hasattr(ranker, "coef_") else "scaled_coef_"  # of transformed features
+    out = {"coef": getattr(ranker, name)}
+    if hasattr(ranker, "values_"):
+        bounds = [ranker.bound_, ranker.resolution_]
+        out |= {
+            "values": ranker.values_,
+            "bounds": np.array(bounds),
+            "curve": np.array([c["bound"] for c in ranker.curve_]),
+        }
+    return out
+
+
+def of_table(table: pa.Table) -> Arrays:
+    """Numbers and lists of numbers of a table, but for seconds."""
+    out = {}
+    for name in table.column_names:
+        if name != "time_s":
+            values = table.column(name).to_pylist()
+            flat = [v for row in values for v in row] if values and isinstance(values[0], list) else values
+            out[name] = np.array([np.nan if v is None else v for v in flat])
+    return out
+
+
+# -- data ---------------------------------------------------------------------------------------------------------------
+
+
+def mq2008(data: Path, *parts: str) -> Any:
+    return sr.read_data([str(data / f"mq2008/{p}.txt.gz") for p in parts])
+
+
+def ohsumed(data: Path, *parts: str) -> Any:
+    return sr.read_data([str(data / f"ohsumed/querylevelnorm/{p}.txt.gz") for p in parts])
+
+
+def mslr(data: Path, part: str = "train") -> Any:
+    return sr.read_data(str(data / f"mslr-web10k-sample/fold1.{part}.5k.txt.gz"))
+
+
+def lightgbm_example(data: Path, part: str = "train") -> Any:
+    return sr.read_data(str(data / f"lightgbm-lambdarank/{part}.txt.gz"))
+
+
+def generated(seed: int = 3) -> Any:
+    made = sr.make_ranking(80, (5, 30), 30, n_informative=6, noise=0.5, seed=seed).data
+    return sr.RankingDataset(made.X, made.relevance, qid_of(made), feature_names=[f"f{j}" for j in range(1, 31)])
+
+
+def qid_of(data: Any) -> np.ndarray:
+    return np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))
+
+
+# -- select -------------------------------------------------------------------------------------------------------------
+
+
+@run
+def select_by_default(data: Path, folder: Path) -> Arrays:
+    return of_selection(sr.select(mq2008(data, "S1", "S2"), test=mq2008(data, "S5")))
+
+
+@run
+def select_every_penalty(data: Path, folder: Path) -> Arrays:
+    penalties = ["l1", "elastic_net", "l0.5", "log", "mcp", "scad", "best_k(k_max=6)"]
+    return of_selection(sr.select(ohsumed(data, "S1", "S2", "S3"), penalties=penalties, **QUICK))
+
+
+@run
+def select_shapes_of_penalties(data: Path, folder: Path) -> Arrays:
+    penalties = ["mcp(gamma=2.0)", "mcp(gamma=5.0)", "scad(a=4.0)", "log(eps=0.01)"]
+    return of_selection(sr.select(ohsumed(data, "S1", "S2"), penalties=penalties, metric="map", **QUICK))
+
+
+@run
+def select_by_holdout(data: Path, folder: Path) -> Arrays:
+    train, valid, test = ohsumed(data, "S1", "S2", "S3"), ohsumed(data, "S4"), ohsumed(data, "S5")
+    return of_selection(sr.select(train, valid, test, protocol="holdout", n_alphas=12, half_samples=0))
+
+
+@run
+def select_on_logs(data: Path, folder: Path) -> Arrays:
+    return of_selection(sr.select(mslr(data), **{**QUICK, "transform": "auto"}))
+
+
+@run
+def select_on_asinh(data: Path, folder: Path) -> Arrays:
+    return of_selection(sr.select(mslr(data), penalties=["l1", "best_k(k_max=4)"], **{**QUICK, "transform": "asinh"}))
+
+
+@run
+def select_curves(data: Path, folder: Path) -> Arrays:
+    curved = sr.make_curved_ranking(60, seed=5).data
+    return of_selection(
+        sr.select(
+            curved, shapes="curves", penalties=["l1", "mcp", "scad", "best_k(k_max=3)"], **{**QUICK, "n_alphas": 8}
+        )
+    )
+
+
+@run
+def select_curves_of_logs(data: Path, folder: Path) -> Arrays:
+    found = sr.select(
+        lightgbm_example(data), shapes="curves", n_knots=5, **{**QUICK, "transform": "auto", "n_alphas": 4}
+    )
+    return of_selection(found)
+
+
+@run
+def select_groups_within_a_budget(data: Path, folder: Path) -> Arrays:
+    found = sr.select(
+        generated(), groups=GROUPS, costs=GROUP_COSTS, budget=6.0, penalties=["l1", "mcp", "log", "best_k"], **QUICK
+    )
+    return of_selection(found)
+
+
+@run
+def select_groups_on_logs(data: Path, folder: Path) -> Arrays:
+    train = mslr(data)
+    groups = {name: f"g{j // 9}" for j, name in enumerate(train.feature_names)}
+    return of_selection(sr.select(train, groups=groups, penalties=["l1", "scad"], **{**QUICK, "transform": "auto"}))
+
+
+@run
+def select_with_costs(data: Path, folder: Path) -> Arrays:
+    costs = [1.0 + j % 5 for j in range(30)]
+    return of_selection(sr.select(generated(), costs=costs, k=4, **QUICK))
+
+
+@run
+def select_under_rules(data: Path, folder: Path) -> Arrays:
+    found = sr.select(generated(), monotone={"f1": "+", "f2": "-"}, keep=["f3"], drop=["f4", "f5"], **QUICK)
+    return of_selection(found)
+
+
+@run
+def select_with_half_samples(data: Path, folder: Path) -> Arrays:
+    return of_selection(sr.select(ohsumed(data, "S1", "S2"), **{**QUICK, "half_samples": 12}))
+
+
+@run
+def select_with_weights(data: Path, folder: Path) -> Arrays:
+    train = generated()
+    weight = np.random.default_rng(1).integers(0, 3, train.n_queries).astype(float)
+    doc_weight = np.random.default_rng(2).uniform(0.5, 2.0, train.n_docs)
+    weighted = sr.RankingDataset(train.X, train.relevance, qid_of(train))
+    found = sr.select(weighted, query_weight=weight, doc_weight=doc_weight, pair_weights="query", **QUICK)
+    return of_selection(found)
+
+
+@run
+def select_with_another_loss(data: Path, folder: Path) -> Arrays:
+    found = sr.select(generated(), loss="modified_huber", metric="mrr", refits=False, margin=0.02, **QUICK)
+    return of_selection(found)
+
+
+@run
+def select_scaled_otherwise(data: Path, folder: Path) -> Arrays:
+    found = sr.select(mslr(data), scaling="query-min-max", confidence=0.9, seed=7, **QUICK)
+    return of_selection(found)
+
+
+@run
+def select_beside_a_current_model(data: Path, folder: Path) -> Arrays:
+    train = mslr(data)
+    return of_selection(sr.select(train, current=train.feature_names[109], test=mslr(data, "test"), **QUICK))
+
+
+@run
+def select_from_a_store(data: Path, folder: Path) -> Arrays:
+    sr.convert([data / "mq2008/S1.txt.gz"], folder / "store", shard_bytes=400_000)
+    return of_selection(sr.select(sr.open_store(folder / "store"), penalties=["l1", "mcp"], **QUICK))
+
+
+@run
+def select_sparse_rows(data: Path, folder: Path) -> Arrays:
+    import scipy.sparse as sp
+
+    train = generated()
+    X = sp.csr_array(np.where(np.abs(train.X) > 0.8, train.X, 0.0))
+    return of_selection(sr.select(sr.RankingDataset(X, train.relevance, qid_of(train)), **QUICK))
+
+
+@run
+def select_with_missing_values(data: Path, folder: Path) -> Arrays:
+    part = [str(data / f"ohsumed/feature-null/{p}.txt.gz") for p in ("S1", "S2")]
+    return of_selection(sr.select(part, missing="query-min", penalties=["l1", "log"], **QUICK))
+
+
+@run
+def select_resumed(data: Path, folder: Path) -> Arrays:
+    """Paths of two of three penalties are there already."""
+    train, shared = ohsumed(data, "S1", "S2"), folder / "run"
+    sr.select(train, penalties=["l1", "mcp"], out=shared, **QUICK)
+    return of_selection(
+        sr.select(train, penalties=["l1", "mcp"], out=shared, margin=0.05, **{**QUICK, "half_samples": 4})
+    )
+
+
+@run
+def select_on_a_cluster(data: Path, folder: Path) -> Arrays:
+    sr.convert([data / "mq2008/S1.txt.gz"], folder / "store", shard_bytes=400_000)
+    with cluster() as client:
+        store = sr.open_store(folder / "store")
+        return of_selection(sr.select(store, penalties=["l1", "mcp"], client=client, **QUICK))
+
+
+@contextmanager
+def cluster() -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers, Client(workers) as client:
+        yield client
+
+
+# -- rankers, paths -----------------------------------------------------------------------------------------------------
+
+
+@run
+def cross_validated_rankers(data: Path, folder: Path) -> Arrays:
+    train, valid = mq2008(data, "S1"), mq2008(data, "S4")
+    made: Mapping[str, Any] = {
+        "l1": sr.SparseRankerCV(n_alphas=12),
+        "mcp best": sr.SparseRankerCV("mcp", rule="best", n_alphas=12, cv=3, seed=4),
+        "ridge": sr.SparseRankerCV("ridge", rule="best", n_alphas=8),
+        "log three": sr.SparseRankerCV("log", n_features_to_select=3, n_alphas=12, scaling="none"),
+    }
+    out = {f"{n} {k}": v for n, r in made.items() for k, v in of_ranker(r.fit_dataset(train)).items()}
+    X, y, qid = train.X, train.relevance, qid_of(train)
+    eval_qid = qid_of(valid)
+    held = sr.SparseRankerCV("scad", n_alphas=12)
+    held.fit(X, y, qid=qid, eval_set=[(valid.X, valid.relevance)], eval_qid=[eval_qid])
+    return out | {f"held out {k}": v for k, v in of_ranker(held).items()}
+
+
+@run
+def sparse_rankers(data: Path, folder: Path) -> Arrays:
+    train = ohsumed(data, "S1", "S2")
+    made: Mapping[str, Any] = {
+        "given strength": sr.SparseRanker(penalty="l1", alpha=0.001),
+        "share of the largest": sr.SparseRanker(penalty="mcp", alpha_ratio=0.1),
+        "seven features": sr.SparseRanker(penalty="scad", n_features_to_select=7),
+        "seven on logs": sr.SparseRanker(penalty="l1", n_features_to_select=7, feature_transform="log"),
+        "best three": sr.SparseRanker(penalty="best_k", n_features_to_select=3),
+        "lp": sr.SparseRanker(penalty="l0.5", alpha_ratio=0.2),
+    }
+    return {f"{n} {k}": v for n, r in made.items() for k, v in of_ranker(r.fit_dataset(train)).items()}
+
+
+@run
+def paths_alone(data: Path, folder: Path) -> Arrays:
+    train, out = mslr(data), {}
+    for penalty in ("l1", "elastic_net", "log", "mcp", "scad", "best_k(k_max=4)"):
+        out |= {f"{penalty} {k}": v for k, v in of_path(sr.fit_path(train, penalty, n_alphas=10)).items()}
+    return out
+
+
+@run
+def rankers_of_papers(data: Path, folder: Path) -> Arrays:
+    train = ohsumed(data, "S1")
+    made: Mapping[str, Any] = {
+        "fenchel": sr.FenchelRank(),
+        "fsm": sr.FSMRank(),
+        "rls": sr.RankRLS(),
+        "greedy rls": sr.GreedyRankRLS(5),
+        "laporte": sr.Laporte2014(),
+        "tg": sr.TGRank(),
+        "svm": sr.RankSVM(),
+        "fs": sr.FSRank(),
+        "gas": sr.GasRanker(),
+    }
+    return {f"{n} {k}": v for n, r in made.items() for k, v in of_ranker(r.fit_dataset(train)).items()}
+
+
+# -- experiments, trees, the command line -------------------------------------------------------------------------------
+
+
+@run
+def letor_systems(data: Path, folder: Path) -> Arrays:
+    from sparserank.experiments.job import Experiment
+    from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
+    from sparserank.experiments.units import UnitRunner
+
+    systems = ("sparserank", "select", "greedy_rank_rls", "rank_svm", "fsm_rank", "l1", "random")
+    dataset = DatasetPlan("ohsumed", str(data / "ohsumed/querylevelnorm"))
+    plan = ExperimentPlan((dataset,), systems, folds=(1,))
+    out: Arrays = {}
+    for unit in Experiment(plan, folder / "results", n_workers=1).units:
+        for kind, table in zip(("candidates", "queries"), UnitRunner(plan)(unit), strict=True):
+            out |= {f"{unit.system} {kind} {k}": v for k, v in of_table(table).items()}
+    return out
+
+
+@run
+def compare_with_trees(data: Path, folder: Path) -> Arrays:
+    found = sr.compare_with_trees(
+        ohsumed(data, "S1", "S2"), transform="none", sizes=(2, 5), folds=3, n_seeds=2, n_trees=20, n_threads=2
+    )
+    return {f"{s.name} {s.k}": s.values for s in found.systems} | {"chosen": np.array(found.n_chosen)}
+
+
+@run
+def select_for_trees(data: Path, folder: Path) -> Arrays:
+    found = sr.select_for_trees(ohsumed(data, "S1", "S2"), folds=3, sizes=(2, 5, 8), n_seeds=2, n_trees=20, n_threads=2)
+    out = {f"{c.penalty} {c.k:g}": np.append(c.values, found.choice.bound(c)) for c in found.choice.candidates}
+    return out | {"features": np.array(found.features), "gains": found.gains}
+
+
+@run
+def command_line(data: Path, folder: Path) -> Arrays:
+    """The model file of `sparserank select`, scores of `predict`."""
+    import subprocess
+    import sys
+
+    o = data / "ohsumed/querylevelnorm"
+    command = [sys.executable, "-m", "sparserank"]
+    train, test = [str(o / f"{p}.txt.gz") for p in ("S1", "S2")], str(o / "S5.txt.gz")
+    quiet: Any = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": os.environ}
+    subprocess.run([*command, "select", *train, "--test", test, "--out", str(folder / "run")], **quiet)
+    model = str(folder / "run/model.json")
+    subprocess.run([*command, "predict", model, test, "--out", str(folder / "scores")], **quiet)
+    out = {f"model {k}": v for k, v in of_model(sr.load_model(model)).items()}
+    return out | {"scores": np.loadtxt(folder / "scores")}
