@@ -1,8 +1,8 @@
 """The data of every case: fixed generators, fixed seeds; at the end, the published sets.
 
 Features come in groups that share a latent factor, as BM25 on title, body and anchor do; they are skewed, and scaled to
-[0, 1] within each query as LETOR is. Grades follow a linear score of half of the features plus noise that outweighs it, so
-that no model separates them: held-out NDCG@10 comes out near 0.3 (0.35 is published for l1 on TD2003).
+[0, 1] within each query as LETOR is. Grades follow a linear score of half of the features plus noise that outweighs it,
+so that no model separates them: held-out NDCG@10 comes out near 0.3 (0.35 is published for l1 on TD2003).
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def describe() -> str:
 
 
 class Neighbours:
-    """How much of the machine other processes take meanwhile: figures of a shared machine need that beside them (Linux)."""
+    """How much of the machine other processes take meanwhile:
+    figures of a shared machine need that beside them (Linux)."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter(), _busy_s(), _own_s()

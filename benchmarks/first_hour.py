@@ -1,6 +1,8 @@
-"""`python -m benchmarks.first_hour MARKDOWN`: the first-hour tasks of README.md, timed, in a new virtual environment with the built wheel.
+"""`python -m benchmarks.first_hour MARKDOWN`: the first-hour tasks of README.md, timed, in a new virtual environment
+with the built wheel.
 
-The commands are read from README.md; the data are made by the package under the names that they have there. Nothing else is typed.
+The commands are read from README.md; the data are made by the package under the names that they have there. Nothing
+else is typed.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ ENGINES = {"Elasticsearch": "elasticsearch", "Solr": "solr", "Vespa": "vespa", "
 EXTRAS = ("report", "trees", "onnx")
 FRAMES = ("pandas", "polars")
 INTRO = (
-    "Written by `python -m benchmarks.first_hour docs/first-hour-transcript.md`: the wheel is built and installed into a new virtual environment, and the commands of "
-    "[the first hour](first-hour.md) are read from README.md and run, each task in a folder of its own. The data are made by the package: 300 queries of 20 documents, 30 "
-    "features of which 5 matter. Times are wall-clock, with everything that a first run compiles."
+    "Written by `python -m benchmarks.first_hour docs/first-hour-transcript.md`: the wheel is built and installed into "
+    "a new virtual environment, and the commands of [the first hour](first-hour.md) are read from README.md and run, "
+    "each task in a folder of its own. The data are made by the package: 300 queries of 20 documents, 30 features of "
+    "which 5 matter. Times are wall-clock, with everything that a first run compiles."
 )
 BYTE_CODE = """
 import compileall, sysconfig
@@ -41,7 +44,9 @@ import importlib.metadata as metadata, json, pathlib
 sizes = {}
 for found in metadata.distributions():
     files = [pathlib.Path(found.locate_file(f)) for f in found.files or ()]
-    sizes[found.metadata["Name"]] = [found.version, sum(f.stat().st_size for f in files if f.is_file() and f.suffix != ".pyc")]
+    sizes[found.metadata["Name"]] = [
+        found.version, sum(f.stat().st_size for f in files if f.is_file() and f.suffix != ".pyc")
+    ]
 print(json.dumps(sizes))
 """
 DATA = """
@@ -51,11 +56,15 @@ parts = {"train": range(0, 150), "vali": range(150, 200), "test": range(200, 300
 for name, queries in parts.items():
     sr.write_letor(made.take_queries(np.array(queries)), f"{name}.txt")
 train = made.take_queries(np.array(parts["train"]))
-frame = pd.DataFrame(np.array(train.X), columns=list(train.feature_names)).assign(grade=train.relevance.astype(int), query=train.qid)
+frame = pd.DataFrame(np.array(train.X), columns=list(train.feature_names)).assign(
+    grade=train.relevance.astype(int), query=train.qid
+)
 frame.to_parquet("train.parquet", index=False)
 sr.SparseRanker(n_features_to_select=2).fit(np.array(train.X), train.relevance, qid=train.qid).save("now.json")
 sr.SparseRanker(n_features_to_select=5).fit(np.array(train.X), train.relevance, qid=train.qid).save("new.json")
-pathlib.Path("vespa-features.json").write_text(json.dumps({name: f"attribute({name})" for name in [*train.feature_names, *(f"f{j + 1}" for j in range(train.n_features))]}))
+pathlib.Path("vespa-features.json").write_text(json.dumps({
+    name: f"attribute({name})" for name in [*train.feature_names, *(f"f{j + 1}" for j in range(train.n_features))]
+}))
 """
 # a block as a notebook runs it: what a line is worth is shown
 CELLS = """
@@ -108,8 +117,13 @@ class Place:
         """What a command prints, on both streams."""
         began = time.perf_counter()
         done = subprocess.run(
-            [str(c) for c in command], cwd=cwd or self.folder, env=self.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )  # fmt: skip
+            [str(c) for c in command],
+            cwd=cwd or self.folder,
+            env=self.env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         self.seconds += time.perf_counter() - began
         if done.returncode:
             raise RuntimeError(f"{shlex.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}")
@@ -205,12 +219,33 @@ def main() -> int:
             first = first or work
         whole = sum(size for _, size in sizes.values())
         head = [
-            "# The first hour, run", "", INTRO, "", "```text", describe().split("\npackages")[0], "```", "",
-            "## Installing", "", f"`pip install {wheel.name}`: {seconds:.0f} s, {(whole + byte_code) / 1e6:.0f} MB in all: {whole / 1e6:.0f} MB of files, as below, and {byte_code / 1e6:.0f} MB of byte code that pip compiles.", "",
-            "| package | version | MB |", "|---|---|---:|",
-            *(f"| {name} | {version} | {size / 1e6:.1f} |" for name, (version, size) in sorted(sizes.items(), key=lambda i: -i[1][1])),
-            "", f"The extras of the tasks, `sparserank[{','.join(EXTRAS)}]`, and {' and '.join(FRAMES)}: {more:.0f} s more.",
-        ]  # fmt: skip
+            "# The first hour, run",
+            "",
+            INTRO,
+            "",
+            "```text",
+            describe().split("\npackages")[0],
+            "```",
+            "",
+            "## Installing",
+            "",
+            (
+                f"`pip install {wheel.name}`: {seconds:.0f} s, {(whole + byte_code) / 1e6:.0f} MB in all: "
+                f"{whole / 1e6:.0f} MB of files, as below, and {byte_code / 1e6:.0f} MB of byte code that pip compiles."
+            ),
+            "",
+            "| package | version | MB |",
+            "|---|---|---:|",
+            *(
+                f"| {name} | {version} | {size / 1e6:.1f} |"
+                for name, (version, size) in sorted(sizes.items(), key=lambda i: -i[1][1])
+            ),
+            "",
+            (
+                f"The extras of the tasks, `sparserank[{','.join(EXTRAS)}]`, and {' and '.join(FRAMES)}: {more:.0f} s "
+                "more."
+            ),
+        ]
         given.markdown.write_text("\n".join([*head, *place.lines]) + "\n", encoding="utf-8")
     return 0
 

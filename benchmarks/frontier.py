@@ -1,5 +1,7 @@
-"""`python -m benchmarks.frontier MARKDOWN`: quality against the number of features on four sets of data, ours and trees, as docs/frontier.md, with a CSV file
-and pictures beside it. Needs SPARSERANK_DATA; finished pieces are kept in --work, so that a killed run goes on."""
+"""`python -m benchmarks.frontier MARKDOWN`: quality against the number of features on four sets of data, ours and
+trees, as docs/frontier.md, with a CSV file and pictures beside it. Needs SPARSERANK_DATA; finished pieces are kept in
+--work, so that a killed run goes on.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,13 @@ from typing import Any
 import numpy as np
 
 INTRO = (
-    "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is judged on the same folds, on queries that it has "
-    "not seen; trees are LightGBM's LambdaMART, 150 trees of 7 leaves. Ours: the penalties of `select` and splicing (best_k) on features as they are, as logarithms, on "
-    "either, and (l1, MCP, best_k) as curves. Greedy RankRLS: forward selection by leave-query-out error (Pahikkala 2010) on features as they are, with the ridge whose "
-    "leave-query-out error on all features is lowest, inside each fold. Differences to the trees on all features, with "
-    "intervals that hold for all sizes of a system at once, are in the CSV file beside this page. Numbers of one table may be compared with each other, not with other papers' splits."
+    "Written by `python -m benchmarks.frontier docs/frontier.md` (part of `make evidence`). Every system is judged on "
+    "the same folds, on queries that it has not seen; trees are LightGBM's LambdaMART, 150 trees of 7 leaves. Ours: "
+    "the penalties of `select` and splicing (best_k) on features as they are, as logarithms, on either, and (l1, MCP, "
+    "best_k) as curves. Greedy RankRLS: forward selection by leave-query-out error (Pahikkala 2010) on features as "
+    "they are, with the ridge whose leave-query-out error on all features is lowest, inside each fold. Differences to "
+    "the trees on all features, with intervals that hold for all sizes of a system at once, are in the CSV file beside "
+    "this page. Numbers of one table may be compared with each other, not with other papers' splits."
 )
 
 STRENGTHS = [2.0**e for e in range(17)]
@@ -59,21 +63,26 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
     mslr = folder / "mslr-web10k-sample"
     return {
         "MQ2008": (
-            sr.read_data([folder / f"mq2008/S{i}.txt.gz" for i in range(1, 6)]), 1, "LETOR 4.0, features normalised within queries.",
+            sr.read_data([folder / f"mq2008/S{i}.txt.gz" for i in range(1, 6)]),
+            1,
+            "LETOR 4.0, features normalised within queries.",
         ),
         "OHSUMED": (
-            sr.read_data([folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in range(1, 6)]), 1,
+            sr.read_data([folder / f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in range(1, 6)]),
+            1,
             "LETOR 3.0, features normalised within queries.",
         ),
         "MSLR sample": (
-            sr.read_data([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")]), 5,
+            sr.read_data([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")]),
+            5,
             "MSLR-WEB10K, the first 5,000 documents of the training and of the test set of its fold 1, raw features.",
         ),
         "Curved truth": (
-            make_curved_ranking(500, seed=0).data, 1,
+            make_curved_ranking(500, seed=0).data,
+            1,
             "`make_curved_ranking`: 10 of 100 features count, half of them by a hump, heavy tails; 500 queries.",
         ),
-    }  # fmt: skip
+    }
 
 
 def _compared(data: Any, repeats: int, work: Path) -> Any:
@@ -84,10 +93,15 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
 
     plan = ComparisonPlan(
         make_plan(
-            penalties=(*defaults.PENALTIES, "best_k"), metric=defaults.METRIC, also=(), convention="default", settings={}, shapes="curves"
+            penalties=(*defaults.PENALTIES, "best_k"),
+            metric=defaults.METRIC,
+            also=(),
+            convention="default",
+            settings={},
+            shapes="curves",
         ),
         repeats=repeats,
-    )  # fmt: skip
+    )
     with SelectionStore(work, plan.identity(data), kind="compare") as store:
         found = compare(data, plan, lambda done, n, what, left: print(f"  {done}/{n} {what}", flush=True), store)
     return replace(found, systems=[*found.systems, *_greedy(data, plan)])
@@ -116,7 +130,8 @@ def _greedy(data: Any, plan: Any) -> list[Any]:
 
 
 def _shown_better(result: Any) -> str:
-    """What is shown to rank better than our choice: systems whose interval of the difference to it lies above 0, Bonferroni over all."""
+    """What is shown to rank better than our choice: systems whose interval of the difference to it lies above 0,
+    Bonferroni over all."""
     from sparserank.evaluation.statistics import mean_interval
 
     n = len(result.systems)
@@ -130,7 +145,10 @@ def _shown_better(result: Any) -> str:
         return (
             f"None of the {n} systems and sizes is shown to rank better than our choice (Bonferroni over all of them)."
         )
-    return f"Shown to rank better than our choice (Bonferroni over all {n}): {', '.join(better[:8])}{' ...' if len(better) > 8 else ''}."
+    return (
+        f"Shown to rank better than our choice (Bonferroni over all {n}): "
+        f"{', '.join(better[:8])}{' ...' if len(better) > 8 else ''}."
+    )
 
 
 if __name__ == "__main__":

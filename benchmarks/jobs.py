@@ -1,6 +1,7 @@
 """One whole job in a process of its own, with this version of the package or with an earlier one; prints what it cost.
 
-`python -m benchmarks.jobs select 6000` runs it here; `cost` starts it, and may put the sources of an earlier commit first.
+`python -m benchmarks.jobs select 6000` runs it here; `cost` starts it, and may put the sources of an earlier commit
+first.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ N_PASSES = 60
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds and CPU seconds of the job; the peak of all its processes together, data included; what it says of its result."""
+    """Seconds and CPU seconds of the job; the peak of all its processes together, data included;
+    what it says of its result."""
 
     time_s: float
     cpu_s: float

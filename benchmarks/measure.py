@@ -57,7 +57,8 @@ def measure(function: Callable[[], T], repeats: int = REPEATS) -> Measured[T]:
 
 
 def in_bursts(functions: list[Callable[[], object]], rounds: int = 3, burst: int = 4) -> list[float]:
-    """Median seconds of each function over `rounds` of bursts in turn, so that a noisy neighbour hits all of them alike.
+    """Median seconds of each function over `rounds` of bursts in turn, so that a noisy neighbour hits all of them
+    alike.
 
     The pause lets the threads of a BLAS call go to sleep (they spin for a while, on the cores of whoever comes next);
     the first call of a burst is not counted.

@@ -1,8 +1,9 @@
 """Learning from clicks: a click at a place that few look at counts for more.
 
-A poor ranker has shown its lists; people look at place r with probability 1 / r and click what they look at and find relevant. Trained on
-clicks as they are, the model learns the poor ranker's habits; with doc_weight = 1 / propensity, the weight of every pair in which the
-clicked document is the preferred one, it learns what is relevant (Joachims, Swaminathan and Schnabel 2017).
+A poor ranker has shown its lists; people look at place r with probability 1 / r and click what they look at and find
+relevant. Trained on clicks as they are, the model learns the poor ranker's habits; with doc_weight = 1 / propensity,
+the weight of every pair in which the clicked document is the preferred one, it learns what is relevant (Joachims,
+Swaminathan and Schnabel 2017).
 """
 
 import numpy as np
@@ -23,7 +24,8 @@ place = np.concatenate(
 propensity = 1.0 / place
 clicked = (rng.random(train.n_docs) < propensity) & (train.relevance > 0)
 print(
-    f"{clicked.sum()} clicks on {int(train.relevance.sum())} relevant documents; {np.mean(place[clicked] <= 3):.0%} of them at places 1 to 3"
+    f"{clicked.sum()} clicks on {int(train.relevance.sum())} relevant documents; {np.mean(place[clicked] <= 3):.0%} of "
+    "them at places 1 to 3"
 )
 
 

@@ -1,7 +1,7 @@
 """Is the new system better than what runs now? Two TREC runs and the judgments, no features.
 
-Both runs are read from files as trec_eval reads them: a query that a run misses counts 0. The difference comes with its 95% interval
-and the p value of the paired t test, corrected for the number of systems (Holm).
+Both runs are read from files as trec_eval reads them: a query that a run misses counts 0. The difference comes with its
+95% interval and the p value of the paired t test, corrected for the number of systems (Holm).
 """
 
 from pathlib import Path
@@ -29,7 +29,8 @@ for row in sr.evaluate(runs, qrels, ["ndcg@10", "map"], baseline="now").rows():
     print(f"{row['metric']:<12} {row['system']}  {row['mean']:.4f}", end="")
     if "difference" in row:
         print(
-            f"  {row['difference']:+.4f} [{row['difference_low']:+.4f}, {row['difference_high']:+.4f}]  p = {row['p_holm']:.1e}",
+            f"  {row['difference']:+.4f} [{row['difference_low']:+.4f}, {row['difference_high']:+.4f}]  p = "
+            f"{row['p_holm']:.1e}",
             end="",
         )
     print()

@@ -1,7 +1,8 @@
 """Features that cost: the best model that a budget buys, where features that are computed together are paid for once.
 
-Forty features come in ten groups of four, as the fields and models of a search engine do: group_1 costs 1, group_10 costs 10. A group enters
-whole and its cost is paid once. The paths are fitted once: in the same `out`, another budget chooses among what is there.
+Forty features come in ten groups of four, as the fields and models of a search engine do: group_1 costs 1, group_10
+costs 10. A group enters whole and its cost is paid once. The paths are fitted once: in the same `out`, another budget
+chooses among what is there.
 """
 
 from tempfile import TemporaryDirectory
@@ -16,8 +17,9 @@ with TemporaryDirectory() as out:
     for budget in (5, 15, 30):
         result = sr.select(
             data, groups=groups, costs=costs, budget=budget, penalties="mcp", transform="none", half_samples=0, out=out
-        )  # fmt: skip
+        )
         bought = sorted({groups[name] for name in result.table()["feature"].to_pylist()}, key=costs.get)
         print(
-            f"budget {budget}: cost {result.chosen.cost:g}, NDCG@10 {result.chosen.mean:.3f} out of fold: {', '.join(bought)}"
+            f"budget {budget}: cost {result.chosen.cost:g}, NDCG@10 {result.chosen.mean:.3f} out of fold: "
+            f"{', '.join(bought)}"
         )

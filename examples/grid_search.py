@@ -1,7 +1,7 @@
 """A grid search over a scikit-learn pipeline: query ids reach every fit, every score and the folds by metadata routing.
 
-Features here are heavy-tailed, as counts and link scores are. The grid asks whether to take logarithms of them, and how sparse the
-ranker should be; folds hold whole queries, and each fold is scored by the mean NDCG@10 of its queries.
+Features here are heavy-tailed, as counts and link scores are. The grid asks whether to take logarithms of them, and how
+sparse the ranker should be; folds hold whole queries, and each fold is scored by the mean NDCG@10 of its queries.
 """
 
 import numpy as np
@@ -34,7 +34,8 @@ for shape in ("passthrough", logarithm):
 ranker = search.best_estimator_["ranker"]
 found = np.intersect1d(ranker.support_, problem.support)
 print(
-    f"chosen: {'logarithms' if search.best_params_['shape'] != 'passthrough' else 'as they are'}, alpha_ratio {ranker.alpha_ratio}"
+    f"chosen: {'logarithms' if search.best_params_['shape'] != 'passthrough' else 'as they are'}, alpha_ratio "
+    f"{ranker.alpha_ratio}"
 )
 print(f"it keeps {len(ranker.support_)} of 40 features, {len(found)} of the 5 true ones among them")
 print(f"NDCG@10 of 60 other queries {search.score(X[test], y[test], qid=qid[test]):.3f}")

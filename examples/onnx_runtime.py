@@ -1,7 +1,7 @@
 """A model as an ONNX file: what ONNX Runtime says of a document is what `predict` says.
 
-The model draws a curve for each of its five features; the file holds these curves and nothing of the other 25 features. ONNX Runtime
-computes in double precision as we do, so scores differ in rounding only and every list keeps its order.
+The model draws a curve for each of its five features; the file holds these curves and nothing of the other 25 features.
+ONNX Runtime computes in double precision as we do, so scores differ in rounding only and every list keeps its order.
 """
 
 from pathlib import Path

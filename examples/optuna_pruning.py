@@ -1,7 +1,8 @@
 """An Optuna study that stops hopeless trials after a few folds.
 
-Each trial is a way to make a model of at most eight features: a penalty, the shape in which features enter, a size. It reports the mean NDCG@10 after
-every fold of queries; the median pruner ends it where earlier trials stood better at the same fold. Folds are made once, by query.
+Each trial is a way to make a model of at most eight features: a penalty, the shape in which features enter, a size. It
+reports the mean NDCG@10 after every fold of queries; the median pruner ends it where earlier trials stood better at the
+same fold. Folds are made once, by query.
 """
 
 import numpy as np
@@ -53,7 +54,8 @@ study.optimize(objective, n_trials=N_TRIALS)
 pruned = sum(t.state == optuna.trial.TrialState.PRUNED for t in study.trials)
 print(f"{N_TRIALS} trials, {pruned} pruned: {fitted} of {N_TRIALS * N_FOLDS} fits")
 print(
-    f"best: {', '.join(f'{name} {value}' for name, value in study.best_params.items())}; NDCG@10 {study.best_value:.3f} out of fold"
+    f"best: {', '.join(f'{name} {value}' for name, value in study.best_params.items())}; NDCG@10 "
+    f"{study.best_value:.3f} out of fold"
 )
 for name, ranker in {
     "tuned": ranker_of(study.best_trial),

@@ -1,4 +1,5 @@
-"""Chromium without a window, driven through its debugging pipe: what a page asks for, says and measures. Needs nothing but the program."""
+"""Chromium without a window, driven through its debugging pipe: what a page asks for, says and measures.
+Needs nothing but the program."""
 
 from __future__ import annotations
 
@@ -18,9 +19,16 @@ from typing import Any
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--remote-debugging-pipe",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 PATIENCE_S = 60.0
 
 
@@ -167,13 +175,15 @@ COLLIDED = """(() => {
     const boxes = texts.map(t => t.getBoundingClientRect());
     boxes.forEach((a, i) => {
       const name = texts[i].textContent.slice(0, 40);
-      if (a.left < frame.left - 3 || a.right > frame.right + 3 || a.top < frame.top - 3 || a.bottom > frame.bottom + 3) out.push('outside: ' + name);
+      if (a.left < frame.left - 3 || a.right > frame.right + 3 || a.top < frame.top - 3 || a.bottom > frame.bottom + 3)
+        out.push('outside: ' + name);
       for (let j = i + 1; j < boxes.length; j++) {
         const b = boxes[j];
         const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
         const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
         const smaller = Math.min(a.width * a.height, b.width * b.height);
-        if (width > 0 && height > 0 && width * height > 0.1 * smaller) out.push(name + ' / ' + texts[j].textContent.slice(0, 40));
+        if (width > 0 && height > 0 && width * height > 0.1 * smaller)
+          out.push(name + ' / ' + texts[j].textContent.slice(0, 40));
       }
     });
   }
@@ -195,9 +205,13 @@ def running(path: str) -> Iterator[Browser]:
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
-            [path, *OPTIONS, f"--user-data-dir={profile}", "about:blank"], preexec_fn=place, close_fds=False,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [path, *OPTIONS, f"--user-data-dir={profile}", "about:blank"],
+            preexec_fn=place,
+            close_fds=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             yield Browser(process, command_out, answer_in)
         finally:

@@ -1,4 +1,5 @@
-"""What a new installation must be able to do, with nothing but the package and what it installs: run by test_release.py in a clean environment."""
+"""What a new installation must be able to do, with nothing but the package and what it installs:
+run by test_release.py in a clean environment."""
 
 from __future__ import annotations
 

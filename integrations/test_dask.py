@@ -195,7 +195,8 @@ def test_a_store_that_is_written_anew_is_not_mixed_with_the_old_one(client: Clie
 def test_an_objective_may_outlive_its_client(cluster: LocalCluster, stores: dict[str, Path]) -> None:
     code = (
         "import sys, sparserank as sr; from distributed import Client\n"
-        "with Client(sys.argv[1]) as c: o = sr.PairwiseObjective(sr.open_store(sys.argv[2]), client=c); o.value_and_gradient([0.0] * 30)\n"
+        "with Client(sys.argv[1]) as c: o = sr.PairwiseObjective(sr.open_store(sys.argv[2]), client=c); "
+        "o.value_and_gradient([0.0] * 30)\n"
         "del o"
     )
     done = subprocess.run(
@@ -245,9 +246,24 @@ def test_the_command_line_finds_its_scheduler(cluster: LocalCluster, stores: dic
 
 def test_a_killed_client_goes_on(cluster: LocalCluster, stores: dict[str, Path], tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "sparserank", "select", str(stores["dense"]), "--penalty", "l1", "--penalty", "mcp", "--n-alphas", "30", "--folds", "3",
-        "--out", str(tmp_path / "run"), "--scheduler", cluster.scheduler_address,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "sparserank",
+        "select",
+        str(stores["dense"]),
+        "--penalty",
+        "l1",
+        "--penalty",
+        "mcp",
+        "--n-alphas",
+        "30",
+        "--folds",
+        "3",
+        "--out",
+        str(tmp_path / "run"),
+        "--scheduler",
+        cluster.scheduler_address,
+    ]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not list((tmp_path / "run").glob("units/*")) and process.poll() is None and time.monotonic() < deadline:

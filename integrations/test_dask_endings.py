@@ -1,4 +1,5 @@
-"""A scheduler that ends or starts again while it is used, and workers of another version: one sentence, and nothing is lost."""
+"""A scheduler that ends or starts again while it is used, and workers of another version:
+one sentence, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -61,9 +62,21 @@ def test_a_worker_of_another_version_is_refused_by_name(fake: Any, said: str, st
         with pytest.raises(DataError, match=expected):
             sr.SparseRanker().fit_dataset(data, client=client)
         done = subprocess.run(
-            [sys.executable, "-m", "sparserank", "fit", str(store), "--out", str(tmp_path / "m.json"), "--scheduler", fresh.scheduler_address],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "sparserank",
+                "fit",
+                str(store),
+                "--out",
+                str(tmp_path / "m.json"),
+                "--scheduler",
+                fresh.scheduler_address,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 1
         assert f"error: {expected}" in done.stderr
         assert "Traceback" not in done.stderr
@@ -92,7 +105,8 @@ def wait_for_workers(address: str) -> None:
 
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_a_scheduler_that_ends_in_the_middle(comes_back: bool, store: Path, tmp_path: Path) -> None:
-    """Recovery or one sentence within a minute; finished work is kept, and the same command goes on on a new scheduler."""
+    """Recovery or one sentence within a minute; finished work is kept,
+    and the same command goes on on a new scheduler."""
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     scheduler = ("distributed.cli.dask_scheduler", "--port", str(port), "--no-dashboard")

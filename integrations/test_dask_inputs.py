@@ -60,12 +60,16 @@ INPUTS: dict[str, Callable[[Path], Any]] = {
     "data set": lambda _: DATA,
     "pandas": lambda _: frame(),
     "dask frame, queries split between partitions": lambda _: dd.from_pandas(frame(), npartitions=5),
-    "dask arrays": lambda _: (da.from_array(np.asarray(DATA.X), chunks=(100, 5)), da.from_array(DATA.relevance, chunks=70), DATA.qid),
+    "dask arrays": lambda _: (
+        da.from_array(np.asarray(DATA.X), chunks=(100, 5)),
+        da.from_array(DATA.relevance, chunks=70),
+        DATA.qid,
+    ),
     "parquet partitioned by query": by_query,
     "parquet cut in queries": cut_in_queries,
     "text": text,
     "csv": csv,
-}  # fmt: skip
+}
 
 
 @pytest.fixture

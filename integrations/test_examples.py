@@ -124,8 +124,11 @@ def features_with_costs(lines: list[str]) -> None:
 @of
 def compare_runs(lines: list[str]) -> None:
     assert [line.split()[:2] for line in lines] == [
-        ["trec:ndcg@10", "now"], ["trec:ndcg@10", "new"], ["trec:map", "now"], ["trec:map", "new"],
-    ]  # fmt: skip
+        ["trec:ndcg@10", "now"],
+        ["trec:ndcg@10", "new"],
+        ["trec:map", "now"],
+        ["trec:map", "new"],
+    ]
     for now, new in (lines[:2], lines[2:]):
         mean, difference, low, high, p = numbers(new)
         assert mean - numbers(now)[0] == pytest.approx(difference, abs=2e-4)

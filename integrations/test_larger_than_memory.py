@@ -83,7 +83,10 @@ def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def store(parquet: Path) -> Path:
     """Converted in a process of its own, which says how much memory that took."""
     out = parquet.parent / "store"
-    code = "import resource, sys, sparserank as sr; sr.convert([sys.argv[1]], sys.argv[2]); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    code = (
+        "import resource, sys, sparserank as sr; sr.convert([sys.argv[1]], sys.argv[2]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, str(parquet), str(out)], capture_output=True, text=True, check=True
     )
@@ -96,8 +99,12 @@ def store(parquet: Path) -> Path:
 def limited(what: str, store: Path, out: Path) -> dict[str, Any]:
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}  # the usual one reserves a gigabyte at once
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, what, str(store), str(SHARE), str(out)], capture_output=True, text=True, check=False, env=environment,
-    )  # fmt: skip
+        [sys.executable, "-c", LIMITED, what, str(store), str(SHARE), str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     facts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     print(what, facts)
@@ -122,7 +129,8 @@ def test_a_pass_beside_a_read(store: Path, tmp_path: Path) -> None:
 
 def test_too_little_memory_ends_in_one_sentence(store: Path, tmp_path: Path) -> None:
     code = (
-        "import resource, sys; import pyarrow.dataset, sparserank.__main__ as m, sparserank.cli.fit, sparserank.data.read, sparserank.rankers;"
+        "import resource, sys; import pyarrow.dataset, sparserank.__main__ as m, sparserank.cli.fit, "
+        "sparserank.data.read, sparserank.rankers;"
         "from sparserank.warmup import load_kernels; load_kernels();"
         "used = next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmData')) << 10;"
         "resource.setrlimit(resource.RLIMIT_DATA, (used + (12 << 20),) * 2); sys.argv[0] = 'sparserank'; m.main()"

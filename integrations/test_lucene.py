@@ -1,4 +1,5 @@
-"""Lucene itself ranks by an exported expression, over an index, as `predict` does: a JDK and Debian's liblucene8-java."""
+"""Lucene itself ranks by an exported expression, over an index, as `predict` does:
+a JDK and Debian's liblucene8-java."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def arrays_of(res: pd.DataFrame, qrels: pd.DataFrame) -> tuple[np.ndarray, np.nd
 
 @pytest.fixture(scope="module")
 def problem() -> Parts:
-    """Queries that are in the frames by turns, as no block: topic-1, topic-2, ..., topic-1, ...; judgments of relevant documents and a few others."""
+    """Queries that are in the frames by turns, as no block: topic-1, topic-2, ..., topic-1, ...;
+    judgments of relevant documents and a few others."""
     data = sr.make_ranking(90, (18, 26), 12, n_informative=4, n_redundant=3, noise=0.6, seed=3).data
     res = results_of(data)
     qrels = res[["qid", "docno"]].assign(label=data.relevance.astype(int))
@@ -145,15 +146,21 @@ def test_a_pipeline_of_features_and_a_ranker(problem: Parts) -> None:
     pipeline.fit(topics["train"], problem["qrels"], topics["valid"], problem["qrels"])
     assert set(ltr.ranker.get_feature_names_out()) <= set(problem["names"]["name"])
     table = pt.Experiment(
-        [features >> pt.ltr.feature_to_score(0), pipeline], topics["test"], problem["qrels"], ["ndcg_cut_10"],
+        [features >> pt.ltr.feature_to_score(0), pipeline],
+        topics["test"],
+        problem["qrels"],
+        ["ndcg_cut_10"],
         names=["feature 1", "sparse"],
-    )  # fmt: skip
+    )
     found = dict(zip(table["name"], table["ndcg_cut_10"], strict=True))
     ranked = pipeline(topics["test"])
     (ours,) = sr.evaluate(
-        ranked["score"].to_numpy(), arrays_of(ranked, problem["qrels"])[1], "ndcg@10", qid=ranked["qid"].to_numpy(),
+        ranked["score"].to_numpy(),
+        arrays_of(ranked, problem["qrels"])[1],
+        "ndcg@10",
+        qid=ranked["qid"].to_numpy(),
         convention="trec",
-    ).values()  # fmt: skip
+    ).values()
     assert found["sparse"] == pytest.approx(float(ours), abs=1e-12)
     assert found["sparse"] > found["feature 1"] + 0.1
 
@@ -237,7 +244,10 @@ BAD_TRAINING = {
     "no frame": (lambda p: (None, p["qrels"]), "res_tr must be a frame with the columns"),
     "ragged": (
         lambda p: (changed(p["train"], 3, np.zeros(11)), p["qrels"]),
-        r"rows of numbers, all of one length; document 'd\d+' of query 'topic-\d+' has shape \(11,\), document .* \(12,\)",
+        (
+            r"rows of numbers, all of one length; document 'd\d+' of query 'topic-\d+' has shape \(11,\), document .* "
+            r"\(12,\)"
+        ),
     ),
     "text": (
         lambda p: (changed(p["train"], 2, ["a"] * 12), p["qrels"]),

@@ -1,4 +1,5 @@
-"""The wheel and the source distribution: what is in them, and what they do in a clean environment of every Python that is here."""
+"""The wheel and the source distribution: what is in them, and what they do in a clean environment of every Python that
+is here."""
 
 from __future__ import annotations
 
@@ -93,7 +94,8 @@ def interpreter(version: str) -> str | None:
 
 @pytest.mark.parametrize("version", PYTHONS)
 def test_the_wheel_works_in_a_clean_environment(version: str, built: Path, tmp_path: Path) -> None:
-    """Without extras: the command, models in and out, an import that takes under a second; with this Python the demo too."""
+    """Without extras: the command, models in and out, an import that takes under a second;
+    with this Python the demo too."""
     python = interpreter(version)
     if python is None:
         pytest.skip(f"Python {version} is not here; the wheel was not run with it")

@@ -1,5 +1,5 @@
-"""The pages of `select`, `compare` and the judge in headless Chromium: nothing asked for, nothing in the console, nothing cut or overlapping, on a phone and on a desk, light
-and dark and on paper."""
+"""The pages of `select`, `compare` and the judge in headless Chromium: nothing asked for, nothing in the console,
+nothing cut or overlapping, on a phone and on a desk, light and dark and on paper."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     columns = [list(made.feature_names or ()).index(name) for name in own]
     names = [LONG, *HOSTILE, *own[len(HOSTILE) + 1 :]]
     frame = pd.DataFrame(np.exp(0.5 * made.X[:, columns]), columns=names).assign(
-        label=made.relevance.astype(int), qid=made.qid, docno=[f"{HOSTILE[i % 3]}{LONG[:40]}{i}" for i in range(made.n_docs)]
-    )  # fmt: skip
+        label=made.relevance.astype(int),
+        qid=made.qid,
+        docno=[f"{HOSTILE[i % 3]}{LONG[:40]}{i}" for i in range(made.n_docs)],
+    )
     last = frame["qid"] > sorted(set(frame["qid"]))[59]
     frame[~last].to_parquet(folder / "train.parquet")
     frame[last].to_parquet(folder / "test.parquet")
@@ -51,9 +53,31 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     commands = {
         "select": ("select", "train.parquet", "--test", "test.parquet", "--n-alphas", "15", *quick),
         "curves": ("select", "train.parquet", "--shapes", "curves", "--penalty", "mcp", "--n-alphas", "10", *quick),
-        "compare": ("compare", "train.parquet", "--penalty", "mcp", "--penalty", "l1", "--n-trees", "10", "--seeds", "1", *quick),
-        "judge": ("select", "train.parquet", "--test", "test.parquet", "--judge", "lightgbm", "--n-trees", "10", *quick),
-    }  # fmt: skip
+        "compare": (
+            "compare",
+            "train.parquet",
+            "--penalty",
+            "mcp",
+            "--penalty",
+            "l1",
+            "--n-trees",
+            "10",
+            "--seeds",
+            "1",
+            *quick,
+        ),
+        "judge": (
+            "select",
+            "train.parquet",
+            "--test",
+            "test.parquet",
+            "--judge",
+            "lightgbm",
+            "--n-trees",
+            "10",
+            *quick,
+        ),
+    }
     for name, command in commands.items():
         call = [sys.executable, "-m", "sparserank", *command, "--out", name]
         done = subprocess.run(call, cwd=folder, capture_output=True, text=True)
@@ -116,7 +140,8 @@ def shown_on_paper(browser: Browser, page: Path) -> list[bool]:
         "Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}]
     )
     return browser.value(
-        "[...document.querySelectorAll('details table')].map(t => t.checkVisibility({contentVisibilityAuto: true}) && t.getBoundingClientRect().height > 0)"
+        "[...document.querySelectorAll('details table')].map(t => t.checkVisibility({contentVisibilityAuto: true}) && "
+        "t.getBoundingClientRect().height > 0)"
     )
 
 
@@ -138,22 +163,34 @@ FAULTY = {
     "messages": "<script>console.error('wrong')</script>",
     "overflow": '<div style="width: 1400px; background: red">wide</div>',
     "cut": '<div style="overflow: hidden"><p style="width: 3000px; text-align: right">beyond the window</p></div>',
-    "collided": '<figure><svg width="100" height="50"><text x="5" y="20">one</text><text x="6" y="21">two</text></svg></figure>',
-}  # fmt: skip
+    "collided": (
+        '<figure><svg width="100" height="50"><text x="5" y="20">one</text><text x="6" y="21">two</text></svg></figure>'
+    ),
+}
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("kind", FAULTY)
 def test_each_fault_is_found(browser: Browser, tmp_path: Path, kind: str, width: int) -> None:
     page = tmp_path / "faulty.html"
-    head = '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>t</title></head>'
+    head = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, '
+        'initial-scale=1"><link rel="icon" href="data:,"><title>t</title></head>'
+    )
     page.write_text(f"{head}<body><p>text</p></body></html>")
     assert faults(browser.visit(page, width), width) == {}
     page.write_text(f"{head}<body><p>text</p>{FAULTY[kind]}</body></html>")
     assert kind in faults(browser.visit(page, width), width)
 
 
-@pytest.mark.parametrize("fault", ["<script>throw new Error('thrown')</script>", "<style>@import 'http://127.0.0.1:9/a.css'</style>", "<script>fetch('http://127.0.0.1:9/')</script>"])  # fmt: skip
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "<script>throw new Error('thrown')</script>",
+        "<style>@import 'http://127.0.0.1:9/a.css'</style>",
+        "<script>fetch('http://127.0.0.1:9/')</script>",
+    ],
+)
 def test_exceptions_and_requests_of_scripts_and_styles_are_found(browser: Browser, tmp_path: Path, fault: str) -> None:
     page = tmp_path / "faulty.html"
     page.write_text(f"<!doctype html><title>t</title><p>text</p>{fault}")

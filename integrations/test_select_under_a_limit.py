@@ -1,4 +1,5 @@
-"""`select` on a store under a memory limit smaller than the store: the model and the statement of a run without limit."""
+"""`select` on a store under a memory limit smaller than the store:
+the model and the statement of a run without limit."""
 
 from __future__ import annotations
 
@@ -23,10 +24,13 @@ import sparserank as sr
 
 store, out, share = sys.argv[1], sys.argv[2], float(sys.argv[3])
 tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, seed=0).data
-options = dict(penalties=["l1"], n_alphas=5, alpha_min_ratio=0.1, folds=2, half_samples=0, transform="none", n_threads=1)
+options = dict(
+    penalties=["l1"], n_alphas=5, alpha_min_ratio=0.1, folds=2, half_samples=0, transform="none", n_threads=1
+)
 sr.select(tiny, out=tempfile.mkdtemp() + "/o", **options)
 square = np.ones((700, 700))
-square @ square, scipy.linalg.blas.dgemm(1.0, square, square), np.linalg.solve(square + np.eye(700), square)  # their buffers of 32 MB
+# their buffers of 32 MB
+square @ square, scipy.linalg.blas.dgemm(1.0, square, square), np.linalg.solve(square + np.eye(700), square)
 if share:
     used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData")) << 10
     size = sum(os.path.getsize(os.path.join(store, f)) for f in os.listdir(store))
@@ -37,7 +41,9 @@ print(json.dumps([result.sentence, result.model.coef.tolist()]))
 
 
 def run(store: Path, out: Path, share: float) -> list[object]:
-    done = subprocess.run([sys.executable, "-c", RUN, str(store), str(out), str(share)], capture_output=True, text=True, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(store), str(out), str(share)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found: list[object] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -1,4 +1,5 @@
-"""The documentation site: built with warnings as errors, every link leads somewhere, and no page asks anything of another machine."""
+"""The documentation site: built with warnings as errors, every link leads somewhere,
+and no page asks anything of another machine."""
 
 from __future__ import annotations
 
@@ -23,10 +24,31 @@ ROOT = Path(__file__).parents[1]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # what the browser itself looks up at every start, whatever the page
 ITS_OWN = {"clients2.google.com", "update.googleapis.com", "accounts.google.com"}
-QUIET = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions")  # fmt: skip
-LOADED = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src",
-          "embed": "src", "object": "data", "use": "href", "image": "href"}  # fmt: skip
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-default-apps",
+    "--disable-extensions",
+)
+LOADED = {
+    "link": "href",
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "use": "href",
+    "image": "href",
+}
 
 
 class Page(HTMLParser):

@@ -28,8 +28,23 @@ def of_xgboost(metric: str, data: RankingDataset, q: int) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", ["ndcg", "ndcg@1", "ndcg@3", "ndcg@10", "ndcg@3-", "map", "map@1", "map@3", "map@10", "map@3-", "pre@1", "pre@3", "pre@10"]
-)  # fmt: skip
+    "name",
+    [
+        "ndcg",
+        "ndcg@1",
+        "ndcg@3",
+        "ndcg@10",
+        "ndcg@3-",
+        "map",
+        "map@1",
+        "map@3",
+        "map@10",
+        "map@3-",
+        "pre@1",
+        "pre@3",
+        "pre@10",
+    ],
+)
 def test_xgboost_says_what_its_convention_says(name: str) -> None:
     data = random_lists(4, grades=5 if name.startswith("ndcg") else 2)  # its others want grades of 0 and 1
     ours = name.replace("pre", "p")

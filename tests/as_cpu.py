@@ -1,7 +1,9 @@
-"""The numerical tests as another processor would run them: `python -m tests.as_cpu haswell` (or generic), then pytest's options.
+"""The numerical tests as another processor would run them: `python -m tests.as_cpu haswell` (or generic), then pytest's
+options.
 
-Other processors round otherwise: they fuse multiplications and additions, or do not, and sum in vectors of other lengths. Numba compiles for
-the processor that is asked for, into a cache of its own; OpenBLAS takes its kernels for it. A tolerance that only holds on one machine fails here.
+Other processors round otherwise: they fuse multiplications and additions, or do not, and sum in vectors of other
+lengths. Numba compiles for the processor that is asked for, into a cache of its own; OpenBLAS takes its kernels for it.
+A tolerance that only holds on one machine fails here.
 """
 
 from __future__ import annotations

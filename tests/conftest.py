@@ -64,7 +64,8 @@ def fuzz_seconds(request: pytest.FixtureRequest) -> float:
 
 @pytest.fixture
 def fuzz_seed(request: pytest.FixtureRequest) -> int:
-    """0, so that a failure is the change's own; a new one each time when --fuzz-seconds is given. Printed either way."""
+    """0, so that a failure is the change's own; a new one each time when --fuzz-seconds is given.
+    Printed either way."""
     given = float(request.config.getoption("--fuzz-seconds")) != FUZZ_SECONDS
     seed = random.SystemRandom().randrange(2**32) if given else 0
     print(f"seed {seed}")

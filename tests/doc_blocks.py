@@ -22,7 +22,8 @@ MADE = (
 )  # by the build, from docstrings and scripts that have tests of their own
 PAGES = sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md") if p.relative_to(DOCS).parts[0] not in MADE)
 FENCE = re.compile(
-    r"(?:<!-- (?P<kind>not run|needs): (?P<why>[^\n]+?) -->\n+)?(?P<margin> *)```(?P<language>[^\n]*)\n(?P<text>.*?)\n(?P=margin)```",
+    r"(?:<!-- (?P<kind>not run|needs): (?P<why>[^\n]+?) -->\n+)?(?P<margin> *)```(?P<language>[^\n]*)\n(?P<text>.*?)\n"
+    r"(?P=margin)```",
     re.DOTALL,
 )
 SHOWN = ("text", "json", "csv")  # nothing that a reader runs

@@ -26,26 +26,42 @@ def dense(**changed: Any) -> dict[str, Any]:
     """The arrays of a shard; None leaves one out."""
     arrays = {
         "X": np.random.default_rng(0).normal(size=(N_DOCS, N_FEATURES)),
-        "label": np.array([0.0, 1, 2, 0, 1, 0, 2, 1]), "qid": np.array([1, 2]), "query_ptr": np.array([0, 4, 8]), **changed,
-    }  # fmt: skip
+        "label": np.array([0.0, 1, 2, 0, 1, 0, 2, 1]),
+        "qid": np.array([1, 2]),
+        "query_ptr": np.array([0, 4, 8]),
+        **changed,
+    }
     return {name: a for name, a in arrays.items() if a is not None}
 
 
 def sparse(**changed: Any) -> dict[str, Any]:
     arrays = {
-        "X": None, "data": np.arange(1.0, 11.0), "indices": np.array([0, 1, 2, 0, 1, 2, 0, 1, 0, 2], dtype=np.int32),
-        "indptr": np.array([0, 1, 3, 4, 6, 7, 8, 8, 10], dtype=np.int32), **changed,
-    }  # fmt: skip
+        "X": None,
+        "data": np.arange(1.0, 11.0),
+        "indices": np.array([0, 1, 2, 0, 1, 2, 0, 1, 0, 2], dtype=np.int32),
+        "indptr": np.array([0, 1, 3, 4, 6, 7, 8, 8, 10], dtype=np.int32),
+        **changed,
+    }
     return dense(**arrays)
 
 
 def manifest_of(shards: list[dict[str, Any]], /, **changed: Any) -> dict[str, Any]:
     """The manifest of shards of `arrays` (as files say); changed: fields as they shall be."""
     made: dict[str, Any] = {
-        "format": "sparserank-store", "version": 1, "n_docs": N_DOCS * len(shards), "n_queries": 2 * len(shards), "n_features": N_FEATURES,
-        "dtype": "float64", "sparse": "X" not in shards[0], "feature_names": None,
-        "shards": [{"number": k, "n_docs": N_DOCS, "n_queries": 2, "files": files_of(arrays)} for k, arrays in enumerate(shards)], "plan": {},
-    }  # fmt: skip
+        "format": "sparserank-store",
+        "version": 1,
+        "n_docs": N_DOCS * len(shards),
+        "n_queries": 2 * len(shards),
+        "n_features": N_FEATURES,
+        "dtype": "float64",
+        "sparse": "X" not in shards[0],
+        "feature_names": None,
+        "shards": [
+            {"number": k, "n_docs": N_DOCS, "n_queries": 2, "files": files_of(arrays)}
+            for k, arrays in enumerate(shards)
+        ],
+        "plan": {},
+    }
     return made | changed
 
 

@@ -1,6 +1,7 @@
 """Stores mutated at random, each opened and used or refused: `python -m tests.store_fuzzer SEED SECONDS FOLDER`.
 
-A process of its own, with limited memory and an alarm for each case: what crashes or hangs ends it, and the last line that it printed says where.
+A process of its own, with limited memory and an alarm for each case: what crashes or hangs ends it, and the last line
+that it printed says where.
 """
 
 from __future__ import annotations
@@ -29,9 +30,40 @@ from tests.oracles.stores import valid_store
 MEMORY_BYTES = 12 << 30  # of addresses: threads and compiled code take a few
 CASE_SECONDS = 60
 HOSTILE: list[Any] = [
-    None, True, False, -1, 0, 1, 2, 3, 4, 8, 1.0, 8.0, 1.5, 2**31, 2**60, 2**63, 10**400, "", "3", "X", "../../x", "\x1b[31m", [], {}, [1], ["a"] * 3,
-    ["a", "b", "c"], {"a": 1}, "float32", "float64", "int64", [1.0, None, 2], 1e308,
-]  # fmt: skip
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    4,
+    8,
+    1.0,
+    8.0,
+    1.5,
+    2**31,
+    2**60,
+    2**63,
+    10**400,
+    "",
+    "3",
+    "X",
+    "../../x",
+    "\x1b[31m",
+    [],
+    {},
+    [1],
+    ["a"] * 3,
+    ["a", "b", "c"],
+    {"a": 1},
+    "float32",
+    "float64",
+    "int64",
+    [1.0, None, 2],
+    1e308,
+]
 NUMBERS: list[Any] = [
     0,
     1,
@@ -171,7 +203,8 @@ CHANGES = [change_manifest, change_manifest, change_array, change_array, change_
 
 
 def check(folder: Path) -> bool:
-    """Whether the store is read; compares with the oracle, and fails where one reads what the other refuses, or other values."""
+    """Whether the store is read; compares with the oracle, and fails where one reads what the other refuses,
+    or other values."""
     expected, refusal = valid_store(folder), None
     try:
         data = sr.open_store(folder)

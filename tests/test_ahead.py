@@ -1,4 +1,5 @@
-"""Looking ahead on a path: several places in one read, fewer reads than strengths, the same solutions, resumed to the same bits."""
+"""Looking ahead on a path: several places in one read, fewer reads than strengths, the same solutions,
+resumed to the same bits."""
 
 from __future__ import annotations
 

@@ -174,8 +174,17 @@ def test_the_same_query_in_two_parts_leaks(first: str, second: str, cli: Cli, li
     for name, ids in parts.items():
         extra = by_id[max(parts[first])] if name == second else []
         files[name] = save(tmp_path / f"{name}.txt", [line for i in ids for line in by_id[i]] + extra)
-    args = ("select", files["train"], "--valid", files["validation"], "--test", files["test"],
-            "--out", tmp_path / "run", *QUICK)  # fmt: skip
+    args = (
+        "select",
+        files["train"],
+        "--valid",
+        files["validation"],
+        "--test",
+        files["test"],
+        "--out",
+        tmp_path / "run",
+        *QUICK,
+    )
     both = f"{first} and {second} have 1 query ids in common (first: {max(parts[first])})"
     assert_failed(cli(*args), tmp_path, both, "--allow-overlap")
     assert_finished(cli(*args, "--allow-overlap"), tmp_path / "run")
@@ -207,7 +216,10 @@ def test_missing_values_are_accepted_with_a_policy(
 ) -> None:
     models = []
     for name, text in (("spoiled", token), ("mapped", value)):
-        data = save(tmp_path / f"{name}.txt", [re.sub(r" 2:\S+", f" 2:{text}", s) if k % 5 == 0 else s for k, s in enumerate(lines)])  # fmt: skip
+        data = save(
+            tmp_path / f"{name}.txt",
+            [re.sub(r" 2:\S+", f" 2:{text}", s) if k % 5 == 0 else s for k, s in enumerate(lines)],
+        )
         out = tmp_path / f"{name}.json"
         assert cli("fit", data, "--missing", policy, "--out", out).code == 0
         models.append(json.loads(out.read_text()))
@@ -308,11 +320,21 @@ def test_misuse_exits_with_2_and_writes_nothing(row: str, cli: Cli, lines: list[
 
 @pytest.mark.parametrize(
     "args",
-    [("fit", "--alpha", "1", "--k", "2"), ("fit", "--alpha", "-1"), ("fit", "--tol", "0"), ("fit", "--penalty", "x"),
-     ("evaluate", "--system", "s.txt", "--metric", "x"), ("evaluate", "--system", "s.txt", "--format", "xml"),
-     ("evaluate",), ("inspect", "--unjudged", "x"), ("inspect", "--index-base", "2"), ("conquer",), ("select",)],
+    [
+        ("fit", "--alpha", "1", "--k", "2"),
+        ("fit", "--alpha", "-1"),
+        ("fit", "--tol", "0"),
+        ("fit", "--penalty", "x"),
+        ("evaluate", "--system", "s.txt", "--metric", "x"),
+        ("evaluate", "--system", "s.txt", "--format", "xml"),
+        ("evaluate",),
+        ("inspect", "--unjudged", "x"),
+        ("inspect", "--index-base", "2"),
+        ("conquer",),
+        ("select",),
+    ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_misuse_of_other_commands_exits_with_2(
     args: tuple[str, ...], cli: Cli, lines: list[str], tmp_path: Path
 ) -> None:

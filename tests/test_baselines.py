@@ -96,8 +96,19 @@ def test_the_three_filters_are_three_filters() -> None:
     assert set(similar) != set(dissimilar)
 
 
-@pytest.mark.parametrize("ranker", [sr.FSRank(0), sr.FSMSVM(2, alpha=0.0), sr.GasRanker(2, c=-1.0), sr.TGRank(0.0),
-                                    sr.TGRank(window=0), sr.TGRank(step=-1.0), sr.RSRank(max_iter=0)], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        sr.FSRank(0),
+        sr.FSMSVM(2, alpha=0.0),
+        sr.GasRanker(2, c=-1.0),
+        sr.TGRank(0.0),
+        sr.TGRank(window=0),
+        sr.TGRank(step=-1.0),
+        sr.RSRank(max_iter=0),
+    ],
+    ids=repr,
+)
 def test_wrong_parameters_get_a_sentence(ranker: sr.TGRank) -> None:
     with pytest.raises(DataError, match="must be"):
         ranker.fit(PROBLEMS[0].X, PROBLEMS[0].relevance, qid=PROBLEMS[0].qid)

@@ -59,7 +59,8 @@ def test_splicing_finds_the_best_set_nearly_always_and_forward_choice_does_not()
 
 
 def cancelling(seed: int):
-    """A few queries of features that are mixtures, some with long tails: what a quadratic at 0 promises is far from what a feature alone gives."""
+    """A few queries of features that are mixtures, some with long tails:
+    what a quadratic at 0 promises is far from what a feature alone gives."""
     rng = np.random.default_rng(seed)
     d, n_queries, m = int(rng.integers(4, 12)), int(rng.integers(2, 8)), int(rng.integers(3, 9))
     X = rng.standard_normal((n_queries * m, d)) @ rng.standard_normal((d, d))

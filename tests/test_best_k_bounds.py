@@ -1,4 +1,5 @@
-"""Bounds below every set of k features, against all sets on explicit pairs; wrong variants; curves, other losses, rules."""
+"""Bounds below every set of k features, against all sets on explicit pairs; wrong variants;
+curves, other losses, rules."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ RIDGES = (1e-3, 1e-2, 0.3)
 
 @pytest.mark.parametrize("seed", range(4))
 def test_from_any_coefficients_it_is_the_dual_of_the_worst_set_and_below_the_best(seed: int) -> None:
-    """Among k - 1 features, or without the loss in the denominator, the same figure exceeds the optimum: no bound at all."""
+    """Among k - 1 features, or without the loss in the denominator, the same figure exceeds the optimum:
+    no bound at all."""
     data = correlated(seed, 7)
     objective = PairwiseObjective(data)
     K, root, _ = explicit(data, objective)
@@ -130,7 +132,10 @@ def test_bounds_of_groups_are_below_every_set_of_groups():
         path = fit_path_on(objective, BestK(k_max=3, groups=groups, ridge=0.05), tol=1e-9)
         pairs = pair_oracle.pairs_of(data.relevance, data.query_ptr)
         K, root = pair_oracle.pair_matrix(data.X, pairs), np.array([np.sqrt(v) for _, _, v in pairs])
-        found, alone = best_k_bounds(objective, path), best_k_bounds(objective, replace(path, penalty=BestK(k_max=3, ridge=0.05)))  # fmt: skip
+        found, alone = (
+            best_k_bounds(objective, path),
+            best_k_bounds(objective, replace(path, penalty=BestK(k_max=3, ridge=0.05))),
+        )
         for k in (1, 2, 3):
             best, _ = oracle.best_of_size(K, root, found.ridge, k, columns)
             assert found.bounds[k - 1] <= best + 1e-9

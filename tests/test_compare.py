@@ -1,4 +1,5 @@
-"""Ours and trees side by side: the same folds, features chosen inside them, intervals that hold together, killed runs that go on."""
+"""Ours and trees side by side: the same folds, features chosen inside them, intervals that hold together,
+killed runs that go on."""
 
 from __future__ import annotations
 
@@ -148,9 +149,27 @@ def test_what_cannot_be_compared_is_refused(data):
 def test_the_command_writes_table_page_and_csv_and_goes_on(data, tmp_path: Path):
     write_letor(data, tmp_path / "train.txt")
     call = [
-        "compare", "train.txt", "--with", "lightgbm", "--penalty", "mcp", "--transform", "none", "--folds", "3", "--size", "2", "--size", "4",
-        "--seeds", "1", "--n-trees", "20", "--out", "run",
-    ]  # fmt: skip
+        "compare",
+        "train.txt",
+        "--with",
+        "lightgbm",
+        "--penalty",
+        "mcp",
+        "--transform",
+        "none",
+        "--folds",
+        "3",
+        "--size",
+        "2",
+        "--size",
+        "4",
+        "--seeds",
+        "1",
+        "--n-trees",
+        "20",
+        "--out",
+        "run",
+    ]
     first = sparserank(*call, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     assert "Our choice of" in first.stdout

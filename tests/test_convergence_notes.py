@@ -1,4 +1,5 @@
-"""Solves that end short of their tolerance are never passed over: every public entry warns, and results say it, of folds too."""
+"""Solves that end short of their tolerance are never passed over:
+every public entry warns, and results say it, of folds too."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ def test_folds_are_looked_at_too() -> None:
     said = unsolved_paths({**fine, ("l1", 1): arrays("optimal", "iteration limit")}, 1e-6)
     assert said is not None
     assert said.startswith(
-        "1 of 5 solves (0 of 2 on all queries, 1 of 3 without a fold) ended short of their tolerance (1 iteration limit)"
+        "1 of 5 solves (0 of 2 on all queries, 1 of 3 without a fold) ended short of their tolerance (1 iteration "
+        "limit)"
     )
     assert "raise tol, or max_iter" in said
     assert unsolved(["stalled"], "on half-samples", "0.0001").startswith("1 of 1 solves on half-samples")  # type: ignore[union-attr]

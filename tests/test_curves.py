@@ -1,4 +1,5 @@
-"""Curves: ramps that are never written out, their coordinates, nested penalties, certified paths; all against explicit columns and pairs."""
+"""Curves: ramps that are never written out, their coordinates, nested penalties, certified paths;
+all against explicit columns and pairs."""
 
 from __future__ import annotations
 

@@ -137,6 +137,9 @@ def test_import_is_fast_and_pulls_no_heavy_package() -> None:
     import subprocess
     import sys
 
-    code = "import sys, sparserank; print(sorted({'numba', 'sklearn', 'matplotlib', 'pyarrow', 'scipy'} & set(sys.modules)))"
+    code = (
+        "import sys, sparserank; print(sorted({'numba', 'sklearn', 'matplotlib', 'pyarrow', 'scipy'} & "
+        "set(sys.modules)))"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

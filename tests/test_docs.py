@@ -36,7 +36,8 @@ def test_every_block_runs_or_says_why_not() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the pages read: ranking text, a table, runs and judgments, a model that a selection may have left in run/."""
+    """What the pages read: ranking text, a table, runs and judgments,
+    a model that a selection may have left in run/."""
     place = tmp_path_factory.mktemp("docs")
     data = sr.make_ranking(60, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.4, seed=2).data
     order = np.argsort([not name.startswith("signal") for name in data.feature_names or ()], kind="stable")
@@ -70,7 +71,8 @@ def test_the_blocks_of_a_page_run(page: str, folder: Path, tmp_path: Path, monke
 
 
 def test_the_transcript_is_of_the_tasks_of_the_readme() -> None:
-    """Every command of the first hour, and its Python, stand in the transcript; `python -m benchmarks.first_hour` makes a new one."""
+    """Every command of the first hour, and its Python, stand in the transcript;
+    `python -m benchmarks.first_hour` makes a new one."""
     transcript = (DOCS / "first-hour-transcript.md").read_text(encoding="utf-8")
     named = tasks()
     assert len(named) == 6

@@ -1,4 +1,5 @@
-"""The column of document ids, of any kind in any table: it is no feature, and runs, judgments and explanations hold what it says."""
+"""The column of document ids, of any kind in any table: it is no feature, and runs,
+judgments and explanations hold what it says."""
 
 from __future__ import annotations
 
@@ -88,12 +89,15 @@ def test_the_named_column_is_the_id_and_no_feature(kind: str, tmp_path: Path) ->
 
 
 KINDS: dict[str, tuple[Any, list[str]]] = {
-    "floats, as pandas has whole numbers beside missing ones": (np.where(IDS[2] == IDS, np.nan, IDS), [t if k != 2 else "" for k, t in enumerate(TEXTS)]),
+    "floats, as pandas has whole numbers beside missing ones": (
+        np.where(IDS[2] == IDS, np.nan, IDS),
+        [t if k != 2 else "" for k, t in enumerate(TEXTS)],
+    ),
     "categories": (pd.Categorical(TEXTS), TEXTS),
     "times": (pd.to_datetime(IDS, unit="D"), [str(t.date()) for t in pd.to_datetime(IDS, unit="D")]),
     "large numbers": (IDS.astype(np.uint64) + np.uint64(2**63), [str(int(i) + 2**63) for i in IDS]),
     "fractions": (IDS + 0.5, [f"{i}.5" for i in IDS]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -112,9 +116,13 @@ def test_leading_zeros_of_a_csv_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"docid": "nope"}, r"has no column 'nope'; .*docid= \(--docid-column\)"), ({"docid": "query"}, "'query' is to be the query and the document id"),
-     ({"docid": "grade"}, "to be the label and"), ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' is to be a feature and the document id")],
-)  # fmt: skip
+    [
+        ({"docid": "nope"}, r"has no column 'nope'; .*docid= \(--docid-column\)"),
+        ({"docid": "query"}, "'query' is to be the query and the document id"),
+        ({"docid": "grade"}, "to be the label and"),
+        ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' is to be a feature and the document id"),
+    ],
+)
 def test_a_column_that_cannot_be_the_id_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         sr.read_data(FRAME, **{**COLUMNS, **options})
@@ -207,7 +215,8 @@ def test_a_run_without_ids_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_conversion_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
-    """Its plan knew no column of document ids: the text of the options is the same without one, and another with one."""
+    """Its plan knew no column of document ids: the text of the options is the same without one,
+    and another with one."""
     path = written(tmp_path / "t.parquet")
     first = Reading(label="grade", qid="query", feature_columns=NAMES)
     known = convert([path], tmp_path / "store", first)

@@ -16,10 +16,19 @@ from sparserank.errors import DataFormatError
 
 MEMORY_BYTES = 4 << 30  # of addresses; what an endless file would take is more than any machine has
 COMMANDS = {
-    "judgments": (["evaluate", "--qrels", "/dev/zero", "--system", "a.run"], "/dev/zero: is a binary file; expected lines 'qid 0 docno rel'."),
-    "system": (["evaluate", "--qrels", "a.qrels", "--system", "/dev/zero"], "/dev/zero: is a binary file; expected a model file (JSON), a TREC run"),
-    "plan": (["experiment", "run", "/dev/zero", "--out", "out"], "/dev/zero: cannot be read as TOML (it is larger than 16 MB)."),
-}  # fmt: skip
+    "judgments": (
+        ["evaluate", "--qrels", "/dev/zero", "--system", "a.run"],
+        "/dev/zero: is a binary file; expected lines 'qid 0 docno rel'.",
+    ),
+    "system": (
+        ["evaluate", "--qrels", "a.qrels", "--system", "/dev/zero"],
+        "/dev/zero: is a binary file; expected a model file (JSON), a TREC run",
+    ),
+    "plan": (
+        ["experiment", "run", "/dev/zero", "--out", "out"],
+        "/dev/zero: cannot be read as TOML (it is larger than 16 MB).",
+    ),
+}
 
 
 def little_memory() -> None:
@@ -32,9 +41,15 @@ def test_commands_refuse_what_never_ends(case: str, tmp_path: Path) -> None:
     (tmp_path / "a.qrels").write_text("0 0 d1 1\n")
     arguments, message = COMMANDS[case]
     done = subprocess.run(
-        [sys.executable, "-m", "sparserank", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120,
-        preexec_fn=little_memory, env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
+        [sys.executable, "-m", "sparserank", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        timeout=120,
+        preexec_fn=little_memory,
+        env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"},
+    )
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {message}")
     assert len(done.stderr.splitlines()) == 1
@@ -49,7 +64,19 @@ def slowly(content: bytes) -> list[str]:
     return [line.rstrip(b"\r").decode() for line in (lines if lines[-1] else lines[:-1])]
 
 
-CONTENTS = [b"", b"\n", b"a", b"a\n", b"a\nb", b"\xef\xbb\xbfa\nb\n", b"\xef\xbb\xbf", b"a\r\nb\r\n", "é\u2028x\nü\n".encode(), b"\n\na\n\n", b"ab\xef\xbb\xbf\nc"]  # fmt: skip
+CONTENTS = [
+    b"",
+    b"\n",
+    b"a",
+    b"a\n",
+    b"a\nb",
+    b"\xef\xbb\xbfa\nb\n",
+    b"\xef\xbb\xbf",
+    b"a\r\nb\r\n",
+    "é\u2028x\nü\n".encode(),
+    b"\n\na\n\n",
+    b"ab\xef\xbb\xbf\nc",
+]
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])

@@ -388,8 +388,12 @@ def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_pa
     chosen = [results.chosen("MQ2008", "greedy_rank_rls", f, "map")[0] for f in range(1, 6)]
     assert [(r["params"]["lam"], r["n_features"]) for r in chosen] == [(1, 1), (1024, 4), (8, 7), (64, 4), (1, 1)]
     assert [[j + 1 for j in r["features"]] for r in chosen] == [
-        [39], [39, 23, 37, 32], [39, 29, 25, 23, 46, 37, 19], [39, 29, 25, 23], [39],
-    ]  # fmt: skip
+        [39],
+        [39, 23, 37, 32],
+        [39, 29, 25, 23, 46, 37, 19],
+        [39, 29, 25, 23],
+        [39],
+    ]
     greedy = [v.mean() for v in results.values("MQ2008", "greedy_rank_rls", "map", "map")]
     assert [round(float(v), 4) for v in greedy] == [0.4311, 0.4239, 0.4582, 0.5283, 0.5183]
     plain = [v.mean() for v in results.values("MQ2008", "rank_rls", "map", "map")]
@@ -397,7 +401,8 @@ def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_pa
 
 
 def test_choices_of_greedy_rank_rls_stand_beside_the_best_of_all_sets(finished: Results) -> None:
-    """Every set of k features is fitted; figures without the penalty, and a set that is not the best, are told apart."""
+    """Every set of k features is fitted; figures without the penalty, and a set that is not the best,
+    are told apart."""
     (section,) = best_set_sections(finished)
     chosen = [finished.chosen("MQ2008", "greedy_rank_rls", f, "map")[0] for f in range(1, 6)]
     unpenalised = 0

@@ -1,4 +1,5 @@
-"""Exports score as `predict` does: in SQLite, DuckDB, ONNX Runtime and plain Python, and by the contracts of engines that no registry has."""
+"""Exports score as `predict` does: in SQLite, DuckDB, ONNX Runtime and plain Python,
+and by the contracts of engines that no registry has."""
 
 from __future__ import annotations
 
@@ -62,7 +63,10 @@ def models() -> Models:
     X = np.exp(3.0 * rng.standard_normal((1000, 12))) * rng.choice([-1.0, 1.0], size=(1000, 12))
     X[:20] = 0.0
     wild = 4.0 * rng.standard_normal((1000, curved.n_features)) * np.exp(rng.standard_normal((1000, 1)))
-    every = {"linear": sr.SparseRanker("squared_hinge", "mcp", n_features_to_select=5), "standard": sr.SparseRanker(scaling="standard")}  # fmt: skip
+    every = {
+        "linear": sr.SparseRanker("squared_hinge", "mcp", n_features_to_select=5),
+        "standard": sr.SparseRanker(scaling="standard"),
+    }
     out = {name: (renamed(r.fit_dataset(plain).to_model()), X) for name, r in every.items()}
     for kind in ("log", "asinh"):
         ranker = sr.SparseRanker(n_features_to_select=6, feature_transform=kind)
@@ -89,7 +93,8 @@ def in_vespa(model: RankingModel) -> dict[str, str]:
 
 
 def assert_same(found: object, expected: np.ndarray) -> None:
-    """To 1e-12 of the largest score: a term is wrong by a few roundings, and a logarithm by one of 1 in units of a scale of 1e-4 at least."""
+    """To 1e-12 of the largest score: a term is wrong by a few roundings,
+    and a logarithm by one of 1 in units of a scale of 1e-4 at least."""
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
 
 
@@ -103,7 +108,12 @@ def test_python_code_needs_nothing_and_scores_alike(models, kind, tmp_path: Path
     (tmp_path / "model.py").write_text(text)
     (tmp_path / "rows.json").write_text(json.dumps(rows_of(model, X)))
     code = "import json, model; print(json.dumps([model.score(r) for r in json.load(open('rows.json'))]))"
-    done = subprocess.run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, '.'); {code}"], cwd=tmp_path, capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, '.'); {code}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(json.loads(done.stdout), model.predict(X) + 2.5, rtol=1e-9, atol=1e-9)
 
@@ -237,7 +247,12 @@ def test_engines_with_weights_rank_alike(models, kind, to, normalizers):
 def test_ranklib_counts_features_from_one(models):
     model, X = models["linear"]
     (text,) = model.export("ranklib").values()
-    np.testing.assert_allclose(oracle.ranklib_scores(text, X) - oracle.ranklib_scores(text, X[:1]), model.predict(X) - model.predict(X[:1]), rtol=1e-9, atol=1e-9)  # fmt: skip
+    np.testing.assert_allclose(
+        oracle.ranklib_scores(text, X) - oracle.ranklib_scores(text, X[:1]),
+        model.predict(X) - model.predict(X[:1]),
+        rtol=1e-9,
+        atol=1e-9,
+    )
     (text,) = model.export("ranklib", offset=3.0).values()
     assert oracle.ranklib_scores(text, np.zeros((1, 12))).tolist() == [3.0]
 
@@ -410,7 +425,13 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def made(coef, names=None, transform=None, curves=None, scaling="none", center=0.0, scale=1.0):
     d = len(coef)
     own = FeatureScaling(scaling, np.full(d, center), np.full(d, scale))
-    return RankingModel(np.array(coef, dtype=float), tuple(names or (f"f{j}" for j in range(d))), own, transform=transform, curves=curves or {})  # fmt: skip
+    return RankingModel(
+        np.array(coef, dtype=float),
+        tuple(names or (f"f{j}" for j in range(d))),
+        own,
+        transform=transform,
+        curves=curves or {},
+    )
 
 
 def everywhere(model: RankingModel, X: np.ndarray, **options: object) -> dict[str, np.ndarray]:
@@ -446,7 +467,8 @@ def test_transforms_keep_their_digits_near_and_far_from_zero(kind):
 
 
 def test_integers_are_no_decimals():
-    """DuckDB reads 0.447 as a decimal: times an integer column it overflows, and knots were rounded to the column's type."""
+    """DuckDB reads 0.447 as a decimal: times an integer column it overflows,
+    and knots were rounded to the column's type."""
     curve = Curve(np.array([0.4, 2.6, 7.3]), np.array([0.0, 0.45, 0.5]))
     for model in (made([0.4474134]), made([1.0], curves={0: curve})):
         (text,) = model.export("sql").values()
@@ -506,9 +528,15 @@ def test_sigmoids_and_offsets_of_any_size():
 
 
 HARMLESS = {
-    "x // 2": "sql", "coalesce(\"a, b\", 0)": "sql", "CASE WHEN kind = 'it''s (new' THEN 1 ELSE 0 END": "sql", "payload ->> 'price'": "sql",
-    "`my col` + a$b": "sql", "doc['popularity'].value": "lucene", "fieldMatch(title).completeness": "vespa", "sum(tensor<float>(x{}): attribute(v))": "vespa",
-}  # fmt: skip
+    "x // 2": "sql",
+    'coalesce("a, b", 0)': "sql",
+    "CASE WHEN kind = 'it''s (new' THEN 1 ELSE 0 END": "sql",
+    "payload ->> 'price'": "sql",
+    "`my col` + a$b": "sql",
+    "doc['popularity'].value": "lucene",
+    "fieldMatch(title).completeness": "vespa",
+    "sum(tensor<float>(x{}): attribute(v))": "vespa",
+}
 
 
 def test_definitions_cannot_change_what_is_written():
@@ -517,9 +545,30 @@ def test_definitions_cannot_change_what_is_written():
     (features, _) = model.export("solr", name="shop", features=given).values()
     assert {(f["name"], f["store"]) for f in json.loads(features)} == {("f0", "shop"), ("f1", "shop")}
     hostile = (
-        "a) + (b", "x -- y", "a; b", "a\nb", "a /* b", "(a", "x # c", "x}{", "(x]", "[x)", "it's", '"x', "`x", "x'", "'x\\' + y", "'}'", "x $$ y",
-        "$tag$ x", "x\u2028y", "x\0y", "a, b", "]x[", "'(' + x)",
-    )  # fmt: skip
+        "a) + (b",
+        "x -- y",
+        "a; b",
+        "a\nb",
+        "a /* b",
+        "(a",
+        "x # c",
+        "x}{",
+        "(x]",
+        "[x)",
+        "it's",
+        '"x',
+        "`x",
+        "x'",
+        "'x\\' + y",
+        "'}'",
+        "x $$ y",
+        "$tag$ x",
+        "x\u2028y",
+        "x\0y",
+        "a, b",
+        "]x[",
+        "'(' + x)",
+    )
     for text in hostile:
         for engine in ("sql", "vespa", "lucene"):
             with pytest.raises(DataError, match="must be one expression, its brackets and quotes closed"):
@@ -541,14 +590,23 @@ def test_one_file_is_written_under_its_name(tmp_path: Path):
     model.save(tmp_path / "m.json")
     vespa = json.dumps(in_vespa(model))
     (tmp_path / "f.json").write_text(vespa)
-    for to, name, more in (("onnx", "x.onnx", ()), ("sql", "x.sql", ()), ("python", "x.py", ()), ("lucene", "x.expression", ()), ("vespa", "x.profile", ("--features", "f.json")), ("solr", "x.json", ())):  # fmt: skip
+    for to, name, more in (
+        ("onnx", "x.onnx", ()),
+        ("sql", "x.sql", ()),
+        ("python", "x.py", ()),
+        ("lucene", "x.expression", ()),
+        ("vespa", "x.profile", ("--features", "f.json")),
+        ("solr", "x.json", ()),
+    ):
         done = _run(tmp_path, "m.json", "--to", to, "--out", name, *more)
         assert done.returncode == 0, done.stderr
         assert f"wrote {name}" in done.stderr + done.stdout
         (content,) = model.export(to, features=in_vespa(model) if to == "vespa" else None).values()
         written = (tmp_path / name).read_bytes()
         assert written == (content if isinstance(content, bytes) else content.encode())
-        again = _run(tmp_path, "m.json", "--to", to, "--out", name, "--offset" if to not in ("solr",) else "--name", "1", *more)  # fmt: skip
+        again = _run(
+            tmp_path, "m.json", "--to", to, "--out", name, "--offset" if to not in ("solr",) else "--name", "1", *more
+        )
         assert again.returncode == 1
         assert f"{name}: is there already" in again.stderr
         assert (tmp_path / name).read_bytes() == written

@@ -31,7 +31,9 @@ def model_of(kind: str, fill: float | None, slope: float = 2.0) -> RankingModel:
     curves = {0: Curve(np.array([-1.0, 2.0, 4.0]), np.array([-0.5, 0.25, 1.5]))} if kind == "curve" else {}
     fills = None if fill is None else np.array([fill, np.nan])
     scaling = FeatureScaling("none", np.zeros(2), np.ones(2))
-    return RankingModel(np.array([slope, 1.0]), ("a", "b"), scaling, transform=transform, curves=curves, fill_values=fills)  # fmt: skip
+    return RankingModel(
+        np.array([slope, 1.0]), ("a", "b"), scaling, transform=transform, curves=curves, fill_values=fills
+    )
 
 
 def expected(kind: str, fill: float | None, a: float | None) -> float | None:
@@ -54,7 +56,9 @@ def bases(folder: Path, values: tuple[float | None, ...]) -> dict[str, tuple[obj
     """{name: (connection, what to select from)}: the documents id, a, b = 5."""
     rows = [(i, v, 5.0) for i, v in enumerate(values)]
     lite, duck = sqlite3.connect(":memory:"), duckdb.connect()
-    table = pa.table({"id": range(len(rows)), "a": pa.array([v for _, v, _ in rows], pa.float64()), "b": [5.0] * len(rows)})  # fmt: skip
+    table = pa.table(
+        {"id": range(len(rows)), "a": pa.array([v for _, v, _ in rows], pa.float64()), "b": [5.0] * len(rows)}
+    )
     pq.write_table(table, folder / "docs.parquet")
     for base in (lite, duck):
         base.execute("create table docs (id integer, a double, b double)")
@@ -97,7 +101,8 @@ def test_the_comparison_would_see_nan_that_passes(tmp_path: Path):
 @pytest.mark.parametrize("fill", [None, FILL], ids=["no fill", "filled"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_export_knows_what_is_missing(kind: str, fill: float | None):
-    """One document at a time: its score, the one of the fill value, or none: Python raises, ONNX, Vespa and Lucene give NaN."""
+    """One document at a time: its score, the one of the fill value, or none:
+    Python raises, ONNX, Vespa and Lucene give NaN."""
     model = model_of(kind, fill)
     space: dict = {}
     exec(model.export("python")["model.py"], space)
@@ -127,7 +132,17 @@ def test_every_export_knows_what_is_missing(kind: str, fill: float | None):
         assert space["score"]({"b": 5.0}) == pytest.approx(expected(kind, fill, None), rel=1e-12)
 
 
-TYPES = ("BOOLEAN", "DECIMAL(18,3)", "DECIMAL(38,3)", "DECIMAL(38,20)", "TINYINT", "UBIGINT", "HUGEINT", "FLOAT", "DOUBLE")  # fmt: skip
+TYPES = (
+    "BOOLEAN",
+    "DECIMAL(18,3)",
+    "DECIMAL(38,3)",
+    "DECIMAL(38,20)",
+    "TINYINT",
+    "UBIGINT",
+    "HUGEINT",
+    "FLOAT",
+    "DOUBLE",
+)
 
 
 @pytest.mark.parametrize("fill", [None, FILL], ids=["no fill", "filled"])

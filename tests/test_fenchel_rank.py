@@ -1,4 +1,5 @@
-"""FenchelRank against Algorithm 1 on the explicit pair matrix, the theorems of Lai et al. (2012), and the exact optimum."""
+"""FenchelRank against Algorithm 1 on the explicit pair matrix, the theorems of Lai et al.
+(2012), and the exact optimum."""
 
 from __future__ import annotations
 
@@ -42,9 +43,13 @@ def test_value_slope_and_curvature_along_a_line_equal_explicit_pairs(container: 
     table = TABLE if weighting == "grade table" else None
     by_query = weighting == "per query"
     objective = PairwiseObjective(
-        container(data.X), data.relevance, data.query_ptr, loss=SquaredHinge(table), query_weight=weight,
+        container(data.X),
+        data.relevance,
+        data.query_ptr,
+        loss=SquaredHinge(table),
+        query_weight=weight,
         pair_weights="query" if by_query else "pair",
-    )  # fmt: skip
+    )
     listed = pairs.pairs_of(data.relevance, data.query_ptr, weight, table, by_query)
     w, v = np.random.default_rng(0).standard_normal((2, data.n_features))
     K = pairs.pair_matrix(data.X, listed)
@@ -247,9 +252,16 @@ def test_query_weight_0_is_a_query_less_for_both_solvers() -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"solver": "simplex"}, {"step": "constant"}, {"radius": 0.0}, {"radius": float("inf")}, {"epsilon": -1.0},
-     {"epsilon": float("nan")}, {"max_iter": 0}],
-)  # fmt: skip
+    [
+        {"solver": "simplex"},
+        {"step": "constant"},
+        {"radius": 0.0},
+        {"radius": float("inf")},
+        {"epsilon": -1.0},
+        {"epsilon": float("nan")},
+        {"max_iter": 0},
+    ],
+)
 def test_wrong_parameters_get_a_sentence(parameters: dict) -> None:
     with pytest.raises(DataError, match=f"FenchelRank: .*{next(iter(parameters))} (must be|>= 1)"):
         sr.FenchelRank(**parameters).fit(PROBLEMS[0].X, PROBLEMS[0].relevance, qid=PROBLEMS[0].qid)

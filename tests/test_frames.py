@@ -1,4 +1,5 @@
-"""Frames as users hold them: names decide what is what, a column qid is the query, and nothing is taken for a feature in silence."""
+"""Frames as users hold them: names decide what is what, a column qid is the query,
+and nothing is taken for a feature in silence."""
 
 from __future__ import annotations
 
@@ -156,9 +157,13 @@ def test_evaluation_sets_of_another_shape_or_order_are_refused(frame, data) -> N
 def test_keywords_of_other_rankers_name_ours(frame, data) -> None:
     fit = sr.SparseRankerCV(n_alphas=8).fit
     for keyword, ours in (
-        ("sample_weight", "query_weight="), ("eval_at", "metric='ndcg@10'"), ("eval_metric", "metric='ndcg@10'"),
-        ("callbacks", "sr.fit_path"), ("group_id", "qid="), ("early_stopping_rounds", "SparseRankerCV"),
-    ):  # fmt: skip
+        ("sample_weight", "query_weight="),
+        ("eval_at", "metric='ndcg@10'"),
+        ("eval_metric", "metric='ndcg@10'"),
+        ("callbacks", "sr.fit_path"),
+        ("group_id", "qid="),
+        ("early_stopping_rounds", "SparseRankerCV"),
+    ):
         with pytest.raises(DataError, match=rf"SparseRankerCV.fit takes no {keyword}: .*{ours}"):
             fit(frame, data.relevance, qid=data.qid, **{keyword: [1, 2]})
     fit(frame, data.relevance, qid=data.qid, verbose=True, sample_weight=None)
@@ -183,11 +188,17 @@ def test_splitters_split_queries(frame, data) -> None:
     assert not np.array_equal(values(splitter), values(4))
     rows = list(KFold(4, shuffle=True, random_state=0).split(frame))
     for cv, message in (
-        (rows, "cv cuts a query"), (ShuffleSplit(3, random_state=0), "hold out every query once"),
-        (StratifiedKFold(3), "cv cannot split 40 queries"), ([], "cv must be a number of folds"), ("five", "cv must be a number of folds"),
-        (1, "cv must be an integer >= 2"), (True, "cv must be a number of folds"), ([([0.5], [1])], "must hold numbers of the"),
-        ([over_queries[0]], r"30 of 40 never are"), (iter(over_queries), "cv must be a number of folds"),
-    ):  # fmt: skip
+        (rows, "cv cuts a query"),
+        (ShuffleSplit(3, random_state=0), "hold out every query once"),
+        (StratifiedKFold(3), "cv cannot split 40 queries"),
+        ([], "cv must be a number of folds"),
+        ("five", "cv must be a number of folds"),
+        (1, "cv must be an integer >= 2"),
+        (True, "cv must be a number of folds"),
+        ([([0.5], [1])], "must hold numbers of the"),
+        ([over_queries[0]], r"30 of 40 never are"),
+        (iter(over_queries), "cv must be a number of folds"),
+    ):
         with pytest.raises(DataError, match=message):
             values(cv)
 
@@ -247,10 +258,14 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
     chosen = [sr.select(whole, **{**QUICK, "penalties": [p]}).model.coef for p in (by_name, by_number)]
     np.testing.assert_array_equal(*chosen)
     for rules, message in (
-        ({"weights": {"c1": -1.0}}, "weights must be >= 0"), ({"signs": {"c1": "up"}}, "the sign of 'c1' must be '\\+', '-'"), ({"signs": {"c1": 2}}, "signs must be -1, 0 or 1"),
-        ({"weights": {1: 2.0}}, "must map each feature name"), ({"always_keep": ("c1", 1.5)}, "names of features, or whole numbers"),
-        ({"groups": {"c1": 0.5}}, "must be a name or a number"), ({"never_use": "c1"}, "must be a tuple"),
-    ):  # fmt: skip
+        ({"weights": {"c1": -1.0}}, "weights must be >= 0"),
+        ({"signs": {"c1": "up"}}, "the sign of 'c1' must be '\\+', '-'"),
+        ({"signs": {"c1": 2}}, "signs must be -1, 0 or 1"),
+        ({"weights": {1: 2.0}}, "must map each feature name"),
+        ({"always_keep": ("c1", 1.5)}, "names of features, or whole numbers"),
+        ({"groups": {"c1": 0.5}}, "must be a name or a number"),
+        ({"never_use": "c1"}, "must be a tuple"),
+    ):
         with pytest.raises(DataError, match=message):
             sr.L1(**rules)
     with pytest.raises(DataError, match="its rules name features"):
@@ -299,10 +314,13 @@ def test_frames_that_hold_no_features_get_a_sentence(frame, data) -> None:
     dates = frame.assign(c0=pd.Timestamp("2026-01-01"))
     twice = pd.concat([frame, frame[["c0"]]], axis=1)
     for odd, message in (
-        (dates, "column 'c0' holds no real numbers but dates"), (pl.from_pandas(dates), "column 'c0' holds no real numbers"),
-        (pa.Table.from_pandas(dates), "column 'c0' holds no real numbers"), (frame.assign(c0=1j), "column 'c0' holds no real numbers"),
-        (twice, "two columns 'c0'"), (pl.from_pandas(frame).lazy(), "collect it first"),
-    ):  # fmt: skip
+        (dates, "column 'c0' holds no real numbers but dates"),
+        (pl.from_pandas(dates), "column 'c0' holds no real numbers"),
+        (pa.Table.from_pandas(dates), "column 'c0' holds no real numbers"),
+        (frame.assign(c0=1j), "column 'c0' holds no real numbers"),
+        (twice, "two columns 'c0'"),
+        (pl.from_pandas(frame).lazy(), "collect it first"),
+    ):
         for call in (lambda X: sr.SparseRanker().fit(X, y, qid=q), model.predict, lambda X: sr.RankingDataset(X, y, q)):
             with pytest.raises(DataError, match=message):
                 call(odd)

@@ -279,11 +279,22 @@ def test_clipping_gives_a_positive_semidefinite_matrix_without_negative_entries(
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"form": "cubic"}, {"lambda1": -1.0}, {"lambda2": float("nan")}, {"max_iter": 0}, {"tol": -1.0},
-     {"importance": "gain"}, {"importance": [1.0]}, {"importance": [-1.0] * 6}, {"similarity": "cosine"},
-     {"similarity": np.eye(3)}, {"similarity": -np.eye(6)}, {"similarity": np.triu(np.ones((6, 6)))}],
+    [
+        {"form": "cubic"},
+        {"lambda1": -1.0},
+        {"lambda2": float("nan")},
+        {"max_iter": 0},
+        {"tol": -1.0},
+        {"importance": "gain"},
+        {"importance": [1.0]},
+        {"importance": [-1.0] * 6},
+        {"similarity": "cosine"},
+        {"similarity": np.eye(3)},
+        {"similarity": -np.eye(6)},
+        {"similarity": np.triu(np.ones((6, 6)))},
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_wrong_parameters_get_a_sentence(parameters: dict) -> None:
     data = PROBLEMS["in [0, 1]"]
     with pytest.raises(DataError, match=r"FSMRank: |unknown metric|similarity must be one of"):

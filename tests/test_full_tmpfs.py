@@ -1,4 +1,5 @@
-"""A file system that is really full: one sentence, nothing half-written, and the same command ends the same when there is room again."""
+"""A file system that is really full: one sentence, nothing half-written,
+and the same command ends the same when there is room again."""
 
 from __future__ import annotations
 
@@ -100,14 +101,20 @@ def test_a_full_file_system(name: str, small: Path, inputs: Path, cli: Cli, monk
 
 
 def test_an_answer_for_which_there_is_no_room(small: Path, inputs: Path) -> None:
-    """Standard output goes to a file on the full file system: exit 1 and one sentence, not half an answer and exit 0."""
+    """Standard output goes to a file on the full file system:
+    exit 1 and one sentence, not half an answer and exit 0."""
     filler = _fill(small, 0)
     for line in (["evaluate", "train.txt", "--system", "model.json"], ["predict", "model.json", "train.txt"]):
         with open(small / "answer", "w") as out:
             done = subprocess.run(
-                ["sparserank", *line, "--format", "json"], cwd=inputs, stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+                ["sparserank", *line, "--format", "json"],
+                cwd=inputs,
+                stdout=out,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
                 env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-            )  # fmt: skip
+            )
         assert done.returncode == 1
         assert done.stderr.splitlines()[-1].startswith("error: ")
         assert "No space left on device" in done.stderr.splitlines()[-1]

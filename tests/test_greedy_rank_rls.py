@@ -1,4 +1,5 @@
-"""Greedy RankRLS (forward, floating, back-fitting) against refitting from scratch for every candidate and every query."""
+"""Greedy RankRLS (forward, floating, back-fitting) against refitting from scratch for every candidate and every
+query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Groups of features: penalties against loops over explicit pairs, paths, screening, best k, costs that are paid once, the commands."""
+"""Groups of features: penalties against loops over explicit pairs, paths, screening, best k, costs that are paid once,
+the commands."""
 
 from __future__ import annotations
 
@@ -183,7 +184,9 @@ def test_groups_of_one_feature_are_none(data):
     options = {"n_alphas": 6, "alpha_min_ratio": 0.05, "tol": 1e-10}
     for of in (L1, Mcp):
         alone = fit_path_on(objective, of(groups=tuple(range(6))), **options)
-        np.testing.assert_allclose(alone.objectives, fit_path_on(objective, of(), alphas=alone.alphas, tol=1e-10).objectives, atol=1e-9)  # fmt: skip
+        np.testing.assert_allclose(
+            alone.objectives, fit_path_on(objective, of(), alphas=alone.alphas, tol=1e-10).objectives, atol=1e-9
+        )
 
 
 def test_curves_come_in_groups(data):
@@ -311,7 +314,13 @@ def made():
     names = list(data.feature_names)
     signal = [n for n in names if n.startswith("signal")]
     noise = [n for n in names if not n.startswith("signal")]
-    of = dict(zip(signal + noise[:6], ["first", "first", "second", "second", "third", "third", "third", "fourth", "fourth", "fourth"], strict=True))  # fmt: skip
+    of = dict(
+        zip(
+            signal + noise[:6],
+            ["first", "first", "second", "second", "third", "third", "third", "fourth", "fourth", "fourth"],
+            strict=True,
+        )
+    )
     return data, of
 
 
@@ -358,7 +367,8 @@ def test_a_budget_is_of_groups(made):
 
 
 def test_the_cheapest_is_tried_though_it_has_more_features():
-    """Six weak features for 1, two strong ones at 40 each: matched by number of features the cheap model would be lost."""
+    """Six weak features for 1, two strong ones at 40 each: matched by number of features the cheap model would be
+    lost."""
     data = make_ranking(80, (8, 14), 10, n_informative=2, n_redundant=6, noise=0.4, seed=1).data
     names = sorted(data.feature_names, key=lambda n: not n.startswith("signal"))
     of = dict.fromkeys(names[2:8], "cheap") | {names[0]: "a", names[1]: "b"}
@@ -417,9 +427,14 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, tmp_path):
     content = json.loads((tmp_path / "run/result.json").read_text())
     named = {rename[n]: g for n, g in of.items()}
     same = sr.select(
-        tmp_path / "train.txt", reading={"feature_names": tmp_path / "names.txt"}, groups=named, costs={"first": 3.0},
-        transform="none", half_samples=0, penalties="l1",
-    )  # fmt: skip
+        tmp_path / "train.txt",
+        reading={"feature_names": tmp_path / "names.txt"},
+        groups=named,
+        costs={"first": 3.0},
+        transform="none",
+        half_samples=0,
+        penalties="l1",
+    )
     assert content["groups"] == same.to_json()["groups"]
     assert "Groups in use" in (tmp_path / "run/report.html").read_text()
     done = _run(tmp_path, "fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json")
@@ -513,5 +528,10 @@ def test_penalties_that_know_no_groups_are_refused(made):
 
 def test_help_shows_what_stands_in_brackets(tmp_path):
     for command, shown in (("select", "[default: label]"), ("select", "sparserank[trees]"), ("fit", "[default: l1")):
-        done = subprocess.run([sys.executable, "-m", "sparserank", command, "--help"], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "sparserank", command, "--help"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "COLUMNS": "200"},
+        )
         assert shown in done.stdout

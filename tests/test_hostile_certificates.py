@@ -1,4 +1,5 @@
-"""What a fit says of itself is true on hostile data too: objective, KKT violation and gap on explicit pairs, in extended precision.
+"""What a fit says of itself is true on hostile data too: objective, KKT violation and gap on explicit pairs, in
+extended precision.
 
 A fit may refuse the data in a sentence, or say that it did not converge; it may not claim what is not so.
 """
@@ -67,9 +68,7 @@ def cases() -> dict[str, Case]:
     out["one query"] = (X, y, np.zeros(len(y), dtype=int), None)
     rng = np.random.default_rng(5)
     long = rng.standard_normal((300, 3))
-    out["1,000 grades"] = (
-        long, rng.permutation(1000)[:300] + 300.0 * long[:, 0], np.repeat([0, 1, 2], 100), None
-    )  # fmt: skip
+    out["1,000 grades"] = (long, rng.permutation(1000)[:300] + 300.0 * long[:, 0], np.repeat([0, 1, 2], 100), None)
     out["separable"] = (np.column_stack([y, X[:, 1:]]), y, qid, None)
     out["separable by far"] = (np.column_stack([1e3 * y, X[:, 1:]]), y, qid, None)
     out["relevance 1e300"] = (X, y * 1e300, qid, None)
@@ -144,7 +143,8 @@ def claims_with_modified_huber(name: str) -> str:
 
 
 def allowed(problem: oracle.Problem, w: np.ndarray, objective: float) -> float:
-    """How far off an objective may be: 1e-8 for sums over at most 45,000 pairs, in units of 1 as the loss at 0, and what scores lose before."""
+    """How far off an objective may be: 1e-8 for sums over at most 45,000 pairs, in units of 1 as the loss at 0,
+    and what scores lose before."""
     return 1e-8 * (1.0 + abs(float(objective))) + float(problem.loss_rounding(w))
 
 

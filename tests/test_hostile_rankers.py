@@ -96,10 +96,22 @@ def test_numbers_of_any_size_give_finite_weights_or_a_sentence(cls: type[LinearR
 
 @pytest.mark.parametrize(
     "penalty",
-    ["mcp(gamma=1e300)", "mcp(gamma=1e-300)", "scad(a=1e300)", "scad(threshold_scale=1e-300)", "log(eps=1e300)",
-     "scad(threshold_scale=1e300)", "log(eps=1e-300)", "smoothed_lp(eps=1e-300)", "smoothed_lp(eps=1e300)",
-     "lp(p=1e-300)", "lp(p=0.999999999999)", "elastic_net(l1_ratio=1e-300)", "smoothed_lp(p=1e-200)"],
-)  # fmt: skip
+    [
+        "mcp(gamma=1e300)",
+        "mcp(gamma=1e-300)",
+        "scad(a=1e300)",
+        "scad(threshold_scale=1e-300)",
+        "log(eps=1e300)",
+        "scad(threshold_scale=1e300)",
+        "log(eps=1e-300)",
+        "smoothed_lp(eps=1e-300)",
+        "smoothed_lp(eps=1e300)",
+        "lp(p=1e-300)",
+        "lp(p=0.999999999999)",
+        "elastic_net(l1_ratio=1e-300)",
+        "smoothed_lp(p=1e-200)",
+    ],
+)
 def test_shapes_of_any_size_give_finite_weights_or_a_sentence(penalty: str) -> None:
     _fit(sr.SparseRanker(penalty=penalty), X)
 
@@ -114,13 +126,24 @@ def test_exact_fenchel_rank_on_a_small_ball_ends_on_its_surface(radius: float) -
 @pytest.mark.parametrize(
     "model",
     [
-        sr.SparseRanker(alpha="x"), sr.SparseRanker(penalty=5), sr.SparseRanker(n_threads="x"), sr.RankRLS(lam="x"),  # type: ignore[arg-type]
-        sr.RankRLS(lam=None), sr.TGRank(alpha=None), sr.FSMRank(importance=object()), sr.RandomRanker("x"),  # type: ignore[arg-type]
-        sr.Laporte2014(max_iter=[]), sr.GasRanker(c="x"), sr.FSRank(convention=[]), sr.SparseRankerCV(cv=1),  # type: ignore[arg-type]
-        sr.SparseRankerCV(seed=-1), sr.FenchelRank(metric="x"), sr.RSRank(metric="pairwise_error"),
+        sr.SparseRanker(alpha="x"),
+        sr.SparseRanker(penalty=5),
+        sr.SparseRanker(n_threads="x"),
+        sr.RankRLS(lam="x"),  # type: ignore[arg-type]
+        sr.RankRLS(lam=None),
+        sr.TGRank(alpha=None),
+        sr.FSMRank(importance=object()),
+        sr.RandomRanker("x"),  # type: ignore[arg-type]
+        sr.Laporte2014(max_iter=[]),
+        sr.GasRanker(c="x"),
+        sr.FSRank(convention=[]),
+        sr.SparseRankerCV(cv=1),  # type: ignore[arg-type]
+        sr.SparseRankerCV(seed=-1),
+        sr.FenchelRank(metric="x"),
+        sr.RSRank(metric="pairwise_error"),
     ],
     ids=lambda model: re.sub(" at 0x[0-9a-f]+", "", repr(model)),
-)  # fmt: skip
+)
 def test_a_wrong_kind_of_parameter_is_refused(model: LinearRanker) -> None:
     assert _fit(model, X) is not None
 

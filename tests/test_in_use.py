@@ -176,9 +176,24 @@ def test_the_command_says_what_a_change_brings(data, model, tmp_path: Path):
     (tmp_path / "names.txt").write_text("\n".join(train.feature_names) + "\n")
     model.save(tmp_path / "now.json")
     call = [
-        sys.executable, "-m", "sparserank", "select", "train.txt", "--feature-names", "names.txt", "--penalty", "l1", "--half-samples", "0",
-        "--transform", "none", "--current", "now.json", "--out", "run",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "sparserank",
+        "select",
+        "train.txt",
+        "--feature-names",
+        "names.txt",
+        "--penalty",
+        "l1",
+        "--half-samples",
+        "0",
+        "--transform",
+        "none",
+        "--current",
+        "now.json",
+        "--out",
+        "run",
+    ]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "The model in use (now.json) (3 features) has ndcg@10" in " ".join(done.stdout.split())

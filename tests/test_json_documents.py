@@ -1,4 +1,5 @@
-"""`--format json`, whatever is warned of, refused or misused: standard output holds one strict JSON document, or nothing."""
+"""`--format json`, whatever is warned of, refused or misused:
+standard output holds one strict JSON document, or nothing."""
 
 from __future__ import annotations
 
@@ -121,7 +122,7 @@ TAKES: dict[str, dict[str, int]] = {
     "no-pairs.txt": {**dict.fromkeys(READERS, DONE), "select": FAILED, "fit": FAILED},
     "missing.txt": {**dict.fromkeys(READERS, FAILED), "inspect": DONE},
     "unjudged.txt": {**dict.fromkeys(READERS, FAILED), "predict": DONE, "explain": DONE},
-}  # fmt: skip
+}
 
 OPTIONS: dict[str, tuple[int, str]] = {
     # warnings and notes
@@ -196,9 +197,17 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "demo of a seed below 0": (MISUSED, "demo --seed -1 --out OUT/run"),
 }
 EXPORTS = {
-    "solr": DONE, "elasticsearch": DONE, "opensearch": DONE, "vespa": FAILED, "lucene": DONE, "ranklib": DONE,
-    "onnx": MISUSED, "python": DONE, "sql": DONE, "mysql": MISUSED,
-}  # fmt: skip
+    "solr": DONE,
+    "elasticsearch": DONE,
+    "opensearch": DONE,
+    "vespa": FAILED,
+    "lucene": DONE,
+    "ranklib": DONE,
+    "onnx": MISUSED,
+    "python": DONE,
+    "sql": DONE,
+    "mysql": MISUSED,
+}
 WRONG = (
     "--no-such-option",
     "--n-features 0",
@@ -230,7 +239,11 @@ def _lines() -> Iterator[tuple[str, int, tuple[str, ...]]]:
         yield name, code, tuple(text.split())
     for to, code in EXPORTS.items():
         yield f"export to {to}", code, ("export", "model.json", "--to", to)
-        yield f"export {to} to a folder", {"mysql": MISUSED, "vespa": FAILED}.get(to, DONE), ("export", "model.json", "--to", to, "--out", "OUT/x")  # fmt: skip
+        yield (
+            f"export {to} to a folder",
+            {"mysql": MISUSED, "vespa": FAILED}.get(to, DONE),
+            ("export", "model.json", "--to", to, "--out", "OUT/x"),
+        )
     for command in ("inspect", "fit", "select", "convert", "evaluate"):
         for wrong in WRONG:
             yield f"{command} {wrong}", MISUSED, (*(a.format("train.txt") for a in READERS[command]), *wrong.split())
@@ -239,12 +252,13 @@ def _lines() -> Iterator[tuple[str, int, tuple[str, ...]]]:
         yield f"{name} where nothing can be written", FAILED, tuple(text.split())
 
 
-SUBPROCESSES = ("trees", "a tolerance that nothing reaches", "fit --no-such-option")  # fmt: skip
+SUBPROCESSES = ("trees", "a tolerance that nothing reaches", "fit --no-such-option")
 LINES = {name: (code, line) for name, code, line in _lines()}
 
 
 def document(text: str) -> Any:
-    """The content of a text that is one JSON document as RFC 8259 has it, no key twice, and nothing else but white space."""
+    """The content of a text that is one JSON document as RFC 8259 has it, no key twice,
+    and nothing else but white space."""
 
     def constant(name: str) -> NoReturn:
         raise ValueError(f"{name} is no number")
@@ -314,7 +328,12 @@ def test_so_it_is_where_libraries_write_past_python(name: str, inputs: Path, tmp
     code, line = LINES[name]
     arguments = [a.replace("OUT", str(tmp_path)) for a in line]
     done = subprocess.run(
-        [sys.executable, "-W", "always", "-m", "sparserank", *arguments, "--format", "json"], cwd=inputs, capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONWARNINGS": "always"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-W", "always", "-m", "sparserank", *arguments, "--format", "json"],
+        cwd=inputs,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONWARNINGS": "always"},
+        check=False,
+    )
     check(Outcome(done.returncode, done.stdout, done.stderr), code)

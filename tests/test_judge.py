@@ -1,4 +1,5 @@
-"""What a tree ranker should keep: lists made without the queries that judge them, the rule of `select`, files, the command."""
+"""What a tree ranker should keep: lists made without the queries that judge them, the rule of `select`, files,
+the command."""
 
 from __future__ import annotations
 
@@ -84,7 +85,13 @@ def test_lists_are_made_without_the_queries_that_judge_them(data, result):
     for c in result.choice.candidates:  # the list that is kept is made of all queries
         if c.penalty == "trees on own gain" and c is result.chosen:
             assert set(result.features) == {train.feature_names[j] for j in top[: c.k]}
-    assert np.abs(result.trees.scores(train.X) - fit_trees(train, result.trees.columns, settings, result.plan.seed).scores(train.X)).max() == 0.0  # fmt: skip
+    assert (
+        np.abs(
+            result.trees.scores(train.X)
+            - fit_trees(train, result.trees.columns, settings, result.plan.seed).scores(train.X)
+        ).max()
+        == 0.0
+    )
 
 
 def test_rules_hold_for_every_list(data):

@@ -221,8 +221,10 @@ def test_query_minimum_equals_the_oracle_and_rows_find_their_way_back(tmp_path: 
 
     text = "".join(f"{n} qid:{r.qid} {token(n, 1)} {token(n, 2)} {token(n, 3)}\n" for n, r in enumerate(rows))
     data = read_letor(write(tmp_path / "a.txt", text), missing="query-min")
-    filled = [[oracle.query_minimum(rows, r.qid, j, where) if (n, j) in where else r.values[j] for j in (1, 2, 3)]
-              for n, r in enumerate(rows)]  # fmt: skip
+    filled = [
+        [oracle.query_minimum(rows, r.qid, j, where) if (n, j) in where else r.values[j] for j in (1, 2, 3)]
+        for n, r in enumerate(rows)
+    ]
     np.testing.assert_array_equal(data.X, np.array(filled)[oracle.gather_queries(rows)])
     np.testing.assert_array_equal(data.to_input_order(data.relevance), np.arange(80.0))
 
@@ -238,7 +240,10 @@ def test_unjudged_rows_are_dropped_or_zero_when_asked(tmp_path: Path) -> None:
 
 BAD_LINES: list[tuple[str, dict[str, Any], str]] = [
     *[(f"0 qid:1 {token}", {}, "expected 'index:value'") for token in ("1", "a:1", "1:", ":1", "1:1 x", "-1:1")],
-    *[(f"0 qid:1 1:{v}", {}, "value must be a number") for v in ("x", "1:1", "1_0", "0x1", "1e", "--1", "1,5", "infinite")],
+    *[
+        (f"0 qid:1 1:{v}", {}, "value must be a number")
+        for v in ("x", "1:1", "1_0", "0x1", "1e", "--1", "1,5", "infinite")
+    ],
     *[(f"{v} qid:1 1:1", {}, "label must be a number") for v in ("x", "NULL", "nan", "1_0", "infinite")],
     ("qid:1 1:1", {}, "label must be a number"),
     ("inf qid:1 1:1", {}, "label must be finite"),
@@ -252,7 +257,7 @@ BAD_LINES: list[tuple[str, dict[str, Any], str]] = [
     ("-1 qid:1 1:1", {}, "(--unjudged drop)"),
     ("0 qid:1 1:1 9:1", {"n_features": 5}, "has feature 9, but 5 features are expected"),
     ("0 qid:1 5:1", {"n_features": 5, "index_base": 0}, "has feature 5, but 5 features are expected"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("chunk", [16, 1 << 20])
@@ -313,11 +318,21 @@ def test_a_directory_or_absent_file_is_named(place: str, says: str, tmp_path: Pa
 
 @pytest.mark.parametrize(
     "options",
-    [{"index_base": 2}, {"unjudged": "skip"}, {"n_features": 0}, {"missing": "mean"}, {"missing": {"x": "zero"}},
-     {"missing": {3: "zero"}}, {"missing": float("nan")}, {"feature_names": ["a"]}, {"feature_names": ["a", "a"]},
-     {"n_threads": -1}, {"paths": []}],
+    [
+        {"index_base": 2},
+        {"unjudged": "skip"},
+        {"n_features": 0},
+        {"missing": "mean"},
+        {"missing": {"x": "zero"}},
+        {"missing": {3: "zero"}},
+        {"missing": float("nan")},
+        {"feature_names": ["a"]},
+        {"feature_names": ["a", "a"]},
+        {"n_threads": -1},
+        {"paths": []},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_bad_option_is_a_data_error(options: dict[str, Any], tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "1 qid:1 1:1 2:NULL\n")
     with pytest.raises(DataError):
@@ -368,7 +383,9 @@ def test_trec_run_and_qrels_read_back_the_same(with_ids: bool, tmp_path: Path, r
         assert [s for _, s in ranked] == sorted((s for _, s in ranked), reverse=True)
 
 
-@pytest.mark.parametrize(("line", "says"), [("1 Q0 d2 1 x t", "finite number"), ("1 Q0 d2 1 nan t", "finite"), ("1 Q0 d2", "expected")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "says"), [("1 Q0 d2 1 x t", "finite number"), ("1 Q0 d2 1 nan t", "finite"), ("1 Q0 d2", "expected")]
+)
 def test_a_bad_run_line_is_named(line: str, says: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.run", f"1 Q0 d1 1 0.5 t\n\n{line}\n")
     with pytest.raises(DataFormatError, match=rf"a\.run:3: .*{says}"):

@@ -1,4 +1,5 @@
-"""Bounds that hold whichever candidate is chosen: against explicit loops, in simulated worlds, and what the old rule does there."""
+"""Bounds that hold whichever candidate is chosen: against explicit loops, in simulated worlds,
+and what the old rule does there."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def test_bounds_are_those_of_explicit_loops(m: int, n: int) -> None:
 
 
 def worlds(m: int, n: int, n_worlds: int) -> tuple[float, float]:
-    """(share of worlds in which some candidate loses more than its bound, the same for the old rule), a fixed population resampled."""
+    """(share of worlds in which some candidate loses more than its bound, the same for the old rule),
+    a fixed population resampled."""
     population = table(m, 4000, seed=5)
     truth = population.mean(axis=1)
     loss = truth.max() - truth
@@ -145,7 +147,8 @@ def test_quantiles_of_independent_candidates_are_those_of_an_integral(m: int, co
 
 
 def kinds_of_candidates() -> dict[str, np.ndarray]:
-    """(m, n_queries) values: similar neighbours, no neighbours alike, some identical, one far more certain than the others."""
+    """(m, n_queries) values: similar neighbours, no neighbours alike, some identical,
+    one far more certain than the others."""
     rng = np.random.default_rng(3)
     nested, independent = table(3 * GROUP + 5, 200, seed=1), rng.random((2 * GROUP + 1, 200))
     identical = nested[np.arange(70) // 4]

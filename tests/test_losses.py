@@ -1,4 +1,5 @@
-"""Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap, however pairs are weighted."""
+"""Every loss against explicit pairs: value, gradient, Hessian, line, pair norms, dual and gap,
+however pairs are weighted."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ def test_value_gradient_and_hessian_equal_explicit_pairs(data: RankingDataset, w
     total = float(totals @ (np.ones(data.n_queries) if queries is None else queries))
     for case, scores in score_cases(data).items():
         value, gradient = loss.value_and_gradient(scores, data.relevance, data.query_ptr, queries, docs)
-        # The squared hinge's sums are around one origin per list: a spread of 1e6 costs digits. The modified Huber's are not.
+        # The squared hinge's sums are around one origin per list: a spread of 1e6 costs digits. The modified Huber's
+        # are not.
         noise = 1e-9 if "1e6" in case and name == "squared_hinge" else 1e-13
         assert value / total == pytest.approx(oracle.loss(scores, pairs, phi), rel=1e-12, abs=noise), case
         expected = oracle.score_gradient(scores, pairs, phi)
@@ -135,9 +137,15 @@ def test_objective_equals_explicit_pairs(
     queries, docs, table = weights_of(data, weighting)
     X = sp.csr_matrix(data.X) if container == "csr" else data.X
     objective = PairwiseObjective(
-        X, data.relevance, data.query_ptr, loss=KINDS[name](table), query_weight=queries, doc_weight=docs,
-        pair_weights=pair_weights, n_threads=1,
-    )  # fmt: skip
+        X,
+        data.relevance,
+        data.query_ptr,
+        loss=KINDS[name](table),
+        query_weight=queries,
+        doc_weight=docs,
+        pair_weights=pair_weights,
+        n_threads=1,
+    )
     phi = oracle.PHI[name]
     pairs = oracle.pairs_of(data.relevance, data.query_ptr, queries, table, pair_weights == "query", docs)
     assert objective.n_pairs == sum(docs is None or docs[i] > 0 for i, _, _ in pairs)
@@ -176,7 +184,8 @@ def test_objective_equals_explicit_pairs(
 def assert_gap_is_that_of_explicit_pairs(
     objective: PairwiseObjective, name: str, w: np.ndarray, scores: np.ndarray, pairs: list
 ) -> None:
-    """The claimed dual value is the dual's at the claimed scale, which is feasible, and no other feasible scale is far better."""
+    """The claimed dual value is the dual's at the claimed scale, which is feasible,
+    and no other feasible scale is far better."""
     phi, conjugate = oracle.PHI[name], oracle.CONJUGATE[name]
     value, gradient = objective.value_and_gradient(w)
     alpha = 0.5 * float(np.abs(objective.gradient_at_zero).max())
@@ -334,7 +343,8 @@ def test_document_weights_are_refused_or_taken_by_name() -> None:
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("data", [INTEGERS, MANY])
 def test_a_weight_of_two_is_the_preferred_document_twice(data: RankingDataset, name: str) -> None:
-    """A copy that is as relevant adds the pairs of its original once more, and, as the other one of a pair, those too: undone by 1/2."""
+    """A copy that is as relevant adds the pairs of its original once more, and, as the other one of a pair, those too:
+    undone by 1/2."""
     top = np.array([data.relevance[lo:hi].max() for lo, hi in zip(data.query_ptr, data.query_ptr[1:], strict=False)])
     best = data.relevance == np.repeat(top, np.diff(data.query_ptr))  # nobody is above these: they are only preferred
     rows = np.repeat(np.arange(data.n_docs), np.where(best, 2, 1))
@@ -354,8 +364,12 @@ def test_a_document_of_weight_zero_is_never_preferred_and_a_query_without_weight
     docs[data.query_ptr[0] : data.query_ptr[1]] = 0.0
     objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, doc_weight=docs, pair_weights="query")
     alone = PairwiseObjective(
-        data.X, data.relevance, data.query_ptr, pair_weights="query", query_weight=np.r_[0.0, np.ones(data.n_queries - 1)]
-    )  # fmt: skip
+        data.X,
+        data.relevance,
+        data.query_ptr,
+        pair_weights="query",
+        query_weight=np.r_[0.0, np.ones(data.n_queries - 1)],
+    )
     w = np.linspace(-1, 1, data.n_features)
     assert objective.value_and_gradient(w)[0] == pytest.approx(alone.value_and_gradient(w)[0], rel=1e-13)
     assert objective.query_scale[0] == 0.0

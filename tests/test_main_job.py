@@ -141,10 +141,19 @@ QUICK = ("--penalty", "l1", "--n-alphas", 10, "--folds", 2)
 
 @pytest.mark.parametrize(
     "extra",
-    [("--k", 3, "--n-alphas", 30), ("--no-refits",), ("--protocol", "holdout"), ("--scaling", "log-standard"), ("--scaling", "query-min-max"),
-     ("--pair-weights", "query"), ("--convention", "letor4"), ("--current", "f3"), ("--metric", "map", "--also", "p@5")],
+    [
+        ("--k", 3, "--n-alphas", 30),
+        ("--no-refits",),
+        ("--protocol", "holdout"),
+        ("--scaling", "log-standard"),
+        ("--scaling", "query-min-max"),
+        ("--pair-weights", "query"),
+        ("--convention", "letor4"),
+        ("--current", "f3"),
+        ("--metric", "map", "--also", "p@5"),
+    ],
     ids=lambda e: " ".join(map(str, e)),
-)  # fmt: skip
+)
 def test_select_options_run_end_to_end(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: tuple
 ) -> None:

@@ -82,12 +82,19 @@ WRONG = {
 
 
 def of_lightgbm(metric: str, k: int, data: RankingDataset, q: int) -> float:
-    """What LightGBM itself says of one query: scores come in as initial ones, one tree of a constant column adds nothing."""
+    """What LightGBM itself says of one query: scores come in as initial ones,
+    one tree of a constant column adds nothing."""
     import lightgbm
 
     rows = slice(data.query_ptr[q], data.query_ptr[q + 1])
     n = rows.stop - rows.start
-    given = lightgbm.Dataset(np.zeros((n, 1)), data.relevance[rows], group=[n], init_score=data.X[rows, 0], params={"verbosity": -1, "feature_pre_filter": False})  # fmt: skip
+    given = lightgbm.Dataset(
+        np.zeros((n, 1)),
+        data.relevance[rows],
+        group=[n],
+        init_score=data.X[rows, 0],
+        params={"verbosity": -1, "feature_pre_filter": False},
+    )
     said: dict[str, Any] = {}
     parameters = {"objective": "lambdarank", "metric": metric, "eval_at": [k], "verbosity": -1, "min_data_in_leaf": 1}
     lightgbm.train(parameters, given, 1, valid_sets=[given], callbacks=[lightgbm.record_evaluation(said)])
@@ -194,9 +201,24 @@ def test_names_parse_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "ndgc@10", "ndcg@0", "ndcg@-3", "ndcg@", "ndcg@x", "ndcg10", "p", "mean_ndcg@5", "pairwise_error@3",
-             "letor3:mean_ndcg", "letor9:ndcg", ":ndcg", "ndcg@10@5"],
-)  # fmt: skip
+    "name",
+    [
+        "",
+        "ndgc@10",
+        "ndcg@0",
+        "ndcg@-3",
+        "ndcg@",
+        "ndcg@x",
+        "ndcg10",
+        "p",
+        "mean_ndcg@5",
+        "pairwise_error@3",
+        "letor3:mean_ndcg",
+        "letor9:ndcg",
+        ":ndcg",
+        "ndcg@10@5",
+    ],
+)
 def test_a_name_that_means_nothing_is_refused(name: str) -> None:
     with pytest.raises(DataError):
         parse_metric(name)
@@ -205,13 +227,22 @@ def test_a_name_that_means_nothing_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("p@" + "1" * 5000, "cutoff must be an integer >= 1"), ("p@" + "0" * 5000, "cutoff must be"), ("ndcg@-" + "9" * 5000, "cutoff must be"),
-        (f"ndcg@{2**63}", "cutoff must be"), ("x" * 10_000, "unknown metric 'xxx"), ("x" * 10_000 + ":ndcg", "unknown metric convention 'xxx"),
-        ("letor4:" + "x" * 10_000, "unknown metric"), ("\x1b[2J\n" * 10, r"unknown metric '\\x1b"), ("ndcg@\u0661", "unknown metric"), (5, "unknown metric 5"),
-        (None, "unknown metric None"), (["ndcg@10"], "unknown metric"), (True, "unknown metric True"),
+        ("p@" + "1" * 5000, "cutoff must be an integer >= 1"),
+        ("p@" + "0" * 5000, "cutoff must be"),
+        ("ndcg@-" + "9" * 5000, "cutoff must be"),
+        (f"ndcg@{2**63}", "cutoff must be"),
+        ("x" * 10_000, "unknown metric 'xxx"),
+        ("x" * 10_000 + ":ndcg", "unknown metric convention 'xxx"),
+        ("letor4:" + "x" * 10_000, "unknown metric"),
+        ("\x1b[2J\n" * 10, r"unknown metric '\\x1b"),
+        ("ndcg@\u0661", "unknown metric"),
+        (5, "unknown metric 5"),
+        (None, "unknown metric None"),
+        (["ndcg@10"], "unknown metric"),
+        (True, "unknown metric True"),
     ],
     ids=lambda v: str(v)[:20],
-)  # fmt: skip
+)
 def test_a_metric_out_of_all_bounds_is_refused_in_a_few_words(name: Any, words: str) -> None:
     with pytest.raises(DataError, match=words) as error:
         parse_metric(name)

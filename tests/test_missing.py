@@ -1,4 +1,5 @@
-"""Missing values: learned on the training rows alone, remembered by the model, alike from every container and in every export."""
+"""Missing values: learned on the training rows alone, remembered by the model,
+alike from every container and in every export."""
 
 from __future__ import annotations
 
@@ -66,8 +67,12 @@ def test_values_are_learned_on_the_training_rows_alone_whatever_holds_them(rule:
     frame.to_csv(tmp_path / "t.csv", index=False)
     text_of(tmp_path / "t.txt", X, y, qid)
     sources = (
-        tmp_path / "t.parquet", tmp_path / "t.csv", tmp_path / "t.txt", frame, pl.from_pandas(frame),
-    )  # fmt: skip
+        tmp_path / "t.parquet",
+        tmp_path / "t.csv",
+        tmp_path / "t.txt",
+        frame,
+        pl.from_pandas(frame),
+    )
     for source in sources:
         data = sr.read_data(source, missing=rule)
         np.testing.assert_array_equal(data.fill_values, expected)
@@ -351,14 +356,17 @@ def test_values_go_to_the_features_whose_names_they_have(names: tuple[str, ...],
     done = run(tmp_path, "predict", "m.json", "test.csv")
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose([float(s) for s in done.stdout.split()], model.predict(frames[1]), rtol=1e-12)
-    np.testing.assert_allclose(model.predict(frames[1]), np.array(expected) @ (model.coef / model.scaling.scale), rtol=1e-9)  # fmt: skip
+    np.testing.assert_allclose(
+        model.predict(frames[1]), np.array(expected) @ (model.coef / model.scaling.scale), rtol=1e-9
+    )
 
 
 def test_feature_logs_are_filled_by_name_and_others_left_out(tmp_path: Path) -> None:
     rows = [
         {"qid": q, "label": label, "id": f"d{q}{label}", "[features]": f"bm25={3 * label + q},tf={label},pad=1"}
-        for q in range(8) for label in (0, 1, 2)
-    ]  # fmt: skip
+        for q in range(8)
+        for label in (0, 1, 2)
+    ]
     (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
     gaps = [row | {"[features]": f"zz=7,tf=nan,bm25={3 * row['label'] + row['qid']}"} for row in rows]
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, gaps)) + "\n")
@@ -368,7 +376,9 @@ def test_feature_logs_are_filled_by_name_and_others_left_out(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     values = pd.DataFrame({"bm25": [3 * r["label"] + r["qid"] for r in rows], "tf": np.nan, "pad": 1.0})
     np.testing.assert_allclose([float(s) for s in done.stdout.split()], model.predict(values), rtol=1e-12)
-    parts = as_datasets({"train": str(tmp_path / "train.jsonl"), "test": str(tmp_path / "test.jsonl")}, reading={"missing": "median"})  # fmt: skip
+    parts = as_datasets(
+        {"train": str(tmp_path / "train.jsonl"), "test": str(tmp_path / "test.jsonl")}, reading={"missing": "median"}
+    )
     assert parts["test"].feature_names == ("bm25", "tf", "pad")
     assert set(np.unique(parts["test"].X[:, 1])) == {1.0}
 

@@ -1,4 +1,5 @@
-"""One rule says which values are missing, whatever holds them: the same documents through every container and through every way to score."""
+"""One rule says which values are missing, whatever holds them:
+the same documents through every container and through every way to score."""
 
 from __future__ import annotations
 
@@ -77,18 +78,34 @@ def packed_of(rows: list[list[float]]) -> pa.Table:
 
 def solr_of(rows: list[list[float]]) -> str:
     return "".join(
-        json.dumps({"qid": q, "label": y, "[features]": ",".join(f"{n}={'null' if v != v else v}" for n, v in zip(NAMES, row, strict=True))}) + "\n"
+        json.dumps(
+            {
+                "qid": q,
+                "label": y,
+                "[features]": ",".join(f"{n}={'null' if v != v else v}" for n, v in zip(NAMES, row, strict=True)),
+            }
+        )
+        + "\n"
         for row, y, q in zip(rows, LABELS, QIDS, strict=True)
-    )  # fmt: skip
+    )
 
 
 def elastic_of(rows: list[list[float]]) -> str:
     return "".join(
         json.dumps(
-            {"qid": q, "label": y, "fields": {"_ltrlog": [{"e": [{"name": n, "value": None if v != v else v} for n, v in zip(NAMES, row, strict=True)]}]}}
-        ) + "\n"
+            {
+                "qid": q,
+                "label": y,
+                "fields": {
+                    "_ltrlog": [
+                        {"e": [{"name": n, "value": None if v != v else v} for n, v in zip(NAMES, row, strict=True)]}
+                    ]
+                },
+            }
+        )
+        + "\n"
         for row, y, q in zip(rows, LABELS, QIDS, strict=True)
-    )  # fmt: skip
+    )
 
 
 def written(path: Path, content: Any) -> Path:
@@ -317,9 +334,12 @@ def test_float32_holds_the_mark_as_infinity(tmp_path: Path) -> None:
         single = np.array(rows, dtype=np.float32)
     table = pa.table({n: single[:, j] for j, n in enumerate(NAMES)} | {"label": LABELS, "qid": QIDS})
     sources = [
-        table, written(tmp_path / "t.parquet", table), frame_of(rows), written(tmp_path / "t.txt", text_of(rows)),
+        table,
+        written(tmp_path / "t.parquet", table),
+        frame_of(rows),
+        written(tmp_path / "t.txt", text_of(rows)),
         written(tmp_path / "t.csv", csv_of(rows)),
-    ]  # fmt: skip
+    ]
     for source in sources:
         data = sr.read_data(source, missing="zero", dtype=np.float32)
         assert data.X.dtype == np.float32

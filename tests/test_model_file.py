@@ -232,10 +232,22 @@ def test_every_kind_of_parameter_and_metadata_is_written_and_read_again(model: R
     cyclic: dict[str, object] = {}
     cyclic["self"] = cyclic
     given = {
-        "ratio": np.float64("nan"), "inf": [np.inf, {"x": -np.inf}], "whole": np.int64(3), "small": np.float32(0.5), "flag": np.bool_(True),
-        "array": np.array([1.0, np.nan]), "path": Path("a/b"), "pair": (1, 2), "huge": 10**5000, "text": "\udcff", "object": L1(alpha=0.5),
-        3: {"deep": nested(100)}, "cyclic": cyclic, "none": None, "date": np.datetime64("2020-01-01"),
-    }  # fmt: skip
+        "ratio": np.float64("nan"),
+        "inf": [np.inf, {"x": -np.inf}],
+        "whole": np.int64(3),
+        "small": np.float32(0.5),
+        "flag": np.bool_(True),
+        "array": np.array([1.0, np.nan]),
+        "path": Path("a/b"),
+        "pair": (1, 2),
+        "huge": 10**5000,
+        "text": "\udcff",
+        "object": L1(alpha=0.5),
+        3: {"deep": nested(100)},
+        "cyclic": cyclic,
+        "none": None,
+        "date": np.datetime64("2020-01-01"),
+    }
     saved = RankingModel(model.coef, model.feature_names, model.scaling, given, given)
     saved.save(tmp_path / "m.json")
     loaded = load_model(tmp_path / "m.json")
@@ -243,9 +255,19 @@ def test_every_kind_of_parameter_and_metadata_is_written_and_read_again(model: R
     for key in ("3", "cyclic", "huge"):
         assert plain.pop(key)
     assert plain == {
-        "ratio": None, "inf": [None, {"x": None}], "whole": 3, "small": 0.5, "flag": True, "array": [1.0, None], "path": "a/b",
-        "pair": [1, 2], "text": "\\udcff", "object": "L1(alpha=0.5)", "none": None, "date": "2020-01-01",
-    }  # fmt: skip
+        "ratio": None,
+        "inf": [None, {"x": None}],
+        "whole": 3,
+        "small": 0.5,
+        "flag": True,
+        "array": [1.0, None],
+        "path": "a/b",
+        "pair": [1, 2],
+        "text": "\\udcff",
+        "object": "L1(alpha=0.5)",
+        "none": None,
+        "date": "2020-01-01",
+    }
     loaded.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "m.json").read_bytes()
 
@@ -326,11 +348,22 @@ def test_wrong_width_names_both_numbers(model: RankingModel) -> None:
 @pytest.mark.parametrize(
     "ranker",
     [
-        sr.SparseRanker(), sr.RankSVM(), sr.RankRLS(), sr.GreedyRankRLS(2), sr.FenchelRank(1.0), sr.FSMRank(), sr.TGRank(),
-        sr.RSRank(max_iter=20), sr.FSRank(2), sr.GasRanker(2), sr.FSMSVM(2, lambda2=1e-3), sr.RandomRanker(0), sr.Laporte2014(),
+        sr.SparseRanker(),
+        sr.RankSVM(),
+        sr.RankRLS(),
+        sr.GreedyRankRLS(2),
+        sr.FenchelRank(1.0),
+        sr.FSMRank(),
+        sr.TGRank(),
+        sr.RSRank(max_iter=20),
+        sr.FSRank(2),
+        sr.GasRanker(2),
+        sr.FSMSVM(2, lambda2=1e-3),
+        sr.RandomRanker(0),
+        sr.Laporte2014(),
     ],
     ids=lambda r: type(r).__name__,
-)  # fmt: skip
+)
 def test_every_ranker_saves_to_the_model_file(ranker: sr.SparseRanker, tmp_path: Path) -> None:
     data = sr.make_ranking(20, (6, 9), 8, n_informative=3, n_redundant=1, seed=2).data
     X = (data.X - data.X.min(axis=0)) / np.ptp(data.X, axis=0)

@@ -1,4 +1,5 @@
-"""A model remembers the training medians of its features: refused by default, taken on request, by prediction and by every export."""
+"""A model remembers the training medians of its features: refused by default, taken on request,
+by prediction and by every export."""
 
 from __future__ import annotations
 
@@ -69,9 +70,12 @@ def test_medians_are_those_of_the_training_rows_whatever_holds_them(dtype: type,
         want[columns] = np.array(oracle.learned(held.tolist(), "median"))[columns].astype(dtype)
         parts = [held[:37], held[37:38], held[38:]]
         for form in (
-            held, np.asfortranarray(held), sp.csr_matrix(held), StoredFeatures(parts, "dense"),
+            held,
+            np.asfortranarray(held),
+            sp.csr_matrix(held),
+            StoredFeatures(parts, "dense"),
             StoredFeatures([sp.csr_matrix(p) for p in parts], "sparse"),
-        ):  # fmt: skip
+        ):
             np.testing.assert_array_equal(training_medians(form, columns), want)
             counted = np.arange(n) % 3 > 0
             some = training_medians(form, columns, counted)
@@ -97,9 +101,7 @@ def test_every_way_to_a_model_keeps_them(tmp_path: Path) -> None:
     labelled.to_parquet(tmp_path / "t.parquet")
     convert([tmp_path / "t.parquet"], tmp_path / "store", Reading(dtype="float64"), shard_bytes=2000)
     small = {"n_features_to_select": 3, "n_threads": 1}
-    models = [
-        sr.SparseRanker(**small).fit(form, Y, qid=QID).to_model() for form in (X, sp.csr_matrix(X), FRAME)
-    ]  # fmt: skip
+    models = [sr.SparseRanker(**small).fit(form, Y, qid=QID).to_model() for form in (X, sp.csr_matrix(X), FRAME)]
     models.append(sr.SparseRanker(**small).fit_dataset(sr.open_store(tmp_path / "store")).to_model())
     bent = sr.SparseRanker(shapes="curves", **small).fit(X, Y, qid=QID)
     models += [bent.to_model(), sr.FSRank(n_features_to_select=3, n_threads=1).fit(X, Y, qid=QID).to_model()]

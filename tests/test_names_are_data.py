@@ -20,10 +20,37 @@ from sparserank.cli.app import main
 from sparserank.text import visible
 
 HOSTILE = [
-    "bm25[title]", "bm25[body]", "[/b]", "[bold red]x", "$\\badcmd$", "$a_b$", "$", "a$b", "_hidden", "__", "nolegend_",
-    "esc\x1b[31mred", "bell\x07", "line\nbreak", "tab\tbed", "carriage\rreturn", "\x9b31mc1", "\u2028sep", "\u202eevil",
-    "<script>alert(1)</script>", "a&b", "'q\"", "日本語", "naïve", "😀", "{{7*7}}", "%s%n", "\\", "a|b", "ok",
-]  # fmt: skip
+    "bm25[title]",
+    "bm25[body]",
+    "[/b]",
+    "[bold red]x",
+    "$\\badcmd$",
+    "$a_b$",
+    "$",
+    "a$b",
+    "_hidden",
+    "__",
+    "nolegend_",
+    "esc\x1b[31mred",
+    "bell\x07",
+    "line\nbreak",
+    "tab\tbed",
+    "carriage\rreturn",
+    "\x9b31mc1",
+    "\u2028sep",
+    "\u202eevil",
+    "<script>alert(1)</script>",
+    "a&b",
+    "'q\"",
+    "日本語",
+    "naïve",
+    "😀",
+    "{{7*7}}",
+    "%s%n",
+    "\\",
+    "a|b",
+    "ok",
+]
 
 
 def test_visible_leaves_writing_alone_and_shows_what_would_act() -> None:
@@ -147,8 +174,10 @@ def test_names_that_the_output_cannot_encode_are_escaped(tmp_path: Path, encodin
     (tmp_path / "names").write_text("日本語\nnaïve\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "sparserank", "inspect", "a.txt", "--feature-names", "names"],
-        cwd=tmp_path, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding},
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
     assert done.returncode == 0, done.stderr
     assert {"ascii": b"na\\xefve", "latin-1": b"na\xefve", "utf-8": "naïve".encode()}[encoding] in done.stdout
 

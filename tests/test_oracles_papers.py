@@ -1,4 +1,5 @@
-"""The slow references of the papers' algorithms against what the papers prove, against each other, and against mistakes."""
+"""The slow references of the papers' algorithms against what the papers prove, against each other,
+and against mistakes."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ SEEDS = [0, 1, 2]
 
 
 def _problem(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features in [0, 1] with ties; 4 vary, 1 varies only between queries, 1 is constant. No pairs in the last two lists."""
+    """Features in [0, 1] with ties; 4 vary, 1 varies only between queries, 1 is constant.
+    No pairs in the last two lists."""
     rng = np.random.default_rng(seed)
     query_ptr = np.cumsum([0, 8, 5, 7, 6, 1])
     X = rng.random((27, 6)).round(1)

@@ -1,4 +1,5 @@
-"""Answers for programs: every command gives one JSON document or one CSV table on standard output, and nothing else there."""
+"""Answers for programs: every command gives one JSON document or one CSV table on standard output,
+and nothing else there."""
 
 from __future__ import annotations
 
@@ -159,11 +160,7 @@ def test_verbose_has_a_line_for_each_path(
 
 def test_tables_fit_80_columns_without_broken_figures(folder: Path) -> None:
     command = [sys.executable, "-m", "sparserank", *COMMANDS["select"]]
-    code = (
-        "import os, pty, sys\n"
-        "os.environ['COLUMNS'] = '80'\n"
-        f"pty.spawn({command!r})\n"
-    )  # fmt: skip
+    code = f"import os, pty, sys\nos.environ['COLUMNS'] = '80'\npty.spawn({command!r})\n"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL
     )
@@ -226,10 +223,26 @@ def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
         cli("evaluate", "t.parquet", "--label-column", "grade", "--system", "scores.txt", "--format", "json").out
     )
     by_python = sr.evaluate(scores, frame, label="grade")
-    assert {r["metric"]: r["mean"] for r in by_file} == by_python == sr.evaluate(model, frame[[c for c in frame if c not in ("title", "brand")]], label="grade")  # fmt: skip
+    assert (
+        {r["metric"]: r["mean"] for r in by_file}
+        == by_python
+        == sr.evaluate(model, frame[[c for c in frame if c not in ("title", "brand")]], label="grade")
+    )
     explained = cli("explain", "m.json", "unlabelled.parquet", "--query", str(frame.qid[0]), "--format", "json")
     assert [d["label"] for d in json.loads(explained.out)["documents"]][:1] == [None]
-    with_missing, by_reading = (sr.select(frame.drop(columns=["title", "brand"]), label="grade", penalties="l1", n_alphas=6, folds=2, half_samples=0, transform="none", **how).model for how in ({"missing": "median"}, {"reading": {"missing": "median"}}))  # fmt: skip
+    with_missing, by_reading = (
+        sr.select(
+            frame.drop(columns=["title", "brand"]),
+            label="grade",
+            penalties="l1",
+            n_alphas=6,
+            folds=2,
+            half_samples=0,
+            transform="none",
+            **how,
+        ).model
+        for how in ({"missing": "median"}, {"reading": {"missing": "median"}})
+    )
     np.testing.assert_array_equal(with_missing.coef, by_reading.coef)
     np.testing.assert_array_equal(with_missing.fill_values, by_reading.fill_values)
 

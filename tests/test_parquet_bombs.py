@@ -1,4 +1,5 @@
-"""Small Parquet files that stand for much more than memory holds, or lie about it: read in batches, or refused in one sentence."""
+"""Small Parquet files that stand for much more than memory holds, or lie about it:
+read in batches, or refused in one sentence."""
 
 from __future__ import annotations
 
@@ -134,9 +135,13 @@ def _small(path: Path) -> bytes:
 def _limited(small: Path, paths: list[Path]) -> list[dict[str, list[str]]]:
     environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}  # the usual one reserves a gigabyte at once
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", LIMITED, str(small), str(LIMIT_MB), *map(str, paths)], capture_output=True, text=True, timeout=300,
-        env=environment, check=False,
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", LIMITED, str(small), str(LIMIT_MB), *map(str, paths)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -158,7 +163,8 @@ def test_bombs_under_a_memory_limit(tmp_path: Path) -> None:
 
 
 def test_wrong_sizes_and_other_damage_under_a_memory_limit(tmp_path: Path, fuzz_seed: int) -> None:
-    """Changed bytes of pages, page headers and the footer: what is read has the shape that was written, or is refused."""
+    """Changed bytes of pages, page headers and the footer: what is read has the shape that was written,
+    or is refused."""
     whole, rng = _small(tmp_path / "small.parquet"), np.random.default_rng(fuzz_seed)
     paths = []
     for k in range(N_MUTANTS):
@@ -226,9 +232,12 @@ def test_batches_are_those_of_a_scanner(tmp_path: Path) -> None:
     for day in ("2024", "x y"):
         for k in range(3):
             made: dict[str, Any] = {
-                "qid": rng.integers(0, 9, n), "label": rng.integers(0, 3, n).astype(np.int8 if k else np.int64), "a": rng.random(n).astype(np.float32),
-                "a.b": pa.array(rng.random(n), mask=rng.random(n) < 0.1), "s": pa.array(["x", "y"] * (n // 2)).dictionary_encode(),
-            }  # fmt: skip
+                "qid": rng.integers(0, 9, n),
+                "label": rng.integers(0, 3, n).astype(np.int8 if k else np.int64),
+                "a": rng.random(n).astype(np.float32),
+                "a.b": pa.array(rng.random(n), mask=rng.random(n) < 0.1),
+                "s": pa.array(["x", "y"] * (n // 2)).dictionary_encode(),
+            }
             if k != 1:
                 made["late"] = rng.random(n)
             place = tmp_path / f"d/day={day}/hour={k}"

@@ -46,7 +46,8 @@ def test_every_block_of_every_work_is_done_once(n_threads: int, sizes: tuple[int
 
 
 def test_threads_go_on_to_the_next_work_without_waiting_for_each_other() -> None:
-    """The wrong variant hands over work by work: there the second thread never comes to the second work while the first is in its first."""
+    """The wrong variant hands over work by work: there the second thread never comes to the second work while the first
+    is in its first."""
     meet = Barrier(2, timeout=20)
 
     def first(start: int, step: int) -> None:

@@ -97,9 +97,13 @@ def test_transforms_and_curves_go_along_where_nothing_is_scaled_before(problem):
 def test_what_cannot_be_folded_is_refused_with_the_remedy(problem):
     X, y, qid = problem
     for step, name in (
-        (PCA(3), "PCA"), (PowerTransformer(), "PowerTransformer"), (MinMaxScaler(clip=True), "MinMaxScaler"), *CLIPPED,
-        (ColumnTransformer([("a", StandardScaler(), NAMES[:3])]), "ColumnTransformer"), (SimpleImputer(add_indicator=True), "SimpleImputer"),
-    ):  # fmt: skip
+        (PCA(3), "PCA"),
+        (PowerTransformer(), "PowerTransformer"),
+        (MinMaxScaler(clip=True), "MinMaxScaler"),
+        *CLIPPED,
+        (ColumnTransformer([("a", StandardScaler(), NAMES[:3])]), "ColumnTransformer"),
+        (SimpleImputer(add_indicator=True), "SimpleImputer"),
+    ):
         with pytest.raises(DataError, match=rf"\({name}\) cannot be folded into a model; .*scaling="):
             RankingModel.from_pipeline(fitted(make_pipeline(step, sr.SparseRanker()), X, y, qid))
     with pytest.raises(DataError, match="SimpleImputer replaces -1"):

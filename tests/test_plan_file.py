@@ -166,10 +166,17 @@ def test_a_place_without_a_plan_is_one_sentence(tmp_path: Path) -> None:
 def test_a_plan_made_in_python_is_held_to_the_same_rules() -> None:
     data = (DatasetPlan("a", "b"),)
     for wrong in (
-        {"datasets": ["a"]}, {"datasets": data, "choose_by": ("map", "map")}, {"datasets": data, "folds": (1, 1)}, {"datasets": data, "name": None},
-        {"datasets": data, "convention": None}, {"datasets": data, "seed": 10**5000}, {"datasets": data, "max_size": 10_001},
-        {"datasets": data, "grids": {5: {}}}, {"datasets": data, "grids": {"log": {5: [1]}}}, {"datasets": data, "systems": ("x" * 10_000,)},
-    ):  # fmt: skip
+        {"datasets": ["a"]},
+        {"datasets": data, "choose_by": ("map", "map")},
+        {"datasets": data, "folds": (1, 1)},
+        {"datasets": data, "name": None},
+        {"datasets": data, "convention": None},
+        {"datasets": data, "seed": 10**5000},
+        {"datasets": data, "max_size": 10_001},
+        {"datasets": data, "grids": {5: {}}},
+        {"datasets": data, "grids": {"log": {5: [1]}}},
+        {"datasets": data, "systems": ("x" * 10_000,)},
+    ):
         with pytest.raises(DataError) as error:
             ExperimentPlan(**wrong)  # type: ignore[arg-type]
         assert len(str(error.value)) < 11_000
@@ -202,16 +209,60 @@ def test_choosing_twice_by_the_same_metric_is_misuse(
 # -- plans changed at random -------------------------------------------------------------------------------------------
 
 PLAN: dict[str, Any] = {
-    "name": "x", "systems": ["log", "gas_e"], "choose_by": ["map"], "watch": ["p@5"], "metrics": ["map", "ndcg@5"], "convention": "letor4",
-    "max_size": 3, "folds": [1, 2], "seed": 4, "grids": {"log": {"alpha_ratio": [0.5, 0.1]}, "gas_e": {"importance": ["map"], "c": [0.0, 1]}},
+    "name": "x",
+    "systems": ["log", "gas_e"],
+    "choose_by": ["map"],
+    "watch": ["p@5"],
+    "metrics": ["map", "ndcg@5"],
+    "convention": "letor4",
+    "max_size": 3,
+    "folds": [1, 2],
+    "seed": 4,
+    "grids": {"log": {"alpha_ratio": [0.5, 0.1]}, "gas_e": {"importance": ["map"], "c": [0.0, 1]}},
     "datasets": [{"name": "a", "path": "b", "missing": "zero", "scaling": "none"}, {"name": "c", "path": "d"}],
-}  # fmt: skip
+}
 HOSTILE = [
-    "true", "0", "-1", "1", "10001", "3.5", "1e400", "inf", "-nan", "1" + "0" * 400, "9" * 5000, HUGE, str(2**63), '""', '"map"', '"log"', '"\\u0000"',
-    '"\\U0001F600\\n"', '"' + "x" * 50_000 + '"', "[]", "{}", "[[1]]", '["map", "map"]', "{a = 1}", "{a = {b = [1]}}", "1979-05-27", "07:32:00", "0b1",
-    "1979-05-27T07:32:00+01:00", "[" * 90 + "]" * 90, "[" * 5000 + "]" * 5000, "{a=" * 3000 + "1" + "}" * 3000, '"letor4"', '"none"', "'''\n'''", "[1, [",
-    '"p@' + "1" * 5000 + '"', '"pairwise_error"', '"$HOME"', '"~root"',
-]  # fmt: skip
+    "true",
+    "0",
+    "-1",
+    "1",
+    "10001",
+    "3.5",
+    "1e400",
+    "inf",
+    "-nan",
+    "1" + "0" * 400,
+    "9" * 5000,
+    HUGE,
+    str(2**63),
+    '""',
+    '"map"',
+    '"log"',
+    '"\\u0000"',
+    '"\\U0001F600\\n"',
+    '"' + "x" * 50_000 + '"',
+    "[]",
+    "{}",
+    "[[1]]",
+    '["map", "map"]',
+    "{a = 1}",
+    "{a = {b = [1]}}",
+    "1979-05-27",
+    "07:32:00",
+    "0b1",
+    "1979-05-27T07:32:00+01:00",
+    "[" * 90 + "]" * 90,
+    "[" * 5000 + "]" * 5000,
+    "{a=" * 3000 + "1" + "}" * 3000,
+    '"letor4"',
+    '"none"',
+    "'''\n'''",
+    "[1, [",
+    '"p@' + "1" * 5000 + '"',
+    '"pairwise_error"',
+    '"$HOME"',
+    '"~root"',
+]
 
 
 def toml_value(value: Any) -> str:

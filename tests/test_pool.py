@@ -141,7 +141,8 @@ def test_refits_keep_signs() -> None:
 
 
 def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
-    """The wrong variant counts the empty model of that fold, which under ties by file order is the order of the labels."""
+    """The wrong variant counts the empty model of that fold,
+    which under ties by file order is the order of the labels."""
     rng = np.random.default_rng(0)
     y = np.sort(rng.integers(0, 3, 300).reshape(30, 10), axis=1)[:, ::-1].ravel()
     X = 0.05 * y[:, None] + rng.standard_normal((300, 30))

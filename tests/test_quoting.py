@@ -28,9 +28,23 @@ def test_any_value_is_quoted_on_one_short_line() -> None:
     cyclic: dict[str, Any] = {}
     cyclic["x"] = cyclic
     for value in (
-        "x" * 10**6, "a\nb\x1b[2J\u2028", "\ud800", 10**6000, -(10**6000), [10**6000], deep, cyclic, {"a": ["y" * 10**6] * 50}, Broken(), [Broken()],
-        np.zeros(10**5), b"\xff" * 1000, set(range(1000)), float("nan"), object(),
-    ):  # fmt: skip
+        "x" * 10**6,
+        "a\nb\x1b[2J\u2028",
+        "\ud800",
+        10**6000,
+        -(10**6000),
+        [10**6000],
+        deep,
+        cyclic,
+        {"a": ["y" * 10**6] * 50},
+        Broken(),
+        [Broken()],
+        np.zeros(10**5),
+        b"\xff" * 1000,
+        set(range(1000)),
+        float("nan"),
+        object(),
+    ):
         text = brief(value)
         assert 0 < len(text) <= LONGEST
         assert text.isprintable()

@@ -78,9 +78,18 @@ def test_n_features_to_select_takes_at_most_k_and_excludes_alpha() -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"loss": "log"}, {"penalty": "l3"}, {"alpha": 0.0}, {"alpha": float("nan")}, {"alpha_ratio": 0.0}, {"tol": 0.0},
-     {"max_iter": 0}, {"n_features_to_select": 0}, {"pair_weights": "triple"}],
-)  # fmt: skip
+    [
+        {"loss": "log"},
+        {"penalty": "l3"},
+        {"alpha": 0.0},
+        {"alpha": float("nan")},
+        {"alpha_ratio": 0.0},
+        {"tol": 0.0},
+        {"max_iter": 0},
+        {"n_features_to_select": 0},
+        {"pair_weights": "triple"},
+    ],
+)
 def test_bad_parameters_get_a_sentence(parameters: dict) -> None:
     with pytest.raises(DataError):
         sr.SparseRanker(**parameters).fit(X, Y, qid=QID)

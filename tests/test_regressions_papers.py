@@ -123,12 +123,18 @@ def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "model",
     [
-        sr.FenchelRank(max_iter=1.5), sr.TGRank(step=np.inf), sr.TGRank(window=0), sr.FSMRank(max_iter=0),
-        sr.FSRank(1.5), sr.GreedyRankRLS(2.5), sr.FSMRank(form="quadratic", similarity=np.array([[0, 1.0], [1, 0]])),
-        sr.Laporte2014(C_sum=0.0), sr.Laporte2014(penalty="scad"),
+        sr.FenchelRank(max_iter=1.5),
+        sr.TGRank(step=np.inf),
+        sr.TGRank(window=0),
+        sr.FSMRank(max_iter=0),
+        sr.FSRank(1.5),
+        sr.GreedyRankRLS(2.5),
+        sr.FSMRank(form="quadratic", similarity=np.array([[0, 1.0], [1, 0]])),
+        sr.Laporte2014(C_sum=0.0),
+        sr.Laporte2014(penalty="scad"),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_wrong_parameter_is_one_sentence(model: sr.FenchelRank) -> None:
     with pytest.raises(DataError):
         model.fit(np.random.default_rng(0).random((6, 2)), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])

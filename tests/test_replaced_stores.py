@@ -1,4 +1,5 @@
-"""A store that changes under a reader: what was opened goes on to be used, or the change is said; old and new are never mixed."""
+"""A store that changes under a reader: what was opened goes on to be used, or the change is said;
+old and new are never mixed."""
 
 from __future__ import annotations
 
@@ -82,7 +83,10 @@ def test_between_its_manifest_and_its_files(
 @pytest.mark.parametrize("replacing", [by_folder, by_file])
 def test_after_it_was_opened_the_old_files_are_used(replacing: Any, folders: tuple[Path, Path]) -> None:
     a, b = folders
-    held = {name: (sr.select(sr.open_store(p), **SELECT).model.coef, sr.SparseRanker().fit_dataset(sr.open_store(p)).coef_) for name, p in zip("ab", folders, strict=True)}  # fmt: skip
+    held = {
+        name: (sr.select(sr.open_store(p), **SELECT).model.coef, sr.SparseRanker().fit_dataset(sr.open_store(p)).coef_)
+        for name, p in zip("ab", folders, strict=True)
+    }
     data = sr.open_store(a)
     replacing(a, b)
     np.testing.assert_array_equal(sr.select(data, **SELECT).model.coef, held["a"][0])

@@ -1,4 +1,5 @@
-"""The report: the choice first; what it says of sizes, features left out, queries and figures is true, and what names hold stays text."""
+"""The report: the choice first; what it says of sizes, features left out, queries and figures is true,
+and what names hold stays text."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ EVIL = "<img src=x onerror=alert(1)>\n\x1b[31m\u202e</script>"
 
 
 def with_copies(data: RankingDataset, seed: int) -> RankingDataset:
-    """The signals first, and two more features: the first one again with a little noise, the second one turned round; the third has a hostile name."""
+    """The signals first, and two more features: the first one again with a little noise, the second one turned round;
+    the third has a hostile name."""
     rng = np.random.default_rng(seed)
     names = sorted(data.feature_names or (), key=lambda name: not name.startswith("signal"))
     data = replace_features(data, data.X[:, [list(data.feature_names or ()).index(name) for name in names]], names)
@@ -119,7 +121,10 @@ def test_the_headline_says_what_is_kept_and_never_less_than_is_lost(result: Sele
     assert exact <= float(bound) <= exact * 1.1 + 1e-3
 
 
-@pytest.mark.parametrize(("loss", "text"), [(0.00501, "0.006"), (0.005, "0.0050"), (0.0123, "0.013"), (0.0, "0.000"), (0.000123, "0.00013"), (0.4, "0.400")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [(0.00501, "0.006"), (0.005, "0.0050"), (0.0123, "0.013"), (0.0, "0.000"), (0.000123, "0.00013"), (0.4, "0.400")],
+)
 def test_a_bound_is_rounded_up(loss: float, text: str) -> None:
     assert float(rounded_up(loss)) >= loss
     assert float(rounded_up(loss)) == pytest.approx(float(text), rel=0.2)
@@ -222,9 +227,12 @@ def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same(monke
     found = alike(ALL, names, {0: 0, 1: 0}, lambda d: d, {0: 10, 1: 7})
     R = by_hand(ALL.X, ALL.query_ptr)
     assert [(r.feature, r.kept, r.stand_in) for r in found.left] == [
-        *sorted([("again", names[0], True), ("turned", names[1], False)], key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])])),
+        *sorted(
+            [("again", names[0], True), ("turned", names[1], False)],
+            key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])]),
+        ),
         (names[7], names[1], True),
-    ]  # fmt: skip
+    ]
     for r in found.left:
         assert r.correlation == pytest.approx(R[names.index(r.kept), names.index(r.feature)])
     assert found.left[-1].correlation < SAME  # it stands in, it does not say the same
@@ -365,9 +373,15 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
     data = make_curved_ranking(40, seed=2).data if kind == "curves" else replace_features(TRAIN, X)
     shapes = {"transform": "none", "shapes": "curves"} if kind == "curves" else {"transform": kind}
     plan = make_plan(
-        penalties="mcp", metric="ndcg@10", also=(), convention="default", settings={"n_alphas": 8}, n_folds=2,
-        half_samples=0, **shapes,
-    )  # fmt: skip
+        penalties="mcp",
+        metric="ndcg@10",
+        also=(),
+        convention="default",
+        settings={"n_alphas": 8},
+        n_folds=2,
+        half_samples=0,
+        **shapes,
+    )
     job = SelectionJob(plan, data, None, None, n_threads=1)
     pool, sparse, dense = job.candidates()
     some = [*sparse[:: max(len(sparse) // 6, 1)], dense[0], dense[-1]]
@@ -410,7 +424,16 @@ def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyP
     perfect = RankingDataset(
         np.column_stack([relevance + 0.1 * rng.random(300), rng.random(300)]), relevance, np.repeat(np.arange(30), 10)
     )
-    result = sr.select(perfect, penalties=["l1"], folds=2, n_alphas=5, metric=metric, convention="xgboost", half_samples=0, transform="none")  # fmt: skip
+    result = sr.select(
+        perfect,
+        penalties=["l1"],
+        folds=2,
+        n_alphas=5,
+        metric=metric,
+        convention="xgboost",
+        half_samples=0,
+        transform="none",
+    )
     assert result.chosen.mean == pytest.approx(1.0)
     drawn = []
     monkeypatch.setattr(figures, "to_svg", lambda figure, title: drawn.append(figure) or "")
@@ -494,8 +517,15 @@ def test_the_sentence_comes_first_then_the_features_then_the_rest(result: Select
     assert found.of("h1") == [result.headline]
     assert found.of("title")[0] == result.headline
     assert found.of("h2") == [
-        "Selected features", "Sizes", "Left out", "Stability", "Queries lost and won", "Test", "Penalties and certificates", "Origin",
-    ]  # fmt: skip
+        "Selected features",
+        "Sizes",
+        "Left out",
+        "Stability",
+        "Queries lost and won",
+        "Test",
+        "Penalties and certificates",
+        "Origin",
+    ]
     chips = page[page.index('class="chips"') : page.index('class="lead"')]
     for d in result.drops:
         assert chips.count("<li>") == len(result.drops)
@@ -575,10 +605,23 @@ def test_the_origin_names_data_command_date_and_versions(
     assert result.origin is not None
     assert result.origin.command is None  # a call in Python
     assert [(p.part, p.files, p.documents, p.queries, p.hash) for p in result.origin.data] == [
-        ("train", (), TRAIN.n_docs, 80, data_hash(TRAIN)), ("test", (), TEST.n_docs, 40, data_hash(TEST)),
-    ]  # fmt: skip
+        ("train", (), TRAIN.n_docs, 80, data_hash(TRAIN)),
+        ("test", (), TEST.n_docs, 40, data_hash(TEST)),
+    ]
     sr.write_letor(WORLD, tmp_path / "a b.txt")
-    argv = ["sparserank", "select", str(tmp_path / "a b.txt"), "--out", str(tmp_path / "run"), "--penalty", "l1", "--folds", "2", "--n-alphas", "5"]  # fmt: skip
+    argv = [
+        "sparserank",
+        "select",
+        str(tmp_path / "a b.txt"),
+        "--out",
+        str(tmp_path / "run"),
+        "--penalty",
+        "l1",
+        "--folds",
+        "2",
+        "--n-alphas",
+        "5",
+    ]
     monkeypatch.setattr(sys, "argv", argv)
     with pytest.raises(SystemExit) as stop:
         main()

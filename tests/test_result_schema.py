@@ -1,4 +1,5 @@
-"""result.json is what its published schema says, whatever was asked for; the schema is strict enough to refuse what is not."""
+"""result.json is what its published schema says, whatever was asked for;
+the schema is strict enough to refuse what is not."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def results() -> dict[str, dict[str, Any]]:
         "curves": {"half_samples": 0, "shapes": "curves", "penalties": "mcp", "transform": "log"},
         "holdout": {"valid": test, "protocol": "holdout", "half_samples": 2, "k": 4},
     }
-    return {name: sr.select(train, **{"penalties": "l1", **QUICK, **options}).to_json() for name, options in asked.items()}  # fmt: skip
+    return {
+        name: sr.select(train, **{"penalties": "l1", **QUICK, **options}).to_json() for name, options in asked.items()
+    }
 
 
 @pytest.mark.parametrize("name", ["plain", "all", "curves", "holdout"])
@@ -50,10 +53,14 @@ def test_results_follow_the_schema(results: dict[str, dict[str, Any]], name: str
 def test_the_schema_refuses_what_is_no_result(results: dict[str, dict[str, Any]]) -> None:
     whole = results["all"]
     for change in (
-        {"version": 3}, {"format": "sparserank-model"}, {"sizes": None}, {"headline": 3},
+        {"version": 3},
+        {"format": "sparserank-model"},
+        {"sizes": None},
+        {"headline": 3},
         {"chosen": {k: v for k, v in whole["chosen"].items() if k != "bound"}},
-        {"features": [whole["features"][0] | {"weight": "0.5"}]}, {"features": [whole["features"][0] | {"transform": "sqrt"}]},
-    ):  # fmt: skip
+        {"features": [whole["features"][0] | {"weight": "0.5"}]},
+        {"features": [whole["features"][0] | {"transform": "sqrt"}]},
+    ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(copy.deepcopy(whole) | change, SCHEMA)
     for missing in whole:

@@ -37,7 +37,10 @@ N_PIECES = (
 PATIENCE_S = 120.0
 CHECKPOINTS_ALWAYS = (
     "-c",
-    "from sparserank.selection import fitting; fitting.CHECKPOINT_S = 0.0; from sparserank.__main__ import main; main()",
+    (
+        "from sparserank.selection import fitting; fitting.CHECKPOINT_S = 0.0; from sparserank.__main__ import main; "
+        "main()"
+    ),
 )
 
 Select = Callable[..., tuple[int, str]]

@@ -23,7 +23,10 @@ from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import TimeLeft
 from sparserank.selection.store import SelectionStore
 
-HOLD = "import sys, time; from sparserank.runs.directory import RunDirectory; d = RunDirectory(sys.argv[1], 'select'); print('held', flush=True); time.sleep(60)"
+HOLD = (
+    "import sys, time; from sparserank.runs.directory import RunDirectory; d = RunDirectory(sys.argv[1], 'select'); "
+    "print('held', flush=True); time.sleep(60)"
+)
 
 
 def square(x: float) -> float:
@@ -178,7 +181,8 @@ def test_damage_is_named_once_and_the_piece_forgotten(tmp_path: Path, damage: ob
 
 
 def test_a_record_of_another_piece_is_damage(tmp_path: Path) -> None:
-    """Two records swapped, or one that names files elsewhere: each file matches its checksum, and none is this piece's."""
+    """Two records swapped, or one that names files elsewhere:
+    each file matches its checksum, and none is this piece's."""
     with SelectionStore(tmp_path / "run", {"a": 1}) as store:
         for name in ("fold0-l1", "fold1-l1"):
             store.save(name, {"x": np.arange(3.0)})

@@ -1,4 +1,5 @@
-"""Samples of the Hessian along a path: other queries every time, their mean, what it is expected to drift by; a path resumes to the same bits."""
+"""Samples of the Hessian along a path: other queries every time, their mean, what it is expected to drift by;
+a path resumes to the same bits."""
 
 from __future__ import annotations
 
@@ -73,8 +74,8 @@ def test_the_mean_is_over_the_last_points_that_know_all_columns() -> None:
 
 
 def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
-    """The loss is cubic along the path, with steps that shrink by a ratio: sampled curvature, agreed with the last step, misses the next
-    by what it changes; with the drift it does not."""
+    """The loss is cubic along the path, with steps that shrink by a ratio: sampled curvature, agreed with the last
+    step, misses the next by what it changes; with the drift it does not."""
 
     def gradient(w: float) -> float:
         return 3.0 * w + 0.4 * w * w
@@ -110,7 +111,8 @@ def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
 
 @pytest.mark.parametrize(("n_queries", "n_docs"), [(5, 400), (12, 150), (300, 8)])
 def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps count documents, turns count queries: of few long lists, or of shards of few lists, every turn finds one."""
+    """Steps count documents, turns count queries: of few long lists, or of shards of few lists,
+    every turn finds one."""
     data = sr.make_ranking(n_queries, (n_docs, n_docs), 12, n_informative=5, noise=0.5, seed=5).data
     if n_queries > 20:
         monkeypatch.setattr(local, "SHARD_BYTES", 60 * 8 * 12)
@@ -142,8 +144,10 @@ def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(
     turns: list[int] = []
     answer = Hessian.answer
     monkeypatch.setattr(
-        Hessian, "answer", staticmethod(lambda weighting, asked: turns.extend(a.turn for a in asked) or answer(weighting, asked))
-    )  # fmt: skip
+        Hessian,
+        "answer",
+        staticmethod(lambda weighting, asked: turns.extend(a.turn for a in asked) or answer(weighting, asked)),
+    )
     points: list = []
     whole = run(following(PairwiseObjective(DATA), penalty, keep=lambda p, n: points.append(p), **options))  # type: ignore[arg-type]
     assert len(set(turns)) > min(module.POINTS, len(points) - 3)  # each point has a sample of its own

@@ -1,4 +1,5 @@
-"""What a saved model says of itself is true of its own coefficients: its problem and violation, on explicit pairs, for every kind of candidate."""
+"""What a saved model says of itself is true of its own coefficients:
+its problem and violation, on explicit pairs, for every kind of candidate."""
 
 from __future__ import annotations
 
@@ -39,8 +40,14 @@ DATA = positive()
 def job_of(penalties: list[Any], transform: str) -> SelectionJob:
     settings = {"n_alphas": 12, "tol": TOL}
     plan = make_plan(
-        penalties=penalties, metric="ndcg@10", also=(), convention="default", settings=settings, n_folds=3, transform=transform,
-    )  # fmt: skip
+        penalties=penalties,
+        metric="ndcg@10",
+        also=(),
+        convention="default",
+        settings=settings,
+        n_folds=3,
+        transform=transform,
+    )
     return SelectionJob(plan, DATA, None, None, n_threads=1)
 
 
@@ -66,7 +73,8 @@ def columns_of(kind: str) -> np.ndarray:
 
 
 def columns_in_better_form() -> np.ndarray:
-    """(n_docs, n_features) each feature as it is or as a log, whichever has the larger |gradient| at 0 over the root of its pair norm."""
+    """(n_docs, n_features) each feature as it is or as a log,
+    whichever has the larger |gradient| at 0 over the root of its pair norm."""
     forms = np.stack([columns_of("none"), columns_of("log")])
     worth = []
     for columns in forms:
@@ -106,7 +114,8 @@ def test_every_saved_certificate_is_that_of_the_saved_coefficients(transform: st
         true, top = true_violation(model, penalty, said["problem_features"])
         assert said["status"] in ("optimal", "stationary")
         assert said["kkt_violation"] <= TOL * top
-        # Both are differences of numbers of the size of the gradient; scales and logarithms are recomputed here, to 1e-14.
+        # Both are differences of numbers of the size of the gradient; scales and logarithms are recomputed here, to
+        # 1e-14.
         assert true == pytest.approx(said["kkt_violation"], abs=1e-10 * max(1.0, top))
     assert {("l1", 0.5), ("l1", 1.0), ("mcp", 0.0), ("log", 1.0), ("ridge", 0.0), ("best_k", 0.0)} <= seen
 

@@ -65,7 +65,10 @@ def test_weights_that_cannot_be_of_queries_are_refused() -> None:
     weight = WEIGHT[QID].astype(float)
     row = int(np.flatnonzero(QID == 7)[3])
     weight[row] = 4.0
-    expected = rf"SparseRanker\.score: sample_weight must be the same for all rows of a query.*query 7 has 5 and, in row {row}, 4"
+    expected = (
+        r"SparseRanker\.score: sample_weight must be the same for all rows of a query.*query 7 has 5 and, in row "
+        rf"{row}, 4"
+    )
     with pytest.raises(DataError, match=expected):
         RANKER.score(X, Y, weight, qid=QID)
     with pytest.raises(DataError, match="must be the same for all rows"):

@@ -34,10 +34,18 @@ def model_of(names: tuple[str, ...] = NAMES, scaling: str = "none") -> RankingMo
 def table_of(names: tuple[str, ...] = NAMES) -> pa.Table:
     """The selected features among columns of every kind, the unused one missing."""
     columns: dict[str, Any] = {
-        "seen": [DAY] * 4, "day": [DAY.date()] * 4, "took": [datetime.timedelta(seconds=1)] * 4, "title": ["x", None, "y", "z"],
-        names[2]: X[:, 2], "tags": [["a"], [], ["b"], None], "qid": [7, 7, 8, 8], "raw": [b"x"] * 4, names[0]: X[:, 0], "seen again": [DAY] * 4,
+        "seen": [DAY] * 4,
+        "day": [DAY.date()] * 4,
+        "took": [datetime.timedelta(seconds=1)] * 4,
+        "title": ["x", None, "y", "z"],
+        names[2]: X[:, 2],
+        "tags": [["a"], [], ["b"], None],
+        "qid": [7, 7, 8, 8],
+        "raw": [b"x"] * 4,
+        names[0]: X[:, 0],
+        "seen again": [DAY] * 4,
         "label": ["good", None, "bad", "good"],
-    }  # fmt: skip
+    }
     return pa.table(columns)
 
 

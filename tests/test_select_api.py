@@ -112,9 +112,32 @@ def test_the_command_has_no_defaults_of_its_own() -> None:
 
     api = inspect.signature(sr.select).parameters
     shown = inspect.signature(command).parameters
-    for name in ("metric", "convention", "scaling", "protocol", "folds", "seed", "margin", "confidence", "k", "budget",
-                 "costs", "query_weight", "refits", "transform", "half_samples", "shapes", "n_knots", "current", "n_alphas", "alpha_min_ratio", "tol", "pair_weights",
-                 "allow_overlap", "restart"):  # fmt: skip
+    for name in (
+        "metric",
+        "convention",
+        "scaling",
+        "protocol",
+        "folds",
+        "seed",
+        "margin",
+        "confidence",
+        "k",
+        "budget",
+        "costs",
+        "query_weight",
+        "refits",
+        "transform",
+        "half_samples",
+        "shapes",
+        "n_knots",
+        "current",
+        "n_alphas",
+        "alpha_min_ratio",
+        "tol",
+        "pair_weights",
+        "allow_overlap",
+        "restart",
+    ):
         assert shown[name].default == api[name].default, name
     assert api["penalties"].default == defaults.PENALTIES
 
@@ -378,9 +401,14 @@ def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
     monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0 if processes else np.inf)
     seen: list[tuple[int, int, str, float | None]] = []
     sr.select(
-        SMALL, penalties=["l1", "mcp"], n_alphas=6, folds=3, n_threads=2, out=tmp_path / "run",
+        SMALL,
+        penalties=["l1", "mcp"],
+        n_alphas=6,
+        folds=3,
+        n_threads=2,
+        out=tmp_path / "run",
         progress=lambda *what: seen.append(what),
-    )  # fmt: skip
+    )
     assert seen[0] == (0, 21, "start", None)
     assert seen[-1][:2] == (21, 21)
     assert [s[0] for s in seen] == sorted(s[0] for s in seen)

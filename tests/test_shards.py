@@ -328,8 +328,8 @@ def test_an_objective_travels_to_another_process(tmp_path: Path) -> None:
     w, weight = np.random.default_rng(8).standard_normal(9), np.linspace(0.1, 2.0, DATA.n_queries)
     (tmp_path / "o.pickle").write_bytes(pickle.dumps((objective, w, weight)))
     script = (
-        "import pickle, sys; o, w, q = pickle.load(open(sys.argv[1], 'rb')); "
-        "print(repr([o.value_and_gradient(w)[0], o.value_and_gradient(w, query_weight=q)[0], o.value_and_gradient(w)[0]]))"
+        "import pickle, sys; o, w, q = pickle.load(open(sys.argv[1], 'rb')); print(repr([o.value_and_gradient(w)[0], "
+        "o.value_and_gradient(w, query_weight=q)[0], o.value_and_gradient(w)[0]]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "o.pickle")], capture_output=True, text=True, timeout=120

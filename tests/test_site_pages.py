@@ -71,7 +71,10 @@ def test_the_page_of_commands_has_every_option() -> None:
 
 
 def test_sections_of_the_readme_lead_to_pages_of_the_site() -> None:
-    text = "# A\n\n## One\n\n[x](#the-main-job), [docs/scale.md](docs/scale.md), [y](benchmarks/README.md)\n\n## Two\n\nlast\n"
+    text = (
+        "# A\n\n## One\n\n[x](#the-main-job), [docs/scale.md](docs/scale.md), [y](benchmarks/README.md)\n\n## Two\n\n"
+        "last\n"
+    )
     assert sections.section(text, "Two") == "last"
     with pytest.raises(KeyError, match="One, Two"):
         sections.section(text, "Three")

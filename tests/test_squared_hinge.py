@@ -199,9 +199,15 @@ def test_an_objective_takes_a_data_set_and_checks_what_it_is_given() -> None:
     assert PairwiseObjective(weighted).value_and_gradient(w)[0] != whole.value_and_gradient(w)[0]
     X, y, ptr = data.X, data.relevance, data.query_ptr
     for wrong in (
-        (X, y[1:], ptr), (X, y, ptr[:-1]), (X, y, ptr[::-1]), (X, y, None), (X, None, ptr), (X.astype(int), y, ptr),
-        (X, y, np.concatenate([[0, 5, 3], ptr[-1:]])), (X[:, 0], y, ptr),
-    ):  # fmt: skip
+        (X, y[1:], ptr),
+        (X, y, ptr[:-1]),
+        (X, y, ptr[::-1]),
+        (X, y, None),
+        (X, None, ptr),
+        (X.astype(int), y, ptr),
+        (X, y, np.concatenate([[0, 5, 3], ptr[-1:]])),
+        (X[:, 0], y, ptr),
+    ):
         with pytest.raises(DataError, match=r"X must be|relevance must|query_ptr must"):
             PairwiseObjective(*wrong)
     with pytest.raises(DataError, match="one coefficient per feature"):

@@ -1,4 +1,5 @@
-"""How firm a choice of features is: indices by explicit sets, halves by explicit copies, what may be said of stand-ins."""
+"""How firm a choice of features is: indices by explicit sets, halves by explicit copies,
+what may be said of stand-ins."""
 
 from __future__ import annotations
 

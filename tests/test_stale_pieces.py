@@ -1,6 +1,8 @@
-"""No option that changes results takes pieces of a run that was made without it: refused in its sentence, or the bits of a fresh run.
+"""No option that changes results takes pieces of a run that was made without it: refused in its sentence, or the bits
+of a fresh run.
 
-The options are those that the commands declare and the fields that a plan has, so that a new one is a case or a failure here.
+The options are those that the commands declare and the fields that a plan has, so that a new one is a case or a failure
+here.
 """
 
 from __future__ import annotations
@@ -83,9 +85,30 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "ignore_columns": (TABLE, TABLE + " --ignore-columns c0"),
     "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
 }
-OF_JUDGE = {name: SELECT[name] for name in ("penalty", "metric", "also", "convention", "transform", "folds", "seed", "margin", "k", "costs", "groups", "keep", "drop", "confidence")} | {
-    "penalty": "--penalty l1", "costs": "--costs other-costs.txt", "transform": "--transform log", "k": "--k 2",
-}  # fmt: skip
+OF_JUDGE = {
+    name: SELECT[name]
+    for name in (
+        "penalty",
+        "metric",
+        "also",
+        "convention",
+        "transform",
+        "folds",
+        "seed",
+        "margin",
+        "k",
+        "costs",
+        "groups",
+        "keep",
+        "drop",
+        "confidence",
+    )
+} | {
+    "penalty": "--penalty l1",
+    "costs": "--costs other-costs.txt",
+    "transform": "--transform log",
+    "k": "--k 2",
+}
 ONE = "train.txt --penalty l1 --folds 2 --n-trees 3 --size 1 --size 2 --seeds 1 --transform none --threads 1"
 COMPARE: dict[str, str | tuple[str, str]] = {
     "data": (ONE, ONE.replace("train", "other")),
@@ -103,7 +126,7 @@ COMPARE: dict[str, str | tuple[str, str]] = {
     "n_leaves": "--n-leaves 4",
     "metric": "--metric map",
     "convention": "--convention letor4",
-}  # fmt: skip
+}
 TWO = "folds --system rank_rls --system random --threads 1"
 LETOR: dict[str, str | tuple[str, str]] = {
     "folders": (TWO, TWO.replace("folds", "other-folds")),
@@ -111,12 +134,22 @@ LETOR: dict[str, str | tuple[str, str]] = {
     "choose_by": "--choose-by ndcg@2",
     "convention": "--convention letor3",
     "scaling": "--scaling min-max",
-    "missing": (TWO.replace("folds", "missing-folds") + " --missing zero", TWO.replace("folds", "missing-folds") + " --missing 1.0"),
-}  # fmt: skip
+    "missing": (
+        TWO.replace("folds", "missing-folds") + " --missing zero",
+        TWO.replace("folds", "missing-folds") + " --missing 1.0",
+    ),
+}
 PLAN = {
-    "systems": ["rank_rls", "random"], "choose_by": ["map"], "watch": ["ndcg@3"], "metrics": ["map", "ndcg@5"], "convention": "letor4",
-    "max_size": 3, "folds": [1, 2], "seed": 0, "grids": {"random": {"draws": [2]}},
-}  # fmt: skip
+    "systems": ["rank_rls", "random"],
+    "choose_by": ["map"],
+    "watch": ["ndcg@3"],
+    "metrics": ["map", "ndcg@5"],
+    "convention": "letor4",
+    "max_size": 3,
+    "folds": [1, 2],
+    "seed": 0,
+    "grids": {"random": {"draws": [2]}},
+}
 DATASET = {"name": "a", "path": "missing-folds", "missing": "zero", "scaling": "none"}
 EXPERIMENT: dict[str, Any] = {
     "datasets": None,  # by their own fields
@@ -228,7 +261,8 @@ def bases() -> Bases:
 def check(
     first: str, other: str, run: Run, bases: Bases, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> bool:
-    """Whether the other run, in a copy of the first one's directory, is taken; then its results are those of a fresh run."""
+    """Whether the other run, in a copy of the first one's directory, is taken;
+    then its results are those of a fresh run."""
     if first not in bases:
         bases[first] = tmp_path_factory.mktemp("base") / "run"
         assert run(first, bases[first]) is None
@@ -251,12 +285,29 @@ CASES = {
     **{f"judge {name}": (f"select {JUDGE}", given) for name, given in OF_JUDGE.items()},
     **{f"compare {name}": (f"compare {ONE}", given) for name, given in COMPARE.items()},
     **{f"letor {name}": (f"letor {TWO}", given) for name, given in LETOR.items()},
-}  # fmt: skip
+}
 # Choices among finished pieces and additions to them; all others are refused by select and compare.
 TAKEN = {
-    *(f"select {n}" for n in ("test", "transform", "shapes", "n_knots", "half_samples", "refits", "margin", "k", "budget", "confidence")),
-    *(f"judge {n}" for n in ("margin", "confidence")), "compare with_", "compare repeats", *(f"letor {n}" for n in LETOR),
-}  # fmt: skip
+    *(
+        f"select {n}"
+        for n in (
+            "test",
+            "transform",
+            "shapes",
+            "n_knots",
+            "half_samples",
+            "refits",
+            "margin",
+            "k",
+            "budget",
+            "confidence",
+        )
+    ),
+    *(f"judge {n}" for n in ("margin", "confidence")),
+    "compare with_",
+    "compare repeats",
+    *(f"letor {n}" for n in LETOR),
+}
 
 
 @pytest.mark.parametrize(("command", "cases"), [("select", SELECT), ("compare", COMPARE), ("letor", LETOR)])

@@ -169,18 +169,28 @@ def flip(path: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[Any, str]] = {
-    "truncated": (lambda s: (s / "00001-X.npy").write_bytes((s / "00001-X.npy").read_bytes()[:-8]), r"00001-X\.npy: is torn"),
+    "truncated": (
+        lambda s: (s / "00001-X.npy").write_bytes((s / "00001-X.npy").read_bytes()[:-8]),
+        r"00001-X\.npy: is torn",
+    ),
     "gone": (lambda s: (s / "00002-label.npy").unlink(), r"00002-label\.npy: is missing"),
     "flipped": (lambda s: flip(s / "00001-X.npy"), r"00001-X\.npy: was changed after"),
-    "manifest cut": (lambda s: (s / MANIFEST).write_bytes((s / MANIFEST).read_bytes()[:-40]), "manifest.json: is damaged"),
+    "manifest cut": (
+        lambda s: (s / MANIFEST).write_bytes((s / MANIFEST).read_bytes()[:-40]),
+        "manifest.json: is damaged",
+    ),
     "manifest edited": (
-        lambda s: (s / MANIFEST).write_text((s / MANIFEST).read_text().replace('"n_docs": ', '"n_docs": 1')), "manifest.json: is damaged",
+        lambda s: (s / MANIFEST).write_text((s / MANIFEST).read_text().replace('"n_docs": ', '"n_docs": 1')),
+        "manifest.json: is damaged",
     ),
     "of the future": (
-        lambda s: (s / MANIFEST).write_text((s / MANIFEST).read_text().replace('"version": 1,\n', '"version": 9,\n', 1)), "is of version 9",
+        lambda s: (s / MANIFEST).write_text(
+            (s / MANIFEST).read_text().replace('"version": 1,\n', '"version": 9,\n', 1)
+        ),
+        "is of version 9",
     ),
     "no manifest": (lambda s: (s / MANIFEST).unlink(), "is no store"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", list(DAMAGE))
@@ -222,8 +232,10 @@ def test_a_copied_store_is_compared_once(store: Path, tmp_path: Path) -> None:
 def converted(text: Path, out: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "sparserank", "convert", str(text), str(out), "--shard-mb", "1", *more],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -314,9 +326,20 @@ def test_feature_logs_of_search_engines(tmp_path: Path) -> None:
         {"qid": 1, "label": 0, "id": "b", "[features]": "clicks:4 age:0.5"},
     ]
     elastic = [
-        {"_id": "a", "_source": {"qid": "1", "label": 2}, "fields": {"_ltrlog": [{"e": [{"name": "bm25", "value": 1.5}, {"name": "clicks", "value": 3}]}]}},
-        {"_id": "b", "qid": 1, "label": "0", "fields": {"_ltrlog": [{"e": [{"name": "bm25"}, {"name": "clicks", "value": 4}, {"name": "age", "value": 0.5}]}]}},
-    ]  # fmt: skip
+        {
+            "_id": "a",
+            "_source": {"qid": "1", "label": 2},
+            "fields": {"_ltrlog": [{"e": [{"name": "bm25", "value": 1.5}, {"name": "clicks", "value": 3}]}]},
+        },
+        {
+            "_id": "b",
+            "qid": 1,
+            "label": "0",
+            "fields": {
+                "_ltrlog": [{"e": [{"name": "bm25"}, {"name": "clicks", "value": 4}, {"name": "age", "value": 0.5}]}]
+            },
+        },
+    ]
     for name, lines in {"solr": solr, "elastic": elastic}.items():
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -1,4 +1,5 @@
-"""Stores of somebody else: the checks of `open_store` against a slow oracle, on mutations of manifests, arrays and files."""
+"""Stores of somebody else: the checks of `open_store` against a slow oracle, on mutations of manifests,
+arrays and files."""
 
 from __future__ import annotations
 
@@ -19,9 +20,14 @@ from tests.store_fuzzer import check
 def test_mutated_stores_are_used_or_refused(fuzz_seconds: float, fuzz_seed: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.store_fuzzer", str(fuzz_seed), str(fuzz_seconds), str(tmp_path)]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, cwd=Path(__file__).parents[1],
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[1],
         env=os.environ | {"PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     shown = "\n".join(done.stdout.splitlines()[-3:] + done.stderr.splitlines()[-25:])
     assert done.returncode == 0, shown
     n_stores, n_read = (int(word) for word in done.stdout.splitlines()[-1].split() if word.isdigit())

@@ -247,11 +247,23 @@ def test_odd_query_ids_end_in_one_sentence(case: str, tmp_path: Path) -> None:
 
 BAD: dict[str, tuple[str, bytes, str]] = {
     "damaged gzip": ("a.txt", gzip.compress(b"1 qid:1 1:1\n" * 50)[:20] + b"xx" * 20, "damaged or truncated gzip"),
-    "infinite label": ("a.jsonl", b'{"qid": 1, "label": 1' + b"0" * 400 + b', "[features]": "a=1"}\n', "1: label must be a number"),
-    "lone surrogate": ("a.jsonl", b'{"qid": "\\ud800", "label": 1, "[features]": "a=1"}\n', "1: the query id is no text"),
-    "name of a number": ("a.jsonl", b'{"qid": 1, "label": 1, "fields": {"_ltrlog": [{"e": [{"name": 5}]}]}}\n', "1: logged features cannot be read"),
+    "infinite label": (
+        "a.jsonl",
+        b'{"qid": 1, "label": 1' + b"0" * 400 + b', "[features]": "a=1"}\n',
+        "1: label must be a number",
+    ),
+    "lone surrogate": (
+        "a.jsonl",
+        b'{"qid": "\\ud800", "label": 1, "[features]": "a=1"}\n',
+        "1: the query id is no text",
+    ),
+    "name of a number": (
+        "a.jsonl",
+        b'{"qid": 1, "label": 1, "fields": {"_ltrlog": [{"e": [{"name": 5}]}]}}\n',
+        "1: logged features cannot be read",
+    ),
     "mistyped index": ("a.txt", b"1 qid:1 2000000000:1\n", "there is a feature 2000000000, but only 1 values"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", list(BAD))

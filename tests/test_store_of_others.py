@@ -39,7 +39,10 @@ SMALL = {  # refused when the store is opened
     "deep header": (dense(X=header("(" * 400 + ")" * 400)), "X.npy: is damaged (its header"),
     "fewer bytes than the header says": (dense(X=npy(X)[:-8]), "X.npy: is damaged (312 bytes are not those of"),
     "more bytes than the header says": (dense(X=npy(X) + b"\0"), "X.npy: is damaged (321 bytes are not those of"),
-    "huge shape": (dense(X=header("(8, 4611686018427387904)")), "X.npy: is damaged (its shape is (8, 4611686018427387904)"),
+    "huge shape": (
+        dense(X=header("(8, 4611686018427387904)")),
+        "X.npy: is damaged (its shape is (8, 4611686018427387904)",
+    ),
     "other byte order": (dense(X=X.astype(X.dtype.newbyteorder())), "X.npy: is damaged (its values are of type"),
     "integers": (dense(X=X.astype(np.int64)), "X.npy: is damaged (its values are of type"),
     "half floats": (dense(X=X.astype(np.float16)), "X.npy: is damaged (its values are of type"),
@@ -50,7 +53,10 @@ SMALL = {  # refused when the store is opened
     "too few rows": (dense(X=X[:5]), "X.npy: is damaged (its shape is (5, 3)"),
     "label not finite": (dense(label=np.full(8, np.nan)), "label.npy: is damaged (a label is not finite)"),
     "labels of text": (dense(label=np.array([b"x"] * 8)), "label.npy: is damaged (its values"),
-    "query_ptr beyond the rows": (dense(query_ptr=np.array([0, 4, 800_000])), "query_ptr.npy: is damaged (it must rise from 0 to 8"),
+    "query_ptr beyond the rows": (
+        dense(query_ptr=np.array([0, 4, 800_000])),
+        "query_ptr.npy: is damaged (it must rise from 0 to 8",
+    ),
     "query_ptr falls": (dense(query_ptr=np.array([0, 9, 8])), "query_ptr.npy: is damaged (it must rise"),
     "query_ptr begins late": (dense(query_ptr=np.array([1, 4, 8])), "query_ptr.npy: is damaged (it must rise"),
     "an empty query": (dense(query_ptr=np.array([0, 8, 8])), "query_ptr.npy: is damaged (it must rise"),
@@ -61,21 +67,48 @@ SMALL = {  # refused when the store is opened
     "weights below 0": (dense(weight=np.full(8, -1.0)), "weight.npy: is damaged (a weight is negative"),
     "too few weights": (dense(weight=np.ones(2)), "weight.npy: is damaged (its shape"),
     "document ids of numbers": (dense(docid=np.arange(8)), "docid.npy: is damaged (its values"),
-    "indptr beyond the data": (sparse(indptr=np.array([0, 1, 3, 4, 6, 7, 8, 8, 2**30], dtype=np.int32)), "indptr.npy: is damaged (it must rise"),
-    "indptr falls": (sparse(indptr=np.array([0, 1, -(2**30), 4, 6, 7, 8, 8, 10], dtype=np.int32)), "indptr.npy: is damaged (it must rise"),
-    "too few indices": (sparse(indices=np.array([0], dtype=np.int32)), "indices.npy: is damaged (indices must be as many"),
+    "indptr beyond the data": (
+        sparse(indptr=np.array([0, 1, 3, 4, 6, 7, 8, 8, 2**30], dtype=np.int32)),
+        "indptr.npy: is damaged (it must rise",
+    ),
+    "indptr falls": (
+        sparse(indptr=np.array([0, 1, -(2**30), 4, 6, 7, 8, 8, 10], dtype=np.int32)),
+        "indptr.npy: is damaged (it must rise",
+    ),
+    "too few indices": (
+        sparse(indices=np.array([0], dtype=np.int32)),
+        "indices.npy: is damaged (indices must be as many",
+    ),
     "an array is missing": (sparse(indices=None), "manifest.json: is damaged (the arrays of a shard must be"),
-    "an array outside": (dense(**{"/../../outside/secret": X}), "manifest.json: is damaged (the arrays of a shard must be"),
-}  # fmt: skip
+    "an array outside": (
+        dense(**{"/../../outside/secret": X}),
+        "manifest.json: is damaged (the arrays of a shard must be",
+    ),
+}
 
 LATE = {  # refused when the features are first used
-    "a value is NaN": (dense(X=np.where(np.arange(24).reshape(8, 3) == 10, np.nan, X)), "X.npy: is damaged (a value is not finite)"),
+    "a value is NaN": (
+        dense(X=np.where(np.arange(24).reshape(8, 3) == 10, np.nan, X)),
+        "X.npy: is damaged (a value is not finite)",
+    ),
     "a sparse value is infinite": (sparse(data=np.full(10, np.inf)), "data.npy: is damaged (a value is not finite)"),
-    "index beyond the columns": (sparse(indices=np.array([0, 1, 2, 0, 1, 2, 0, 1, 0, 3], dtype=np.int32)), "is damaged (an index is not between 0 and 2)"),
-    "index below 0": (sparse(indices=np.array([0, 1, 2, 0, 1, 2, 0, 1, -1, 0], dtype=np.int32)), "is damaged (an index is not between 0 and 2)"),
-    "index twice": (sparse(indices=np.array([0, 1, 1, 0, 1, 2, 0, 1, 0, 2], dtype=np.int32)), "is damaged (the indices of a row do not rise)"),
-    "indices fall": (sparse(indices=np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0], dtype=np.int32)), "is damaged (the indices of a row do not rise)"),
-}  # fmt: skip
+    "index beyond the columns": (
+        sparse(indices=np.array([0, 1, 2, 0, 1, 2, 0, 1, 0, 3], dtype=np.int32)),
+        "is damaged (an index is not between 0 and 2)",
+    ),
+    "index below 0": (
+        sparse(indices=np.array([0, 1, 2, 0, 1, 2, 0, 1, -1, 0], dtype=np.int32)),
+        "is damaged (an index is not between 0 and 2)",
+    ),
+    "index twice": (
+        sparse(indices=np.array([0, 1, 1, 0, 1, 2, 0, 1, 0, 2], dtype=np.int32)),
+        "is damaged (the indices of a row do not rise)",
+    ),
+    "indices fall": (
+        sparse(indices=np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0], dtype=np.int32)),
+        "is damaged (the indices of a row do not rise)",
+    ),
+}
 
 MANIFESTS: dict[str, tuple[dict[str, Any], str]] = {
     "features without number": (
@@ -101,8 +134,11 @@ SHARDS: dict[str, tuple[dict[str, Any], str]] = {
     "a number that leaves": ({"number": "../../../etc/passwd"}, "number of a shard must be a whole number >= 0"),
     "a number below 0": ({"number": -1}, "number of a shard must be a whole number >= 0; got -1"),
     "files in a list": ({"files": ["label", "qid", "query_ptr"]}, "a shard must be an object with its files"),
-    "files of nothing": ({"files": dict.fromkeys(("X", "label", "qid", "query_ptr"))}, "a file of a shard must have bytes and sha256"),
-}  # fmt: skip
+    "files of nothing": (
+        {"files": dict.fromkeys(("X", "label", "qid", "query_ptr"))},
+        "a file of a shard must have bytes and sha256",
+    ),
+}
 
 
 def refused(folder: Path) -> str:
@@ -216,7 +252,10 @@ def test_many_features_without_names_need_as_many_values(tmp_path: Path) -> None
 
 
 def test_commands_refuse_in_one_sentence(cli: Cli, tmp_path: Path) -> None:
-    late, early = (made(tmp_path / name, cases[case][0]) for name, cases, case in (("l", LATE, "index below 0"), ("e", SMALL, "huge shape")))  # fmt: skip
+    late, early = (
+        made(tmp_path / name, cases[case][0])
+        for name, cases, case in (("l", LATE, "index below 0"), ("e", SMALL, "huge shape"))
+    )
     for store in (late, early):
         for command in (
             ["inspect", store],

@@ -42,13 +42,13 @@ SHUFFLED = np.random.default_rng(1).permutation(N) + 5.0
 def test_each_suspect_is_told_once_with_its_reason_and_remedy(sparse: bool) -> None:
     found = said(with_columns(RELEVANCE, SHUFFLED, NEARLY, -NEARLY, sparse=sparse))
     assert list(found) == ["s0", "s1", "s2", "s3"]
-    assert (
-        found["s0"]
-        == f"feature 's0' equals the label in all {N} rows, so that nothing but the label would be learned; leave it out (--drop s0)."
+    assert found["s0"] == (
+        f"feature 's0' equals the label in all {N} rows, so that nothing but the label would be learned; leave it "
+        "out (--drop s0)."
     )
-    assert (
-        found["s1"]
-        == f"feature 's1' holds a different whole number in each of {N} rows, as ids do; leave it out if it is one (--drop s1)."
+    assert found["s1"] == (
+        f"feature 's1' holds a different whole number in each of {N} rows, as ids do; leave it out if it is one "
+        "(--drop s1)."
     )
     assert "alone orders 100% of " in found["s2"]
     assert "in falling order" in found["s3"]
@@ -138,9 +138,17 @@ def test_select_and_fit_and_inspect_tell(cli: Cli, tmp_path: Path, monkeypatch: 
 
 
 REAL = [
-    "mq2008/S*", "ohsumed/querylevelnorm/*", "ohsumed/feature-min/*", "ohsumed/feature-null/*", "ohsumed-letor2/S*", "mslr-web10k-sample/*train*",
-    "lightgbm-lambdarank/train*", "rlscore-parse/train*", "mq2008-agg/A*", "trec-news-2018/train*",
-]  # fmt: skip
+    "mq2008/S*",
+    "ohsumed/querylevelnorm/*",
+    "ohsumed/feature-min/*",
+    "ohsumed/feature-null/*",
+    "ohsumed-letor2/S*",
+    "mslr-web10k-sample/*train*",
+    "lightgbm-lambdarank/train*",
+    "rlscore-parse/train*",
+    "mq2008-agg/A*",
+    "trec-news-2018/train*",
+]
 
 
 @pytest.mark.parametrize("files", REAL)

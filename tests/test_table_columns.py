@@ -87,9 +87,15 @@ UNEVEN = {
     "no label": ({"one": ONE, "two": without(TWO, "label")}, "two.parquet: has no column 'label'"),
     "no query": ({"one": ONE, "two": without(TWO, "qid")}, "two.parquet: has no column 'qid'"),
     "no document": ({"one": {**ONE, "docno": ["d", "e"]}, "two": TWO}, "two.parquet: has no column 'docno'"),
-    "a query by folder, once": ({"qid=1__one": without(ONE, "qid"), "two": without(TWO, "qid")}, "two.parquet: has no column 'qid'"),
-    "text here, numbers there": ({"one": ONE, "two": {**TWO, "a": ["x", "y"]}}, r"two.parquet: a column is of another kind .*Field a has"),
-}  # fmt: skip
+    "a query by folder, once": (
+        {"qid=1__one": without(ONE, "qid"), "two": without(TWO, "qid")},
+        "two.parquet: has no column 'qid'",
+    ),
+    "text here, numbers there": (
+        {"one": ONE, "two": {**TWO, "a": ["x", "y"]}},
+        r"two.parquet: a column is of another kind .*Field a has",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", UNEVEN)
@@ -146,7 +152,8 @@ def test_a_stray_file_in_a_folder_gets_a_sentence(name: str, tmp_path: Path, cli
     done = cli("inspect", str(folder))
     assert done.code == 1
     assert done.sentences == [
-        f"error: {folder / name}: is no Parquet file; a folder that is read as a table may hold no others, so move it away."
+        f"error: {folder / name}: is no Parquet file; a folder that is read as a table may hold no others, so move it "
+        "away."
     ]
 
 
@@ -206,15 +213,27 @@ def hit(values: str, more: str = "") -> str:
 
 
 LOGS = {
-    "a key twice": ('{"qid": 1, "label": 1, "label": 0, "[features]": "a=1"}', "1: the key 'label' appears twice in an object"),
+    "a key twice": (
+        '{"qid": 1, "label": 1, "label": 0, "[features]": "a=1"}',
+        "1: the key 'label' appears twice in an object",
+    ),
     "a query twice": ('{"qid": 1, "qid": 2, "label": 0, "[features]": "a=1"}', "1: the key 'qid' appears twice"),
-    "features twice": ('{"qid": 1, "label": 0, "[features]": "a=1", "[features]": "a=2"}', r"1: the key '\[features\]' appears twice"),
+    "features twice": (
+        '{"qid": 1, "label": 0, "[features]": "a=1", "[features]": "a=2"}',
+        r"1: the key '\[features\]' appears twice",
+    ),
     "a feature twice": ('{"qid": 1, "label": 1, "[features]": "a=1,b=2,a=1"}', "1: feature 'a' is logged twice"),
-    "a feature twice, colons": ('{"qid": 1, "label": 1, "[features]": "a:1 b:2 b:3"}', "1: feature 'b' is logged twice"),
+    "a feature twice, colons": (
+        '{"qid": 1, "label": 1, "[features]": "a:1 b:2 b:3"}',
+        "1: feature 'b' is logged twice",
+    ),
     "a feature twice in a hit": (hit('{"name": "a", "value": 1}, {"name": "a"}'), "1: feature 'a' is logged twice"),
     "a key twice in a hit": (hit('{"name": "a", "value": 1, "value": 2}'), "1: the key 'value' appears twice"),
-    "a key twice in the source": (hit('{"name": "a"}', ', "_source": {"x": 1, "x": 2}'), "1: the key 'x' appears twice"),
-}  # fmt: skip
+    "a key twice in the source": (
+        hit('{"name": "a"}', ', "_source": {"x": 1, "x": 2}'),
+        "1: the key 'x' appears twice",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", LOGS)

@@ -1,4 +1,5 @@
-"""Any table is looked at without being told columns, refused with everything that is in the way, and the printed command goes through."""
+"""Any table is looked at without being told columns, refused with everything that is in the way,
+and the printed command goes through."""
 
 from __future__ import annotations
 
@@ -31,18 +32,30 @@ from tests.oracles import columns as oracle
 
 
 def people_have() -> pd.DataFrame:
-    """A table as a search team has it: text, dates, a flag, holes, a copy, a constant, row numbers; nothing has a usual name."""
+    """A table as a search team has it: text, dates, a flag, holes, a copy, a constant, row numbers;
+    nothing has a usual name."""
     rng = np.random.default_rng(0)
     data = sr.make_ranking(40, (5, 9), 2, n_informative=2, n_redundant=0, noise=0.5, seed=3).data
     n, X = data.n_docs, np.array(data.X)
     price = rng.gamma(2.0, 30.0, n)
     price[rng.random(n) < 0.1] = np.nan
-    return pd.DataFrame({
-        "row": np.arange(n), "query": [f"shoes-{q}" for q in data.qid], "doc_id": [f"D{i}" for i in rng.permutation(n)], "url": [f"http://x/{i}" for i in range(n)],
-        "relevance": data.relevance.astype(int), "bm25": X[:, 0], "title_bm25": X[:, 1], "price": price, "in_stock": rng.random(n) < 0.8,
-        "created_at": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"), "category": rng.choice(["a", "b"], n),
-        "bm25_again": X[:, 0], "version": 3,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "row": np.arange(n),
+            "query": [f"shoes-{q}" for q in data.qid],
+            "doc_id": [f"D{i}" for i in rng.permutation(n)],
+            "url": [f"http://x/{i}" for i in range(n)],
+            "relevance": data.relevance.astype(int),
+            "bm25": X[:, 0],
+            "title_bm25": X[:, 1],
+            "price": price,
+            "in_stock": rng.random(n) < 0.8,
+            "created_at": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "category": rng.choice(["a", "b"], n),
+            "bm25_again": X[:, 0],
+            "version": 3,
+        }
+    )
 
 
 FRAME = people_have()
@@ -122,10 +135,19 @@ def test_counts_of_columns_are_those_of_loops(kind: str, tmp_path: Path, monkeyp
 def test_copies_are_known_whatever_their_type_and_near_copies_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_survey, "ROWS", 3)
     big = [2**53, 2**53 + 2, 2**53 + 4, 2**53 + 6]
-    frame = pa.table({
-        "a": [1, 2, 3, 4], "as floats": [1.0, 2.0, 3.0, 4.0], "last differs": [1, 2, 3, 5], "big": big, "big, but for one": [*big[:3], 2**53 + 7],
-        "holes": [1.0, None, 3.0, 4.0], "NaN there": [1.0, math.nan, 3.0, 4.0], "t": ["x", "yz", "w", "v"], "cut elsewhere": ["xy", "z", "w", "v"],
-    })  # fmt: skip
+    frame = pa.table(
+        {
+            "a": [1, 2, 3, 4],
+            "as floats": [1.0, 2.0, 3.0, 4.0],
+            "last differs": [1, 2, 3, 5],
+            "big": big,
+            "big, but for one": [*big[:3], 2**53 + 7],
+            "holes": [1.0, None, 3.0, 4.0],
+            "NaN there": [1.0, math.nan, 3.0, 4.0],
+            "t": ["x", "yz", "w", "v"],
+            "cut elsewhere": ["xy", "z", "w", "v"],
+        }
+    )
     same = {name: c.same_as for name, c in survey([table_of("the frame", frame)]).columns.items() if c.same_as}
     assert same == {"as floats": "a", "NaN there": "holes"}
 
@@ -322,7 +344,8 @@ def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: 
 def test_a_number_that_is_another_columns_name_is_no_name_for_a_feature(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Features that --missing cannot spell go by number, unless a column is called that: 'a=b' is feature 2, and so is a column's name."""
+    """Features that --missing cannot spell go by number, unless a column is called that:
+    'a=b' is feature 2, and so is a column's name."""
     monkeypatch.chdir(tmp_path)
     hole = np.where(np.arange(len(FRAME)) % 9 == 0, np.nan, 1.0 + np.arange(len(FRAME)) % 7)
     frame = FRAME[["query", "relevance", "bm25"]].assign(
@@ -389,9 +412,13 @@ def test_one_refusal_says_all_and_its_command_goes_through(
     assert outcome.code == 1
     sentence, command = outcome.sentences
     for part in (
-        f"error: {name}: has no column 'label' ('relevance' could be it", "has no column 'nope' ('query' could be it", "3 columns are not numeric: 'url' (",
-        "'created_at' (", "'category' (", "missing values in 'price' ",
-    ):  # fmt: skip
+        f"error: {name}: has no column 'label' ('relevance' could be it",
+        "has no column 'nope' ('query' could be it",
+        "3 columns are not numeric: 'url' (",
+        "'created_at' (",
+        "'category' (",
+        "missing values in 'price' ",
+    ):
         assert part in sentence
     assert not Path("m.json").exists()
     assert "nope" not in command
@@ -498,7 +525,8 @@ def test_words_for_nothing_are_ids_where_ids_are_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [
-        f"{('NA', 'null')[i // 5] if i < 10 else i // 5},{i % 3},{'NA' if i == 7 else i * 37 % 101 / 7},{i * 0.7 % 1.3}\n"
+        f"{('NA', 'null')[i // 5] if i < 10 else i // 5},{i % 3},{'NA' if i == 7 else i * 37 % 101 / 7},"
+        f"{i * 0.7 % 1.3}\n"
         for i in range(100)
     ]
     Path("t.csv").write_text("qid,label,x,y\n" + "".join(rows))

@@ -1,4 +1,5 @@
-"""Tables of every kind give the data set that the same rows give as arrays; what cannot be meant is refused by place."""
+"""Tables of every kind give the data set that the same rows give as arrays;
+what cannot be meant is refused by place."""
 
 from __future__ import annotations
 
@@ -62,9 +63,14 @@ def write_arrow(path: Path) -> Path:
 
 
 FILES: dict[str, Callable[[Path], Path]] = {
-    "x.parquet": write_parquet, "folder": write_folder, "x.csv": write_csv, "x.tsv": write_csv, "csv without suffix": write_csv,
-    "x.csv.gz": write_csv_gz, "x.arrow": write_arrow,
-}  # fmt: skip
+    "x.parquet": write_parquet,
+    "folder": write_folder,
+    "x.csv": write_csv,
+    "x.tsv": write_csv,
+    "csv without suffix": write_csv,
+    "x.csv.gz": write_csv_gz,
+    "x.arrow": write_arrow,
+}
 
 
 def assert_same(found: sr.RankingDataset, *, names: bool = True, docid: bool = True) -> None:
@@ -185,16 +191,35 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "text": (FRAME.assign(url="http"), {}, r"column 'url' is not numeric \(.*ignore_columns=\['url'\]"),
     "label of text": (FRAME.assign(label="good"), {}, "column 'label' is not numeric"),
     "no feature": (FRAME[["qid", "label"]], {}, "has no feature column"),
-    "null label": (FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)), {}, "row 3, column 'label': expected a finite number as label"),
+    "null label": (
+        FRAME.assign(label=FRAME["label"].mask(FRAME.index == 3)),
+        {},
+        "row 3, column 'label': expected a finite number as label",
+    ),
     "null query": (FRAME.assign(qid=FRAME["qid"].mask(FRAME.index == 4)), {}, "row 4, column 'qid'"),
-    "query of fractions": (FRAME.assign(qid=0.5), {}, "row 0, column 'qid': expected a whole number or text as query id"),
-    "null": (MISSING, {}, r"row 7, column 'bm25 of field 1': missing or infinite feature value \(null or NaN\).*missing=\{'bm25 of field 1': 'median'\}"),
+    "query of fractions": (
+        FRAME.assign(qid=0.5),
+        {},
+        "row 0, column 'qid': expected a whole number or text as query id",
+    ),
+    "null": (
+        MISSING,
+        {},
+        (
+            r"row 7, column 'bm25 of field 1': missing or infinite feature value \(null or NaN\).*missing=\{'bm25 of "
+            r"field 1': 'median'\}"
+        ),
+    ),
     "infinity": (FRAME.assign(**{NAMES[2]: np.inf}), {}, r"row 0, column 'bm25 of field 2'.*\(inf\)"),
     "unjudged": (FRAME.assign(label=-1), {}, "row 0: label -1 means unjudged"),
     "too large": (FRAME.assign(**{NAMES[2]: 1e300}), {"dtype": "float32"}, "row 0, column 'bm25 of field 2'.*float32"),
-    "negative weight": (FRAME.assign(w=-1.0), {"doc_weight": "w"}, "row 0, column 'w': expected a number >= 0 as weight"),
+    "negative weight": (
+        FRAME.assign(w=-1.0),
+        {"doc_weight": "w"},
+        "row 0, column 'w': expected a number >= 0 as weight",
+    ),
     "no row": (FRAME.iloc[:0], {}, "no data rows"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Features in other shapes: the same numbers by explicit columns, learned without labels, stored in the model, tried out of fold."""
+"""Features in other shapes: the same numbers by explicit columns, learned without labels, stored in the model,
+tried out of fold."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from tests.command_line import Cli
 
 
 def judged(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-    """Judgments and a run: ties, also ones of single precision alone, short lists, queries without relevant documents, that the run misses or that nobody
-    judged, unjudged and unretrieved documents, negative grades."""
+    """Judgments and a run: ties, also ones of single precision alone, short lists, queries without relevant documents,
+    that the run misses or that nobody judged, unjudged and unretrieved documents, negative grades."""
     rng = np.random.default_rng(seed)
     qrels: dict[str, dict[str, int]] = {}
     run: dict[str, dict[str, float]] = {}
@@ -50,7 +50,16 @@ def ours(qrels: dict, run: dict) -> tuple[Qrels, Run]:
     )
 
 
-NAMES = {"ndcg": "ndcg", "ndcg@5": "ndcg_cut_5", "ndcg@10": "ndcg_cut_10", "map": "map", "map@5": "map_cut_5", "p@5": "P_5", "p@10": "P_10", "mrr": "recip_rank"}  # fmt: skip
+NAMES = {
+    "ndcg": "ndcg",
+    "ndcg@5": "ndcg_cut_5",
+    "ndcg@10": "ndcg_cut_10",
+    "map": "map",
+    "map@5": "map_cut_5",
+    "p@5": "P_5",
+    "p@10": "P_10",
+    "mrr": "recip_rank",
+}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -194,7 +203,8 @@ def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:
     "kind", ["frame", "arrays", "relevance", "data set", "data set, again", "features", "Parquet", "text"]
 )
 def test_scores_are_in_the_order_of_the_input_whatever_holds_them(kind: str, tmp_path: Path) -> None:
-    """Rows of a query do not stand together. Scores that are the relevance rank perfectly; in another order they do not."""
+    """Rows of a query do not stand together. Scores that are the relevance rank perfectly;
+    in another order they do not."""
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -210,9 +220,15 @@ def test_scores_are_in_the_order_of_the_input_whatever_holds_them(kind: str, tmp
     read = sr.read_data(frame)
     assert (read.row_index != np.arange(240)).any()
     data = {
-        "frame": frame, "arrays": (X, y, qid), "data set": read, "data set, again": read.rename_features(["d", "e", "f"]),
-        "features": read.take_features([2, 0]), "Parquet": tmp_path / "t.parquet", "text": tmp_path / "t.txt", "relevance": y,
-    }[kind]  # fmt: skip
+        "frame": frame,
+        "arrays": (X, y, qid),
+        "data set": read,
+        "data set, again": read.rename_features(["d", "e", "f"]),
+        "features": read.take_features([2, 0]),
+        "Parquet": tmp_path / "t.parquet",
+        "text": tmp_path / "t.txt",
+        "relevance": y,
+    }[kind]
     more = {"qid": qid} if kind == "relevance" else {}
     scores = X[:, 0].astype(np.float64)
     column = pd.Series(scores, index=rng.permutation(240))  # rows go by their place

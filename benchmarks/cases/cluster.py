@@ -1,5 +1,5 @@
-"""A store in this process, by threads, and on a Dask cluster of two local processes (needs 'sparserank[dask]'): an l1 path of 40 strengths,
-1,500 lists, 136 features, float32."""
+"""A store in this process, by threads, and on a Dask cluster of two local processes (needs 'sparserank[dask]'): an l1
+path of 40 strengths, 1,500 lists, 136 features, float32."""
 
 from __future__ import annotations
 
@@ -41,10 +41,32 @@ def run() -> list[Verdict]:
     o = isolated(_paths, threads=2)
     print(
         table(
-            ["X", "path, memory", "path, store", "one read of the store", "one pass", "path, cluster", "rounds", "round trip", "same path"],
-            [[megabytes(o.bytes_X), seconds(o.memory_s), seconds(o.store_s), seconds(o.read_s), seconds(o.pass_s), seconds(o.cluster_s), o.rounds, seconds(o.trip_s), "yes" if o.same else "NO"]],
+            [
+                "X",
+                "path, memory",
+                "path, store",
+                "one read of the store",
+                "one pass",
+                "path, cluster",
+                "rounds",
+                "round trip",
+                "same path",
+            ],
+            [
+                [
+                    megabytes(o.bytes_X),
+                    seconds(o.memory_s),
+                    seconds(o.store_s),
+                    seconds(o.read_s),
+                    seconds(o.pass_s),
+                    seconds(o.cluster_s),
+                    o.rounds,
+                    seconds(o.trip_s),
+                    "yes" if o.same else "NO",
+                ]
+            ],
         )
-    )  # fmt: skip
+    )
     return [
         Verdict(
             "cluster",

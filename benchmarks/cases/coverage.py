@@ -1,9 +1,10 @@
-"""Do the bounds that `select` prints hold? Worlds in which the truth is known, the rule that was printed before (each candidate's own bound against the
-picked best) beside.
+"""Do the bounds that `select` prints hold? Worlds in which the truth is known, the rule that was printed before (each
+candidate's own bound against the picked best) beside.
 
-Resampled: the queries of real out-of-fold tables (default `select`: refits and transforms among the candidates) are the population; a table of as many
-queries is drawn from them again and again, one row shifted far up in half of the worlds. Refitted: the queries of MQ2008 are the population; n of them
-are selected on, and the models of the folds are judged by all the others. A world counts as broken when any candidate truly loses more than its bound.
+Resampled: the queries of real out-of-fold tables (default `select`: refits and transforms among the candidates) are the
+population; a table of as many queries is drawn from them again and again, one row shifted far up in half of the worlds.
+Refitted: the queries of MQ2008 are the population; n of them are selected on, and the models of the folds are judged by
+all the others. A world counts as broken when any candidate truly loses more than its bound.
 """
 
 from __future__ import annotations
@@ -52,9 +53,15 @@ def run() -> list[Verdict]:
     for n in REFITTED_QUERIES:
         found["MQ2008, refitted" + " " * len(found)] = n, _refitted(Path(data), n)
     rows = [
-        [name.strip(), n, w.n, *(f"{100 * s:.1f}%" for s in (w.ours, w.chosen, w.old, w.old_chosen)), f"{100 * w.allowed:.1f}%"]
+        [
+            name.strip(),
+            n,
+            w.n,
+            *(f"{100 * s:.1f}%" for s in (w.ours, w.chosen, w.old, w.old_chosen)),
+            f"{100 * w.allowed:.1f}%",
+        ]
         for name, (n, w) in found.items()
-    ]  # fmt: skip
+    ]
     print(
         table(
             [
@@ -102,8 +109,8 @@ def _old_bounds(values: np.ndarray) -> np.ndarray:
 
 
 def _broken(values: np.ndarray, loss: np.ndarray, seed: int, sizes: np.ndarray) -> np.ndarray:
-    """(4,) whether any candidate, or the chosen one, truly loses more than its bound; ours, then the old rule's. Chosen: the smallest within the
-    margin of `select`."""
+    """(4,) whether any candidate, or the chosen one, truly loses more than its bound; ours, then the old rule's.
+    Chosen: the smallest within the margin of `select`."""
     from sparserank.evaluation.bounds import loss_bounds
     from sparserank.selection.choice import AUTO, relative_margin
 

@@ -1,5 +1,7 @@
-"""Curves: what a pass over them costs beside one over float32 features, and a problem whose truth is curved (`make_curved_ranking`, 10 of 100 features,
-500 training and 2,000 test queries), beside LightGBM on all features, tuned over a stated grid by five folds of the training queries, mean of 5 seeds."""
+"""Curves: what a pass over them costs beside one over float32 features, and a problem whose truth is curved
+(`make_curved_ranking`, 10 of 100 features, 500 training and 2,000 test queries), beside LightGBM on all features, tuned
+over a stated grid by five folds of the training queries, mean of 5 seeds.
+"""
 
 from __future__ import annotations
 
@@ -105,20 +107,40 @@ def _truth() -> list[Verdict]:
             [
                 ["select --shapes curves", len(curves.model.support), found, f"{ours:.4f}", f"{seconds:.0f} s"],
                 [f"LightGBM, {settings}", 100, "-", f"{of_trees:.4f}", f"{tuning_s:.0f} s"],
-                ["select --transform log", len(logs.model.support), len(set(made.support) & set(logs.model.support)), f"{of_logs:.4f}", "-"],
-                ["select --transform none", len(raw.model.support), len(set(made.support) & set(raw.model.support)), f"{quality(raw.model):.4f}", "-"],
+                [
+                    "select --transform log",
+                    len(logs.model.support),
+                    len(set(made.support) & set(logs.model.support)),
+                    f"{of_logs:.4f}",
+                    "-",
+                ],
+                [
+                    "select --transform none",
+                    len(raw.model.support),
+                    len(set(made.support) & set(raw.model.support)),
+                    f"{quality(raw.model):.4f}",
+                    "-",
+                ],
             ],
         )
-    )  # fmt: skip
+    )
     return [
         Verdict("curves", "NDCG@10 above LightGBM's", ours - of_trees, 0.0, True, unit=""),
-        Verdict("curves", "features beyond or short of the ten", float(len(curves.model.support) + 10 - 2 * found), 1.0, False, unit=""),
+        Verdict(
+            "curves",
+            "features beyond or short of the ten",
+            float(len(curves.model.support) + 10 - 2 * found),
+            1.0,
+            False,
+            unit="",
+        ),
         Verdict("curves", "logarithms below curves, share", 1.0 - of_logs / ours, 0.05, True, unit=""),
-    ]  # fmt: skip
+    ]
 
 
 def _tuned_trees(train: Any, test: Any, quality: Any) -> tuple[str, float, float]:
-    """(the settings of the highest NDCG@10 over five folds of the training queries, mean test quality of SEEDS seeds, seconds)"""
+    """(the settings of the highest NDCG@10 over five folds of the training queries, mean test quality of SEEDS seeds,
+    seconds)"""
     import sparserank as sr
     from sparserank.compare.trees import TreeSettings, fit_trees
     from sparserank.data.folds import query_folds

@@ -105,9 +105,14 @@ def _above(best: float, level: float) -> float:
 def _published_cells(p: Published, best: float) -> list[Any]:
     above = (p.objective - best) / abs(best)
     return [
-        seconds(p.time_s), p.n_iter, f"{p.objective:.8f}", f"{best:.8f}", f"{above:.1e}", f"{p.kkt_violation:.1e}",
+        seconds(p.time_s),
+        p.n_iter,
+        f"{p.objective:.8f}",
+        f"{best:.8f}",
+        f"{above:.1e}",
+        f"{p.kkt_violation:.1e}",
         p.n_features,
-    ]  # fmt: skip
+    ]
 
 
 def _problem(name: str) -> FsmProblem:

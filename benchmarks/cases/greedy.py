@@ -20,7 +20,8 @@ LAM = 1.0
 FEW = 10  # steps of a small model, shown beside the whole search
 TARGET = 20.0
 DOCS = 40  # per query of the synthetic data
-# (queries, features, selected): a factor of 8 each; X is 10 MB or more where documents grow, so that no size fits a cache
+# (queries, features, selected): a factor of 8 each; X is 10 MB or more where documents grow, so that no size fits a
+# cache
 GROWTH = {
     "selected": [(500, 64, k) for k in (5, 10, 20, 40)],
     "documents": [(n, 32, 5) for n in (1000, 2000, 4000, 8000)],

@@ -1,7 +1,8 @@
-"""Growth curves: time of one pass and memory of an l1 fit against documents, list length, features, non-zeros, grades and threads, with the
-exponent fitted over each series. The picture is docs/scale.svg.
+"""Growth curves: time of one pass and memory of an l1 fit against documents, list length, features, non-zeros, grades
+and threads, with the exponent fitted over each series. The picture is docs/scale.svg.
 
-Time per pass is the median of bursts; memory is the peak of the fit above what is resident before it, X itself not counted.
+Time per pass is the median of bursts; memory is the peak of the fit above what is resident before it, X itself not
+counted.
 """
 
 from __future__ import annotations
@@ -107,8 +108,9 @@ def _draw(curves: dict[str, list[Outcome]]) -> None:
     plt.rcParams["svg.hashsalt"] = "sparserank"
     figure, axes = plt.subplots(2, len(curves), figsize=(15, 5.2), sharey="row", layout="constrained")
     quantities: list[tuple[str, Callable[[Outcome], float]]] = [
-        ("one pass, ms", lambda o: 1e3 * o.pass_s), ("memory of an l1 fit beyond X, MB", lambda o: o.peak_bytes / 1e6),
-    ]  # fmt: skip
+        ("one pass, ms", lambda o: 1e3 * o.pass_s),
+        ("memory of an l1 fit beyond X, MB", lambda o: o.peak_bytes / 1e6),
+    ]
     for row, (label, of) in zip(axes, quantities, strict=True):
         for axis, (name, outcomes) in zip(row, curves.items(), strict=True):
             values = SERIES[name]

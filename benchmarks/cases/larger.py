@@ -1,5 +1,7 @@
-"""A store of 8 GB (4,000,000 documents x 500 float32 features) in a process whose data segment may grow by a quarter of that, 2 GB, beyond what it uses
-when everything is imported and has run once: an l1 fit, a selection, a pass beside one plain read of the store."""
+"""A store of 8 GB (4,000,000 documents x 500 float32 features) in a process whose data segment may grow by a quarter of
+that, 2 GB, beyond what it uses when everything is imported and has run once: an l1 fit, a selection, a pass beside one
+plain read of the store.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,12 @@ resource.setrlimit(resource.RLIMIT_DATA, (base + limit,) * 2)
 data = sr.open_store(store)
 began, cpu = time.perf_counter(), time.process_time()
 if what == "fit":
-    result = f"{len(sr.SparseRanker(alpha_ratio=0.1, n_threads=2).fit_dataset(data).get_support(indices=True))} features"
+    kept = sr.SparseRanker(alpha_ratio=0.1, n_threads=2).fit_dataset(data).get_support(indices=True)
+    result = f"{len(kept)} features"
 elif what == "select":
-    result = sr.select(data, penalties=["l1"], n_alphas=20, alpha_min_ratio=0.02, folds=3, n_threads=2, out=tempfile.mkdtemp() + "/o").sentence.partition(",")[0]
+    result = sr.select(
+        data, penalties=["l1"], n_alphas=20, alpha_min_ratio=0.02, folds=3, n_threads=2, out=tempfile.mkdtemp() + "/o"
+    ).sentence.partition(",")[0]
 else:
     objective = sr.PairwiseObjective(data, n_threads=2)
     w = np.random.default_rng(0).standard_normal(data.n_features) * 0.05
@@ -62,7 +67,8 @@ def run() -> list[Verdict]:
             wall, cpu, taken, result = _job(store, limit, what)
             rows.append([what, seconds(wall), seconds(cpu), megabytes(taken), f"{wall / read:.1f}", result])
         print(
-            f"\nThe store holds {megabytes(size)}; the limit is {megabytes(limit)}; one plain read takes {seconds(read)}.\n"
+            f"\nThe store holds {megabytes(size)}; the limit is {megabytes(limit)}; one plain read takes "
+            f"{seconds(read)}.\n"
         )
         print(table(["job", "time", "CPU", "memory taken", "in reads", "result"], rows))
     return []

@@ -1,6 +1,7 @@
 """One l1 fit of TD2003-shaped data at 0.01 alpha_max: time, memory and certificate of each competitor.
 
-Everybody has one thread, because liblinear has no use for a second; ours with two is shown, but no ratio is taken of it.
+Everybody has one thread, because liblinear has no use for a second; ours with two is shown, but no ratio is taken of
+it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,19 @@ TARGETS = [
 ]
 MEMORY_TARGET = 5.0  # liblinear's incremental memory over ours
 HEADERS = (
-    "", "time", "of it pairs", "time / ours", "memory", "memory / ours", "above optimum", "KKT / alpha_max", "gap",
-    "features", "NDCG@10 held out", "setting",
-)  # fmt: skip
+    "",
+    "time",
+    "of it pairs",
+    "time / ours",
+    "memory",
+    "memory / ours",
+    "above optimum",
+    "KKT / alpha_max",
+    "gap",
+    "features",
+    "NDCG@10 held out",
+    "setting",
+)
 
 
 @dataclass(frozen=True)

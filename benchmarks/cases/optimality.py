@@ -1,11 +1,14 @@
 """How far from the best set of k features, and how long does a proof take?
 
-RankRLS, by branch and bound. "Explained" is the share of the sum of squares of the centred relevance that the regularised error falls by: what the search
-maximises. Greedy RankRLS minimises the leave-query-out error instead, which is printed beside. Sizes 3, 6 and 10 at the strength of the lowest
-leave-query-out error of RankRLS on all features, and at 1.
+RankRLS, by branch and bound. "Explained" is the share of the sum of squares of the centred relevance that the
+regularised error falls by: what the search maximises. Greedy RankRLS minimises the leave-query-out error instead, which
+is printed beside. Sizes 3, 6 and 10 at the strength of the lowest leave-query-out error of RankRLS on all features, and
+at 1.
 
-Squared hinge, by relaxation: the sets of best_k, k = 1 .. 10, and what is proved of all others; f the mean loss, lambda the ridge. The bound of all features
-is what one has without a limit on k. "All sets": the lowest objective when every set of that size is fitted, where there are at most 1,000."""
+Squared hinge, by relaxation: the sets of best_k, k = 1 .. 10, and what is proved of all others; f the mean loss, lambda
+the ridge. The bound of all features is what one has without a limit on k. "All sets": the lowest objective when every
+set of that size is fitted, where there are at most 1,000.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +58,23 @@ def run() -> list[Verdict]:
     print()
     print(
         table(
-            ["data", "lambda / curvature", "lambda", "k", "f", "objective", "all sets", "lower bound", "gap / (1 - f)", "bound of all features", "and its gap", "time"],
+            [
+                "data",
+                "lambda / curvature",
+                "lambda",
+                "k",
+                "f",
+                "objective",
+                "all sets",
+                "lower bound",
+                "gap / (1 - f)",
+                "bound of all features",
+                "and its gap",
+                "time",
+            ],
             _bounds(sources),
         )
-    )  # fmt: skip
+    )
     return verdicts
 
 
@@ -83,10 +99,19 @@ def _proofs(sources: dict[str, list[Path]]) -> tuple[list[list[Any]], list[Verdi
             for k in SIZES if name != "MSLR sample" or lam > 1 else (3, 4):
                 empty, error, best = _one(train, lam, k)
                 rows.append(
-                    [name, int((~train.constant_features()).sum()), f"{lam:g}", k, f"{best.explained / empty:.5f}",
-                     f"{best.gap / (empty - best.explained):.4f}", f"{error / empty:.5f}",
-                     f"{greedy.path_[k - 1].leave_query_out_error / empty:.5f}", best.n_nodes, seconds(best.time_s)]
-                )  # fmt: skip
+                    [
+                        name,
+                        int((~train.constant_features()).sum()),
+                        f"{lam:g}",
+                        k,
+                        f"{best.explained / empty:.5f}",
+                        f"{best.gap / (empty - best.explained):.4f}",
+                        f"{error / empty:.5f}",
+                        f"{greedy.path_[k - 1].leave_query_out_error / empty:.5f}",
+                        best.n_nodes,
+                        seconds(best.time_s),
+                    ]
+                )
                 verdicts.append(
                     Verdict(
                         "optimality", f"{name}, lambda {lam:g}, k = {k}: seconds", best.time_s, LIMIT_S, False, unit=""
@@ -126,9 +151,21 @@ def _bounds(sources: dict[str, list[Path]]) -> list[list[Any]]:
             took = time.perf_counter() - began
             for k, f, value, bound in zip(range(1, MOST + 1), path.losses, path.objectives, found.bounds, strict=True):
                 rows.append(
-                    [name, f"{share:g}", f"{found.ridge:.3g}", k, f"{f:.5f}", f"{value:.5f}", _of_all_sets(objective, found.ridge, k), f"{bound:.5f}", f"{(value - bound) / (1 - f):.2%}",
-                     f"{found.of_all:.5f}", f"{(value - found.of_all) / (1 - f):.2%}", seconds(took)]
-                )  # fmt: skip
+                    [
+                        name,
+                        f"{share:g}",
+                        f"{found.ridge:.3g}",
+                        k,
+                        f"{f:.5f}",
+                        f"{value:.5f}",
+                        _of_all_sets(objective, found.ridge, k),
+                        f"{bound:.5f}",
+                        f"{(value - bound) / (1 - f):.2%}",
+                        f"{found.of_all:.5f}",
+                        f"{(value - found.of_all) / (1 - f):.2%}",
+                        seconds(took),
+                    ]
+                )
     return rows
 
 

@@ -1,4 +1,5 @@
-"""A 100-alpha l1 path on MSLR-10K-shaped data against one LightGBM lambdarank fit and one XGBoost gblinear fit, two threads each."""
+"""A 100-alpha l1 path on MSLR-10K-shaped data against one LightGBM lambdarank fit and one XGBoost gblinear fit,
+two threads each."""
 
 from __future__ import annotations
 

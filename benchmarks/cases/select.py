@@ -1,5 +1,5 @@
-"""`select` on MSLR-10K-shaped data (6,000 lists, 720,000 x 136 float32): 5 folds, l1 + log + MCP, 40 alphas, two threads; itself
-before, where a checkout of an earlier commit is given (`--before`)."""
+"""`select` on MSLR-10K-shaped data (6,000 lists, 720,000 x 136 float32): 5 folds, l1 + log + MCP, 40 alphas, two
+threads; itself before, where a checkout of an earlier commit is given (`--before`)."""
 
 from __future__ import annotations
 

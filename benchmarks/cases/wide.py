@@ -1,4 +1,5 @@
-"""Sparse and wide: 100,000 documents x 1,000,000 features, 50 non-zeros a row (CSR, float32), frequencies falling as in text."""
+"""Sparse and wide: 100,000 documents x 1,000,000 features, 50 non-zeros a row (CSR, float32),
+frequencies falling as in text."""
 
 from __future__ import annotations
 
@@ -28,10 +29,28 @@ def run() -> list[Verdict]:
     o = isolated(_wide)
     print(
         table(
-            ["X (non-zeros)", "X @ w", "one pass", "/ X @ w", "l1 path of 20", "features at its end", "peak of the path above X"],
-            [[megabytes(o.bytes_X), seconds(o.product_s), seconds(o.pass_s), f"{o.pass_s / o.product_s:.2f}x", seconds(o.path_s), o.n_selected, megabytes(o.peak_bytes)]],
+            [
+                "X (non-zeros)",
+                "X @ w",
+                "one pass",
+                "/ X @ w",
+                "l1 path of 20",
+                "features at its end",
+                "peak of the path above X",
+            ],
+            [
+                [
+                    megabytes(o.bytes_X),
+                    seconds(o.product_s),
+                    seconds(o.pass_s),
+                    f"{o.pass_s / o.product_s:.2f}x",
+                    seconds(o.path_s),
+                    o.n_selected,
+                    megabytes(o.peak_bytes),
+                ]
+            ],
         )
-    )  # fmt: skip
+    )
     return [Verdict("wide", "pass / X @ w", o.pass_s / o.product_s, TARGET, False)]
 
 

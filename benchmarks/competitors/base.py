@@ -57,7 +57,8 @@ class Competitor(Protocol):
     """One package, converted openly: its scaling of alpha, its labels, its containers.
 
     packages          what it imports; absent ones make it decline
-    tolerances        its own settings, loosest first: the case reports the first whose objective is within 1e-6 of the optimum
+    tolerances        its own settings, loosest first: the case reports the first whose objective is within 1e-6 of the
+                      optimum
     minimises_ours    whether its objective is ours, so that certificates mean something
     """
 

@@ -1,7 +1,8 @@
 """FISTA on pair differences: Algorithm 1 of Laporte et al. (2014) as published, and with the tight step.
 
 Published: L = 2 / P times the sum of squared norms of the differences. Tight: 2 / P times the largest eigenvalue of
-their Gram matrix (the time for it counts). The certificate is checked every CHECK_EVERY iterations at the iterate itself.
+their Gram matrix (the time for it counts). The certificate is checked every CHECK_EVERY iterations at the iterate
+itself.
 """
 
 from __future__ import annotations
@@ -52,5 +53,6 @@ class ExplicitFista:
 
 
 def _violation(w: np.ndarray, gradient: np.ndarray, alpha: float) -> float:
-    """Distance of -gradient to alpha times the subdifferential of the l1 norm: a point where w_j != 0, else an interval."""
+    """Distance of -gradient to alpha times the subdifferential of the l1 norm:
+    a point where w_j != 0, else an interval."""
     return float(np.where(w != 0, np.abs(gradient + alpha * np.sign(w)), np.abs(gradient) - alpha).max())

@@ -28,9 +28,15 @@ class LinearSvc:
         labels = np.where(np.arange(len(pairs)) % 2, 1.0, -1.0)
         pairs[::2] *= -1.0
         model = LinearSVC(
-            penalty="l1", loss="squared_hinge", dual=False, fit_intercept=False,
-            C=1.0 / (problem.alpha * len(pairs)), tol=tol, max_iter=10_000, random_state=0,
-        )  # fmt: skip
+            penalty="l1",
+            loss="squared_hinge",
+            dual=False,
+            fit_intercept=False,
+            C=1.0 / (problem.alpha * len(pairs)),
+            tol=tol,
+            max_iter=10_000,
+            random_state=0,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(pairs, labels)

@@ -1,7 +1,8 @@
 """Greedy selection as a wrapper: RankRLS and its exact leave-query-out error anew for every candidate, three ways.
 
 shortcut, library   `sparserank.leave_query_out` on the columns, as a user would write it: a solve per query, in a loop
-shortcut, batched   one k x k inverse per candidate, the solves of all queries of about the same length in one call of LAPACK
+shortcut, batched   one k x k inverse per candidate, the solves of all queries of about the same length in one call of
+                    LAPACK
 kept Grams          X_q^T X_q of every query formed once; a candidate costs a k x k solve per query and sees no document
 """
 

@@ -27,8 +27,12 @@ class Gblinear:
 
         data = problem.data
         model = XGBRanker(
-            booster="gblinear", objective="rank:pairwise", n_estimators=N_ROUNDS, reg_alpha=tol,
-            n_jobs=problem.n_threads, random_state=0,
-        )  # fmt: skip
+            booster="gblinear",
+            objective="rank:pairwise",
+            n_estimators=N_ROUNDS,
+            reg_alpha=tol,
+            n_jobs=problem.n_threads,
+            random_state=0,
+        )
         model.fit(data.X, data.relevance, qid=np.repeat(np.arange(len(data.lengths)), data.lengths))
         return Fit(model.coef_.ravel(), note=f"reg_alpha={tol:g}, {N_ROUNDS} rounds")

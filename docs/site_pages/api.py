@@ -18,7 +18,8 @@ from sparserank.penalties.base import Penalty
 from sparserank.penalties.rules import FeatureRules
 from sparserank.rankers.base import LinearRanker
 
-# page: (title, modules whose names stand there, what stands there besides: bases that its classes share, what users meet without importing it)
+# page: (title, modules whose names stand there, what stands there besides: bases that its classes share, what users
+# meet without importing it)
 PAGES: dict[str, tuple[str, tuple[str, ...], tuple[Any, ...]]] = {
     "job": ("The main job", ("selection.select", "selection.result", "explanation"), ()),
     "models": ("Models", ("model", "model_file"), (sparserank.export.export,)),
@@ -97,7 +98,8 @@ def _directive(kind: str, head: str, body: str, depth: int, label: str | None = 
 
 
 def _members(cls: type) -> Iterator[tuple[str, Any]]:
-    """Public methods and properties of the class, and of private bases of ours, in the order in which they are written."""
+    """Public methods and properties of the class, and of private bases of ours,
+    in the order in which they are written."""
     shared = [other for other in _documented() if other is not cls]
     for owner in cls.__mro__:
         if owner in shared or not owner.__module__.startswith("sparserank"):

@@ -23,8 +23,12 @@ SHORT = {
 HITS = {"all": "all relevant documents", "cutoff": "at most the cutoff"}
 
 # (labels in the order of their scores, whether the first two are tied): what conventions disagree about
-EXAMPLE = {"five documents": ([1, 0, 2, 0, 1], False), "its first two tied": ([1, 0, 2, 0, 1], True),
-           "one document": ([1], False), "nothing relevant": ([0, 0, 0], False)}  # fmt: skip
+EXAMPLE = {
+    "five documents": ([1, 0, 2, 0, 1], False),
+    "its first two tied": ([1, 0, 2, 0, 1], True),
+    "one document": ([1], False),
+    "nothing relevant": ([0, 0, 0], False),
+}
 SHOWN = ("ndcg@3", "ndcg@10", "map", "map@2", "p@3")
 
 
@@ -36,9 +40,15 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 def _rules(convention: Convention) -> list[str]:
     return [
-        f"`{convention.name}`", GAIN[convention.gain], DISCOUNT[convention.discount], TIES[convention.ties], EMPTY[convention.empty],
-        SHORT[convention.short_lists], HITS[convention.most_hits], "yes" if convention.mean_ndcg else "no",
-    ]  # fmt: skip
+        f"`{convention.name}`",
+        GAIN[convention.gain],
+        DISCOUNT[convention.discount],
+        TIES[convention.ties],
+        EMPTY[convention.empty],
+        SHORT[convention.short_lists],
+        HITS[convention.most_hits],
+        "yes" if convention.mean_ndcg else "no",
+    ]
 
 
 def _value(metric: str, convention: Convention, labels: list[int], tied: bool) -> str:
@@ -56,9 +66,18 @@ def _value(metric: str, convention: Convention, labels: list[int], tied: bool) -
 def table() -> str:
     """The rules of every convention, its values on the example, and the metrics there are."""
     lines = _table(
-        ["convention", "gain", "discount", "equal scores", "nothing relevant", "n beyond the list: NDCG@n; P@n", "AP@n is divided by", "MeanNDCG"],
+        [
+            "convention",
+            "gain",
+            "discount",
+            "equal scores",
+            "nothing relevant",
+            "n beyond the list: NDCG@n; P@n",
+            "AP@n is divided by",
+            "MeanNDCG",
+        ],
         map(_rules, CONVENTIONS.values()),
-    )  # fmt: skip
+    )
     for title, (labels, tied) in EXAMPLE.items():
         same = ", the first two of equal score" if tied else ""
         lines += [
@@ -78,9 +97,6 @@ def metrics() -> str:
     return "\n".join(
         _table(
             ["name", "is", "cutoff", "after"],
-            (
-                [f"`{m.name}`", m.description, "yes" if m.takes_cutoff else "no", m.source]
-                for m in METRICS.values()
-            ),
+            ([f"`{m.name}`", m.description, "yes" if m.takes_cutoff else "no", m.source] for m in METRICS.values()),
         )
-    )  # fmt: skip
+    )

@@ -1,7 +1,8 @@
 """The package's docstrings as Markdown: sections of rows `name   what it is`, prose, formulas.
 
-A line at the left edge above an indented one names a section. Within a section, or by themselves, lines `name   text` (two
-blanks or more between) with deeper lines going on are rows; anything else is prose, and deeper lines of prose are literal.
+A line at the left edge above an indented one names a section. Within a section, or by themselves, lines `name   text`
+(two blanks or more between) with deeper lines going on are rows; anything else is prose, and deeper lines of prose are
+literal.
 """
 
 from __future__ import annotations

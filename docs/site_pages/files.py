@@ -7,7 +7,8 @@ from pathlib import Path
 
 
 def write(folder: Path, pages: Mapping[str, str]) -> None:
-    """Make the folder hold these pages and no others; one that is as it was keeps its time, so that it is not built again."""
+    """Make the folder hold these pages and no others; one that is as it was keeps its time,
+    so that it is not built again."""
     folder.mkdir(exist_ok=True)
     for other in folder.glob("*.md"):
         if other.name not in pages:

@@ -1,4 +1,5 @@
-"""Texts of the project that pages take over as they stand: sections of README.md and CONTRIBUTING.md, whole files, made tables.
+"""Texts of the project that pages take over as they stand: sections of README.md and CONTRIBUTING.md, whole files, made
+tables.
 
 A page says `<!-- include: README.md # The first hour -->`, `<!-- include: tests/extension/boxed_l1.py -->` or
 `<!-- made: conventions -->`; elsewhere than on the site the comment is not seen.

@@ -1,4 +1,5 @@
-"""Entry point of `sparserank` and `python -m sparserank`; interrupts are quiet from before the first import that takes time."""
+"""Entry point of `sparserank` and `python -m sparserank`; interrupts are quiet from before the first import that takes
+time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Numba's disk cache, kept true to the sources.
 
 Numba looks at the file of a compiled function, not at the files of the functions that it inlines: after `git pull` an
-unchanged kernel would run with an old copy of what it calls. So the caches of this package go when any kernel source changes.
+unchanged kernel would run with an old copy of what it calls. So the caches of this package go when any kernel source
+changes.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ class QueryExplanation:
     features       names of the selected features
     documents, relevance, scores   (n_docs,)
     values         (n_docs, n_features) as they are in the data
-    contributions  (n_docs, n_features) what each adds to the score, above the mean over the query: rows sum to the score less the mean score
+    contributions  (n_docs, n_features) what each adds to the score, above the mean over the query: rows sum to the
+                   score less the mean score
     """
 
     query: str
@@ -39,8 +40,8 @@ class QueryExplanation:
         return [(self.features[j], float(own[j])) for j in order if own[j] != 0.0]
 
     def pair(self, above: str, below: str) -> list[dict[str, Any]]:
-        """For each feature its value in both documents and what it adds to the score of the first above that of the second, largest first; these sum to the
-        difference of the scores.
+        """For each feature its value in both documents and what it adds to the score of the first above that of the
+        second, largest first; these sum to the difference of the scores.
 
         Raises
             DataError   the query has no such document
@@ -61,7 +62,8 @@ class QueryExplanation:
     def _place(self, document: str) -> int:
         if document not in self.documents:
             raise DataError(
-                f"query {brief(self.query)} has no document {brief(document)}; it has {brief(self.documents[0])} ... {brief(self.documents[-1])}."
+                f"query {brief(self.query)} has no document {brief(document)}; it has {brief(self.documents[0])} ... "
+                f"{brief(self.documents[-1])}."
             )
         return self.documents.index(document)
 

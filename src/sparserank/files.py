@@ -25,9 +25,9 @@ _unfinished: set[str] = set()
 def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO[Any]]:
     """A file handle whose content appears under `path` only when the block ends well.
 
-    A link is followed; an existing file keeps its mode (and its owner, where that is allowed); a new one gets the user's
-    umask. Devices, pipes, sockets and open descriptors (/dev/stdout) are written to, not replaced: there, what was written before
-    an error stays written.
+    A link is followed; an existing file keeps its mode (and its owner, where that is allowed); a new one gets the
+    user's umask. Devices, pipes, sockets and open descriptors (/dev/stdout) are written to, not replaced: there, what
+    was written before an error stays written.
 
     Raises
         RunDirectoryError   the place cannot be written or the disk is full

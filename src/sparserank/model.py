@@ -32,10 +32,11 @@ OF_MODEL = "model"  # what missing values become, asked of a model: its training
 class RankingModel:
     """score = sum over selected features of coef * (c(t(x)) - center) / scale; the larger, the higher the rank.
 
-    coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform` (None: the
-    features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a missing x (NaN, infinite or 1.797e308)
-    fill_values (n_features,) take the place; NaN there, or None: a missing value is refused. medians (n_features,) of the training values take it
-    only where missing='model' asks for them; NaN, or None: nobody knows them.
+    coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform`
+    (None: the features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a
+    missing x (NaN, infinite or 1.797e308) fill_values (n_features,) take the place; NaN there, or None: a missing value
+    is refused. medians (n_features,) of the training values take it only where missing='model' asks for them; NaN, or
+    None: nobody knows them.
 
     Raises
         DataError   weights, names, centers, scales, fill_values and medians are not one each per feature
@@ -63,7 +64,8 @@ class RankingModel:
 
     @classmethod
     def from_pipeline(cls, pipeline: Any) -> RankingModel:
-        """The model of a fitted scikit-learn pipeline, imputer, scalers and selectors folded in: it takes what the pipeline takes.
+        """The model of a fitted scikit-learn pipeline, imputer, scalers and selectors folded in: it takes what the
+        pipeline takes.
 
         Parameters
             pipeline   sklearn.pipeline.Pipeline whose last step is a ranker of this package
@@ -83,8 +85,8 @@ class RankingModel:
         return np.flatnonzero(self.coef)
 
     def with_missing(self, missing: str | None) -> RankingModel:
-        """This model with 'model', the training median of every feature in the place of its missing values, unless training said what these become; with
-        None or 'error' as it is.
+        """This model with 'model', the training median of every feature in the place of its missing values, unless
+        training said what these become; with None or 'error' as it is.
 
         Raises
             DataError   another word; a used feature whose median the model does not know
@@ -93,7 +95,8 @@ class RankingModel:
             return self
         if missing != OF_MODEL:
             raise DataError(
-                f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. Fill in other values before."
+                f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. "
+                "Fill in other values before."
             )
         unknown = np.full(self.n_features, np.nan)
         known = unknown if self.fill_values is None else self.fill_values
@@ -101,8 +104,8 @@ class RankingModel:
         lacking = next((self.feature_names[j] for j in self.support if np.isnan(values[j])), None)
         if lacking is not None:
             raise DataError(
-                f"the model holds no training median of {brief(lacking)} (one made by sparserank 0.2 holds none); train it again, or say what a missing "
-                "value becomes with numbers (--missing zero)."
+                f"the model holds no training median of {brief(lacking)} (one made by sparserank 0.2 holds none); "
+                "train it again, or say what a missing value becomes with numbers (--missing zero)."
             )
         return replace(self, fill_values=values)
 
@@ -110,13 +113,15 @@ class RankingModel:
         """Scores (n_docs,) in row order, all finite; only the selected columns are read.
 
         Parameters
-            X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order, beside others of any kind; its
-                  column qid is the query of each row) or a SciPy sparse matrix
+            X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order,
+                  beside others of any kind; its column qid is the query of each row) or a SciPy sparse matrix
             qid   (n_docs,) query of each row, in any order; only for scaling within queries
-            missing   'model': the training median in the place of a missing value; default: refused, where training did not say what it becomes
+            missing   'model': the training median in the place of a missing value; default: refused, where training did
+                      not say what it becomes
         Raises
-            DataError   another number of features than the model was trained on, or a selected one that is not there, by name, a selected value
-                        that is missing (NaN, infinite, 1.797e308) and has no fill value, or one so large that the score is not, a missing qid; rows are counted from 0
+            DataError   another number of features than the model was trained on, or a selected one that is not there,
+                        by name, a selected value that is missing (NaN, infinite, 1.797e308) and has no fill value, or
+                        one so large that the score is not, a missing qid; rows are counted from 0
         """
         if missing is not None:
             return self.with_missing(missing).predict(X, qid)
@@ -138,11 +143,13 @@ class RankingModel:
         return out
 
     def selected_values(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs, len(support)) float64, the selected features of `data` as they are, in the data set's own row order, found by name where it has names."""
+        """(n_docs, len(support)) float64, the selected features of `data` as they are, in the data set's own row order,
+        found by name where it has names."""
         return self._of_dataset(data)
 
     def contributions(self, data: RankingDataset) -> np.ndarray:
-        """(n_docs, len(support)) what each selected feature adds to the score of each document of `data`, in the data set's own row order: rows sum to the score.
+        """(n_docs, len(support)) what each selected feature adds to the score of each document of `data`, in the data
+        set's own row order: rows sum to the score.
 
         Raises
             DataError   as `score_dataset`
@@ -152,14 +159,15 @@ class RankingModel:
         return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
 
     def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
-        """Scores (n_docs,) of `data`, whose features are found by name where it has names; scores and messages go by the rows that its constructor was given.
-        missing as in `predict`."""
+        """Scores (n_docs,) of `data`, whose features are found by name where it has names; scores and messages go by
+        the rows that its constructor was given. missing as in `predict`."""
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
         return data.to_input_order(self._score(self._of_dataset(data), data.query_ptr, data.row_index))
 
     def _of_dataset(self, data: RankingDataset) -> np.ndarray:
-        """The selected columns: by name, or by position where data or model have no names of their own and share none."""
+        """The selected columns: by name, or by position where data or model have no names of their own and share
+        none."""
         held = tuple(data.feature_names or ())
         at = {name: j for j, name in enumerate(held)}
         nameless = numbered(held) or numbered(self.feature_names)
@@ -190,7 +198,8 @@ class RankingModel:
         return columns if self.fill_values is None else fill_known(columns, self.fill_values[self.support])
 
     def _finds_by_name(self, X: Any) -> bool:
-        """Whether X is a data frame whose columns are found by name; by position where the model has no names, or the frame only numbers."""
+        """Whether X is a data frame whose columns are found by name;
+        by position where the model has no names, or the frame only numbers."""
         known = [name for name in column_names(X) if isinstance(name, str)]
         nameless = numbered(self.feature_names) or numbered([name for name in known if name != QID])
         return bool(known) and not (set(known).isdisjoint(self.feature_names) and nameless)
@@ -206,7 +215,8 @@ class RankingModel:
     def _score(
         self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
     ) -> np.ndarray:
-        """Scores of the selected columns; `row_index` (n_docs,) holds the user's number of each row, default their order."""
+        """Scores of the selected columns; `row_index` (n_docs,) holds the user's number of each row,
+        default their order."""
         S = self.support
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
@@ -218,7 +228,8 @@ class RankingModel:
             )
             raise DataError(
                 f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
-                f"{own}replace missing and infinite values by finite numbers, or train with missing= (--missing median)."
+                f"{own}replace missing and infinite values by finite numbers, or train with missing= (--missing "
+                "median)."
             )
         with np.errstate(all="ignore"):
             scaled = self._scaled(columns, query_ptr)
@@ -258,7 +269,8 @@ class RankingModel:
         return NONE if self.transform is None else self.transform.kinds[j]
 
     def shape_of(self, j: int) -> str:
-        """How feature j, transformed, enters: 'linear', 'clipped' (straight between two knots, flat outside) or 'curve'."""
+        """How feature j, transformed, enters: 'linear', 'clipped' (straight between two knots, flat outside) or
+        'curve'."""
         if j not in self.curves:
             return "linear"
         return "clipped" if self.curves[j].is_linear else "curve"
@@ -267,15 +279,16 @@ class RankingModel:
         """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
 
         Raises
-            DataError   weights, centers or scales that are not finite, names that are not text or not unique, an unknown scaling
+            DataError   weights, centers or scales that are not finite, names that are not text or not unique, an
+                        unknown scaling
         """
         from sparserank.model_file import content_of
 
         return content_of(self)
 
     def export(self, to: str, *, missing: str | None = None, **options: Any) -> dict[str, str | bytes]:
-        """{file name: content} of the model for a search engine, a database or a runtime; missing as in `predict`, options as of
-        `sparserank.export.export`.
+        """{file name: content} of the model for a search engine, a database or a runtime; missing as in `predict`,
+        options as of `sparserank.export.export`.
 
         Raises
             DataError   what the format cannot say, with the remedy
@@ -299,9 +312,11 @@ class RankingModel:
 def curve_model(
     knots: Knots, blocks: np.ndarray, coef: np.ndarray, names: tuple[str, ...], transform: Transform | None, **more: Any
 ) -> RankingModel:
-    """The model of coefficients (n_features * width,) of curves with these knots, of the features so transformed; blocks as of `curve_blocks`.
+    """The model of coefficients (n_features * width,) of curves with these knots, of the features so transformed;
+    blocks as of `curve_blocks`.
 
-    The weight of a feature is the norm of its coefficients (about its share in a preferred pair's margin), negative where the curve is lower at its end than at its beginning.
+    The weight of a feature is the norm of its coefficients (about its share in a preferred pair's margin), negative
+    where the curve is lower at its end than at its beginning.
     """
     of_feature = coef.reshape(len(names), -1)
     size = np.linalg.norm(of_feature, axis=1)

@@ -28,7 +28,8 @@ def content_of(model: RankingModel) -> dict[str, Any]:
     """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
 
     Raises
-        DataError   weights, centers or scales that are not finite, names that are not text or not unique, an unknown scaling
+        DataError   weights, centers or scales that are not finite, names that are not text or not unique, an unknown
+                    scaling
     """
     S = model.support
     try:
@@ -192,7 +193,8 @@ def _check_scaling(method: Any) -> None:
 
 
 def _check_numbers(name: str, coef: float, center: float, scale: float) -> None:
-    """Refuse what no fit gives: a weight, mean or scale that is not finite, a scale <= 0, an infinite weight on raw values."""
+    """Refuse what no fit gives: a weight, mean or scale that is not finite, a scale <= 0,
+    an infinite weight on raw values."""
     if not all(map(math.isfinite, (coef, center, scale))):
         raise ValueError(
             f"feature {brief(name)}: weight, mean and scale must be finite; got {coef}, {center} and {scale}"
@@ -224,13 +226,15 @@ def _is_finite(value: float) -> bool:
 
 
 def _check_curve(name: str, knots: Any, values: Any) -> None:
-    """Refuse what no fit gives: fewer than two knots, knots that do not rise, numbers that are not finite, another number of values."""
+    """Refuse what no fit gives: fewer than two knots, knots that do not rise, numbers that are not finite,
+    another number of values."""
     for numbers in (knots, values):
         if not all(type(v) in (int, float) and _is_finite(v) for v in numbers):
             raise ValueError(f"the curve of feature {brief(name)} must hold finite numbers")
     if len(knots) < 2 or len(values) != len(knots):
         raise ValueError(
-            f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and {len(values)}"
+            f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and "
+            f"{len(values)}"
         )
     if not all(float(a) < float(b) for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
         raise ValueError(f"the knots of feature {brief(name)} must rise, by finite steps")

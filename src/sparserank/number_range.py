@@ -1,4 +1,5 @@
-"""Sizes that floating point can work with: beyond, squares and products are no numbers, and no certificate would be true."""
+"""Sizes that floating point can work with: beyond, squares and products are no numbers,
+and no certificate would be true."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ def kept_in_vain(features: Sequence[str]) -> str:
     """What is said of features that are to be kept although they vary in no preferred pair."""
     one = len(features) == 1
     return (
-        f"{', '.join(map(brief, features))} {'is' if one else 'are'} to be kept, but {'has' if one else 'have'} the same value in both documents of every "
-        f"preferred pair: the loss knows no weight for {'it' if one else 'them'}, and no model uses {'it' if one else 'them'}."
+        f"{', '.join(map(brief, features))} {'is' if one else 'are'} to be kept, but {'has' if one else 'have'} the "
+        "same value in both documents of every preferred pair: the loss knows no weight for "
+        f"{'it' if one else 'them'}, and no model uses {'it' if one else 'them'}."
     )
 
 
@@ -31,7 +33,8 @@ def refuse_extreme(
     """Refuse features whose scores, or squares, floating point cannot hold.
 
     Parameters
-        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), largest |value| around which, both divided by scale
+        deviations, offsets   (n_features,) largest |deviation| within a query (0: constant), largest |value| around
+                              which, both divided by scale
         scale                 (n_features,) of the features, so that messages quote the user's numbers; None: 1
     Raises
         DataError             names the first such feature
@@ -49,8 +52,8 @@ def refuse_extreme(
     if extreme[j]:
         divided = "" if scale is None else f", {deviations[j]:.3g} after its scaling"
         raise DataError(
-            f"feature {name} varies within queries by {varies_by:.3g}{divided}; between {SMALLEST:g} and {LARGEST:g} is usable. "
-            "Multiply it by a constant, or use a scaling such as within-query-std."
+            f"feature {name} varies within queries by {varies_by:.3g}{divided}; between {SMALLEST:g} and {LARGEST:g} "
+            "is usable. Multiply it by a constant, or use a scaling such as within-query-std."
         )
     raise DataError(
         f"feature {name} varies within queries by {varies_by:.3g} around {offset:.3g}: too little of it is left in "

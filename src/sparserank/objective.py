@@ -24,31 +24,32 @@ class PairwiseObjective:
     """Weighted mean of a pairwise loss over all preferred pairs, as a function of the coefficients.
 
     Conventions
-        f(w) = sum over pairs of v_p phi(margin of p), phi the loss, sum of v_p = 1. `pair_weights="pair"` gives v_p = 1/P;
-        "query" gives every query with pairs of positive weight the same total. Pairs are weighted by `query_weight`, by the
-        `doc_weight` of their preferred document and by the loss's grade-pair weights, then normalised. Coefficients belong to
-        features divided by `scale`; X itself is never copied. Features that are constant within every query have gradient
-        exactly 0. Solvers see this object only, never X. `n_pairs` counts the pairs whose query and preferred document have
-        positive weight; `total_weight` is what sum-scaled strengths (C_sum, gamma_scale="sum") refer to: the same number
-        unless queries, documents or grade pairs are weighted.
+        f(w) = sum over pairs of v_p phi(margin of p), phi the loss, sum of v_p = 1. `pair_weights="pair"` gives v_p =
+        1/P; "query" gives every query with pairs of positive weight the same total. Pairs are weighted by
+        `query_weight`, by the `doc_weight` of their preferred document and by the loss's grade-pair weights, then
+        normalised. Coefficients belong to features divided by `scale`; X itself is never copied. Features that are
+        constant within every query have gradient exactly 0. Solvers see this object only, never X. `n_pairs` counts the
+        pairs whose query and preferred document have positive weight; `total_weight` is what sum-scaled strengths
+        (C_sum, gamma_scale="sum") refer to: the same number unless queries, documents or grade pairs are weighted.
         Every result is a function of the arguments alone, to the last bit; one objective may serve several threads.
 
     Parameters
-        X             a RankingDataset, whose relevance, queries, document weights and names are then taken; or
-                      (n_docs, n_features) float32/float64 C-ordered array or CSR, rows grouped by query
-        relevance     (n_docs,) finite
-        query_ptr     (n_queries + 1,) int64
-        query_weight  (n_queries,) finite >= 0, e.g. 0/1 for a fold or counts for a bootstrap sample; default 1
-        doc_weight    (n_docs,) finite >= 0, a weight of every pair in which the document is the preferred one, e.g. 1 over its
-                      propensity (0: it never is the preferred one, but can still be the other); default 1
-        scale         (n_features,) finite > 0 that features are divided by; default 1
-        knots         `Knots` of the features, in place of a scale: the coefficients, n_features of this object, are then those of each
-                      feature's linear part and bends, `width` of them for each
-        n_threads     threads of the pass; None for all cores. The results do not depend on it
-        feature_names what messages call the features, default f1, f2, ...
+        X              a RankingDataset, whose relevance, queries, document weights and names are then taken; or
+                       (n_docs, n_features) float32/float64 C-ordered array or CSR, rows grouped by query
+        relevance      (n_docs,) finite
+        query_ptr      (n_queries + 1,) int64
+        query_weight   (n_queries,) finite >= 0, e.g. 0/1 for a fold or counts for a bootstrap sample; default 1
+        doc_weight     (n_docs,) finite >= 0, a weight of every pair in which the document is the preferred one, e.g. 1
+                       over its propensity (0: it never is the preferred one, but can still be the other); default 1
+        scale          (n_features,) finite > 0 that features are divided by; default 1
+        knots          `Knots` of the features, in place of a scale: the coefficients, n_features of this object, are
+                       then those of each feature's linear part and bends, `width` of them for each
+        n_threads      threads of the pass; None for all cores. The results do not depend on it
+        feature_names  what messages call the features, default f1, f2, ...
     Raises
-        DataError     no preferred pair has positive weight, or weights whose sum leaves the range of numbers; on first use, a
-                      feature whose deviations within queries lie outside 1e-100 ... 1e100, or drown in its offset
+        DataError     no preferred pair has positive weight, or weights whose sum leaves the range of numbers; on first
+                      use, a feature whose deviations within queries lie outside 1e-100 ... 1e100, or drown in its
+                      offset
     """
 
     def __init__(
@@ -91,9 +92,14 @@ class PairwiseObjective:
             shards = shards_on(client, placed(client, held), of_pairs)
         scales = None if scale is None else _scales(scale, shards.n_columns)
         weighting = Weighting(
-            shards, weight[None, :], scale=scales, knots=knots, pair_weights=pair_weights, feature_names=feature_names,
+            shards,
+            weight[None, :],
+            scale=scales,
+            knots=knots,
+            pair_weights=pair_weights,
+            feature_names=feature_names,
             doc_weighted=of_docs is not None,
-        )  # fmt: skip
+        )
         self._attach(weighting, 0)
 
     @classmethod
@@ -115,7 +121,8 @@ class PairwiseObjective:
         self.n_evaluations = 0
 
     def value_and_gradient(self, w: np.ndarray, query_weight: np.ndarray | None = None) -> tuple[float, np.ndarray]:
-        """f(w) and its gradient (n_features,), in one pass over X; with other weights (n_queries,) of the queries when given."""
+        """f(w) and its gradient (n_features,), in one pass over X;
+        with other weights (n_queries,) of the queries when given."""
         if query_weight is not None:
             given = _weights("query_weight", query_weight, self.shards.n_queries, "query")
             return self._reweighted(given).value_and_gradient(w)
@@ -124,9 +131,14 @@ class PairwiseObjective:
 
     def _reweighted(self, query_weight: np.ndarray) -> PairwiseObjective:
         weighting = Weighting(
-            self.shards, query_weight[None, :], scale=self.weighting.scale_of(self.k), knots=self.weighting.knots,
-            blocks=self.weighting.blocks_of(self.k), pair_weights=self.pair_weights, feature_names=self.weighting.names,
-        )  # fmt: skip
+            self.shards,
+            query_weight[None, :],
+            scale=self.weighting.scale_of(self.k),
+            knots=self.weighting.knots,
+            blocks=self.weighting.blocks_of(self.k),
+            pair_weights=self.pair_weights,
+            feature_names=self.weighting.names,
+        )
         return weighting.objectives()[0]
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
@@ -166,7 +178,8 @@ class PairwiseObjective:
         return last[1] if last is not None and np.array_equal(w, last[0]) else self.evaluate(w)
 
     def hessian(self, w: np.ndarray, columns: np.ndarray, n_docs: int | None = None) -> np.ndarray:
-        """Generalised Hessian at w on the given columns (k, k); of a sample of queries of about n_docs documents, if given.
+        """Generalised Hessian at w on the given columns (k, k); of a sample of queries of about n_docs documents, if
+        given.
 
         The sample is spread evenly, the same every time, and scaled up by its share of the total pair weight.
         """
@@ -208,7 +221,8 @@ class PairwiseObjective:
         return self.loss.dual(here.value, slope, lambda: here.square, lambda s: self._swept_dual(w, s))
 
     def dual_sums(self, w: np.ndarray, s: float) -> float:
-        """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss, for 0 <= s <= 1 (any s >= 0 if phi* is finite there).
+        """sum_p v_p phi*(s phi'_p) at w, phi* the conjugate of the loss, for 0 <= s <= 1 (any s >= 0 if phi* is finite
+        there).
 
         At most one sweep of the scores, and no pass over X where w is the last point.
         """
@@ -223,13 +237,14 @@ class PairwiseObjective:
 
     @property
     def query_scale(self) -> np.ndarray:
-        """(n_queries,) weight v_p of each pair of a query (before grade-pair and document weights); 0 for queries without pairs."""
+        """(n_queries,) weight v_p of each pair of a query (before grade-pair and document weights);
+        0 for queries without pairs."""
         return self.weighting.query_scale[self.k]
 
     @property
     def pair_norms(self) -> np.ndarray:
-        """(n_features,) sum over pairs of v_p (x_ij - x_jj)^2, pair-free; exactly 0 for a feature constant within queries, to
-        rounding.
+        """(n_features,) sum over pairs of v_p (x_ij - x_jj)^2, pair-free; exactly 0 for a feature constant within
+        queries, to rounding.
 
         The loss's smoothness times these bounds the curvature of f along each coordinate: `curvature`.
         """
@@ -237,7 +252,8 @@ class PairwiseObjective:
 
     @cached_property
     def curvature(self) -> np.ndarray:
-        """(n_features,) bound on the curvature of f along each coordinate, anywhere; reached at 0 by the squared hinge."""
+        """(n_features,) bound on the curvature of f along each coordinate, anywhere;
+        reached at 0 by the squared hinge."""
         return self.loss.smoothness * self.pair_norms
 
     @property

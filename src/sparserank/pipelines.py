@@ -1,4 +1,5 @@
-"""A fitted scikit-learn pipeline of a ranker behind imputers, scalers and selectors, as one model of the pipeline's own input."""
+"""A fitted scikit-learn pipeline of a ranker behind imputers, scalers and selectors,
+as one model of the pipeline's own input."""
 
 from __future__ import annotations
 
@@ -73,8 +74,9 @@ def model_of_pipeline(pipeline: Any) -> RankingModel:
     names = tuple(feature_names(first, d))
     if QID in names:
         raise DataError(
-            "the pipeline was fitted on a frame with a column 'qid', of which its steps make a feature; drop the column and route the ids instead "
-            "(sklearn.config_context(enable_metadata_routing=True), fit(X, y, qid=qid))."
+            "the pipeline was fitted on a frame with a column 'qid', of which its steps make a feature; drop the "
+            "column and route the ids instead (sklearn.config_context(enable_metadata_routing=True), fit(X, y, "
+            "qid=qid))."
         )
     for name, step in steps:
         so_far = _after(so_far, name, step)
@@ -103,15 +105,17 @@ def _after(so_far: _Affine, name: str, step: Any) -> _Affine:
         statistics = np.asarray(step.statistics_, dtype=np.float64)
         if not (isinstance(step.missing_values, float) and np.isnan(step.missing_values)):
             raise DataError(
-                f"step {brief(name)}: SimpleImputer replaces {brief(step.missing_values)}; a model knows NaN alone as missing."
+                f"step {brief(name)}: SimpleImputer replaces {brief(step.missing_values)}; a model knows NaN alone as "
+                "missing."
             )
         kept = np.arange(len(statistics)) if step.keep_empty_features else np.flatnonzero(~np.isnan(statistics))
         fill = so_far.fill.copy()
         fill[so_far.source] = statistics
         return replace(so_far, fill=fill).take(kept)
     raise DataError(
-        f"step {brief(name)} ({kind.__name__}) cannot be folded into a model; it knows {KNOWN}, an imputer first of them. Or train on features that are "
-        "prepared so, or use the ranker's own scaling=, feature_transform= and missing=."
+        f"step {brief(name)} ({kind.__name__}) cannot be folded into a model; it knows {KNOWN}, an imputer first of "
+        "them. Or train on features that are prepared so, or use the ranker's own scaling=, feature_transform= and "
+        "missing=."
     )
 
 
@@ -119,8 +123,8 @@ def _on_input(model: RankingModel, so_far: _Affine, names: Sequence[str]) -> Ran
     """The model of the last step, on what the first step takes."""
     if not so_far.is_identity and (model.transform is not None or model.curves):
         raise DataError(
-            "the ranker takes logarithms or draws curves of features that the pipeline has scaled, which a model cannot say; leave the scaler out "
-            "(rankers scale by themselves)."
+            "the ranker takes logarithms or draws curves of features that the pipeline has scaled, which a model "
+            "cannot say; leave the scaler out (rankers scale by themselves)."
         )
     d = len(names)
     source = so_far.source
@@ -133,7 +137,8 @@ def _on_input(model: RankingModel, so_far: _Affine, names: Sequence[str]) -> Ran
     if model.fill_values is not None:
         if not so_far.is_identity:
             raise DataError(
-                "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first instead."
+                "the ranker fills in missing values after the pipeline has scaled them; put a SimpleImputer first "
+                "instead."
             )
         fill = fill.copy()
         fill[source] = np.where(np.isnan(fill[source]), model.fill_values, fill[source])
@@ -149,6 +154,12 @@ def _on_input(model: RankingModel, so_far: _Affine, names: Sequence[str]) -> Ran
         of_input["transform"] = replace(model.transform, kinds=tuple(kinds), constants=constants)
     curves = {int(source[k]): curve for k, curve in model.curves.items()}
     return replace(
-        model, coef=coef, feature_names=tuple(names), scaling=FeatureScaling(method, own_center, own_scale), curves=curves,
-        fill_values=None if np.isnan(fill).all() else fill, medians=medians, **of_input,
-    )  # fmt: skip
+        model,
+        coef=coef,
+        feature_names=tuple(names),
+        scaling=FeatureScaling(method, own_center, own_scale),
+        curves=curves,
+        fill_values=None if np.isnan(fill).all() else fill,
+        medians=medians,
+        **of_input,
+    )

@@ -29,16 +29,17 @@ class SparseLTR(pt.Estimator):
     """A ranker as a step of a PyTerrier pipeline: `features >> SparseLTR(SparseRankerCV())`.
 
     Conventions
-        Results are frames with `qid`, `docno` and `features`, one array of numbers per row and all of one length; qrels are frames
-        with `qid`, `docno` and `label`. Ids are any text. A document that was not judged has relevance 0.
+        Results are frames with `qid`, `docno` and `features`, one array of numbers per row and all of one length; qrels
+        are frames with `qid`, `docno` and `label`. Ids are any text. A document that was not judged has relevance 0.
 
     Parameters
-        ranker          a ranker of this package, which `fit` fits where it is; or a RankingModel, or the path of its file: to rank only
-        feature_names   names of the values in `features`, in their order; the fitted ranker and its model keep them, and a model finds
-                        its features by them. None: they have numbers only
+        ranker          a ranker of this package, which `fit` fits where it is; or a RankingModel, or the path of its
+                        file: to rank only
+        feature_names   names of the values in `features`, in their order; the fitted ranker and its model keep them,
+                        and a model finds its features by them. None: they have numbers only
     Notes
-        pt.ltr.apply_learned_model(ranker, form="ltr") takes our rankers too; it needs validation results and knows no names. Its default
-        form, "regression", tells a ranker of no queries: all rows are ranked as one.
+        pt.ltr.apply_learned_model(ranker, form="ltr") takes our rankers too; it needs validation results and knows no
+        names. Its default form, "regression", tells a ranker of no queries: all rows are ranked as one.
     Raises
         DataError       ranker is none of these
     """
@@ -53,18 +54,20 @@ class SparseLTR(pt.Estimator):
             ranker = load_model(ranker)
         if not isinstance(ranker, LinearRanker | RankingModel):
             raise DataError(
-                f"SparseLTR: ranker must be a ranker of sparserank, a RankingModel or the path of a model file; got {brief(ranker)}. "
-                "pt.ltr.apply_learned_model takes learners of other packages."
+                "SparseLTR: ranker must be a ranker of sparserank, a RankingModel or the path of a model file; got "
+                f"{brief(ranker)}. pt.ltr.apply_learned_model takes learners of other packages."
             )
         self.ranker: Any = ranker
         self.feature_names = feature_names
 
     def fit(self, res_tr: Any, qrels_tr: Any, res_va: Any = None, qrels_va: Any = None) -> Self:
-        """Fit the ranker on the results of training topics; validation results, if any, are its eval_set, by which SparseRankerCV chooses.
+        """Fit the ranker on the results of training topics; validation results, if any, are its eval_set, by which
+        SparseRankerCV chooses.
 
         Raises
-            DataError   frames without their columns or rows, features not of one length, qrels that judge no result or one twice, one of
-                        res_va and qrels_va alone; a RankingModel, which is fitted already; what the ranker refuses
+            DataError   frames without their columns or rows, features not of one length, qrels that judge no result or
+                        one twice, one of res_va and qrels_va alone; a RankingModel, which is fitted already; what the
+                        ranker refuses
         """
         if isinstance(self.ranker, RankingModel):
             raise DataError("SparseLTR: a RankingModel only ranks; to fit, wrap a ranker such as SparseRankerCV().")
@@ -82,7 +85,8 @@ class SparseLTR(pt.Estimator):
         return self
 
     def transform(self, res: Any) -> Any:
-        """A copy of the results with `score`, larger is better, and `rank`, from 0 within a query and in row order for equal scores.
+        """A copy of the results with `score`, larger is better, and `rank`, from 0 within a query and in row order for
+        equal scores.
 
         Raises
             DataError        another number of features than the ranker was fitted on, frames as in `fit`
@@ -135,8 +139,8 @@ class SparseLTR(pt.Estimator):
         relevance = relevance.reindex(pd.MultiIndex.from_frame(res[["qid", "docno"]]))
         if relevance.isna().all():
             raise DataError(
-                f"SparseLTR.fit: {judgments} judges none of the {len(res)} documents of {results}, e.g. {_place(res, 0)}; "
-                "ids of both must be of one type, text in PyTerrier."
+                f"SparseLTR.fit: {judgments} judges none of the {len(res)} documents of {results}, e.g. "
+                f"{_place(res, 0)}; ids of both must be of one type, text in PyTerrier."
             )
         return X, relevance.fillna(0).to_numpy()
 

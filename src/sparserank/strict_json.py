@@ -24,7 +24,8 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(path: str | os.PathLike) -> Any:
-    """The content of a JSON file: finite numbers, no key twice in an object, at most MAX_DEPTH levels, text that is UTF-8.
+    """The content of a JSON file: finite numbers, no key twice in an object, at most MAX_DEPTH levels, text that is
+    UTF-8.
 
     Raises
         OSError      the file cannot be read
@@ -52,8 +53,8 @@ def check_text(text: str) -> None:
 
 
 def plain(value: Any, levels: int = MAX_DEPTH) -> Any:
-    """`value` in terms of JSON, such that `read_json` accepts it: numbers that are not finite become null, NumPy's numbers
-    and arrays plain ones, everything else text; so does what lies more than `levels` deep."""
+    """`value` in terms of JSON, such that `read_json` accepts it: numbers that are not finite become null, NumPy's
+    numbers and arrays plain ones, everything else text; so does what lies more than `levels` deep."""
     if value is None or isinstance(value, bool | np.bool_):
         return None if value is None else bool(value)
     if isinstance(value, numbers.Integral):

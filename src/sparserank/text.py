@@ -14,7 +14,8 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # t
 
 
 def visible(text: object) -> str:
-    """The text on one line, with characters that would act instead of being seen written as escapes (\\x1b, \\n, \\u202e)."""
+    """The text on one line, with characters that would act instead of being seen written as escapes (\\x1b, \\n,
+    \\u202e)."""
     shown = str(text)
     if shown.isprintable():
         return shown

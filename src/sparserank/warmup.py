@@ -44,7 +44,8 @@ def load_kernels() -> None:
 
 
 def start_compiling() -> subprocess.Popen | None:
-    """After an installation, compile half of the kernels in a second process, while this one reads (and compiles its reader).
+    """After an installation, compile half of the kernels in a second process, while this one reads (and compiles its
+    reader).
 
     Numba compiles one function at a time per process; its disk cache hands the result over.
     """
@@ -52,8 +53,10 @@ def start_compiling() -> subprocess.Popen | None:
         return None
     return subprocess.Popen(
         [sys.executable, "-c", "from sparserank.warmup import load_pass_kernels; load_pass_kernels()"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def finish_compiling(process: subprocess.Popen | None) -> None:

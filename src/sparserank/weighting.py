@@ -32,8 +32,8 @@ class Evaluation(NamedTuple):
 
 
 class Weighting:
-    """K ways to weigh the pairs of the same shards (folds, bootstraps, half-samples), with K scalings; the shards know them
-    under one key.
+    """K ways to weigh the pairs of the same shards (folds, bootstraps, half-samples), with K scalings; the shards know
+    them under one key.
 
     Parameters
         query_weight  (K, n_queries) finite >= 0
@@ -96,13 +96,14 @@ class Weighting:
     def _refuse(self, total: float, doc_weighted: bool) -> None:
         if total <= 0:
             raise DataError(
-                f"no preferred pair (n_samples={self.shards.n_docs}): within every query all documents have the same relevance "
-                "(or the query, or every preferred document, has weight 0, or the query is in another fold); learning to rank needs at least one query with two different grades."
+                f"no preferred pair (n_samples={self.shards.n_docs}): within every query all documents have the same "
+                "relevance (or the query, or every preferred document, has weight 0, or the query is in another fold); "
+                "learning to rank needs at least one query with two different grades."
             )
         if not SMALLEST < total < LARGEST:
             raise DataError(
-                f"query_weight{', doc_weight' if doc_weighted else ''}: the weights of all pairs sum to {total:.3g}, outside "
-                f"{SMALLEST:g} ... {LARGEST:g}; multiply the weights by a constant."
+                f"query_weight{', doc_weight' if doc_weighted else ''}: the weights of all pairs sum to {total:.3g}, "
+                f"outside {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a constant."
             )
 
     def scale_of(self, k: int) -> np.ndarray | None:
@@ -130,7 +131,8 @@ class Weighting:
         return out
 
     def hessians(self, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int | None, int]]) -> list[np.ndarray]:
-        """PairwiseObjective.hessian for several (w, columns, k, n_docs, turn), each shard visited once; turn: which of its samples."""
+        """PairwiseObjective.hessian for several (w, columns, k, n_docs, turn), each shard visited once; turn:
+        which of its samples."""
         steps = [1 if n is None else max(1, self.n_useful_docs[k] // max(n, 1)) for _, _, k, n, _ in asks]
         small = [(w, columns, k, turn, s) for (w, columns, k, _, turn), s in zip(asks, steps, strict=True)]
         sums = [np.zeros((len(columns), len(columns))) for _, columns, *_ in asks]

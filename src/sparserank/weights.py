@@ -8,7 +8,8 @@ import numpy as np
 
 
 def usable_weights(given: Any, n: int) -> np.ndarray | None:
-    """`given` as (n,) float64, finite and >= 0; None when it is anything else: the caller's sentence names what it is of."""
+    """`given` as (n,) float64, finite and >= 0; None when it is anything else:
+    the caller's sentence names what it is of."""
     try:
         weights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

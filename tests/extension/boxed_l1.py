@@ -1,4 +1,5 @@
-"""A penalty in one file: alpha |w_j| with |w_j| <= 0.4. Its prox is all that solvers need; a compiled one is only faster."""
+"""A penalty in one file: alpha |w_j| with |w_j| <= 0.4. Its prox is all that solvers need;
+a compiled one is only faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A path maker: for k = 1, 2, ..., the model of the k features whose gradient at 0 is largest, refitted with a little ridge."""
+"""A path maker: for k = 1, 2, ..., the model of the k features whose gradient at 0 is largest,
+refitted with a little ridge."""
 
 from __future__ import annotations
 
@@ -36,6 +37,12 @@ class GradientSizes:
                 plan.keep(points[-1], self.most)
         strengths = np.full(self.most, self.strength)
         return PathResult.of(
-            points, Ridge(self.strength), strengths, self.strength, top, objective.n_pairs, objective.total_weight,
+            points,
+            Ridge(self.strength),
+            strengths,
+            self.strength,
+            top,
+            objective.n_pairs,
+            objective.total_weight,
             plan.feature_names,
-        )  # fmt: skip
+        )

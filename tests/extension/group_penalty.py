@@ -1,4 +1,5 @@
-"""A penalty that ties columns together: alpha times the sum of the Euclidean norms of pairs of columns (0, 1), (2, 3), ..."""
+"""A penalty that ties columns together: alpha times the sum of the Euclidean norms of pairs of columns (0, 1), (2, 3),
+..."""
 
 from __future__ import annotations
 

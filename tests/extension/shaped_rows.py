@@ -1,4 +1,5 @@
-"""A kind of shard: each feature is a segment number and a fraction, and two columns, the ramps of a curve with two segments."""
+"""A kind of shard: each feature is a segment number and a fraction, and two columns,
+the ramps of a curve with two segments."""
 
 from __future__ import annotations
 

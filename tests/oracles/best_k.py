@@ -8,7 +8,8 @@ import numpy as np
 
 
 def ridge_minimum(K, root, ridge, columns, steps=200):
-    """min over w on some columns of the mean squared hinge (rows of K: sqrt(v) times differences, root: sqrt(v)) + ridge |w|^2 / 2, by Newton steps."""
+    """min over w on some columns of the mean squared hinge (rows of K: sqrt(v) times differences, root: sqrt(v)) +
+    ridge |w|^2 / 2, by Newton steps."""
     Z = K[:, list(columns)]
     w = np.zeros(Z.shape[1])
 
@@ -49,10 +50,11 @@ def forward(K, root, ridge, k, groups):
 
 
 def lower_bound(K, root, ridge, k, groups, w, fewer=0, without_loss=False):
-    """A bound from w below every set of k features: for each, the dual of its ridge problem at the best multiple of w's multipliers; the least of them.
+    """A bound from w below every set of k features: for each, the dual of its ridge problem at the best multiple of w's
+    multipliers; the least of them.
 
-    With theta = s 2 sqrt(v) r, r the weighted hinges at w, the dual of a set S is s a - s^2 b_S, a = 2 root.r, b_S = r.r + |2 K_S^T r|^2 / (2 ridge). Wrong
-    variants: sets of `fewer` features less, and b_S without r.r, the loss.
+    With theta = s 2 sqrt(v) r, r the weighted hinges at w, the dual of a set S is s a - s^2 b_S, a = 2 root.r, b_S =
+    r.r + |2 K_S^T r|^2 / (2 ridge). Wrong variants: sets of `fewer` features less, and b_S without r.r, the loss.
     """
     r = np.maximum(root - K @ w, 0.0)
     a = 2.0 * root @ r

@@ -1,4 +1,5 @@
-"""Objective, KKT violation and dual bound of a ranking model, on explicit pairs in extended precision; nothing from the package.
+"""Objective, KKT violation and dual bound of a ranking model, on explicit pairs in extended precision; nothing from the
+package.
 
 numpy.longdouble reaches 1e4932 where it has 80 bits, so squares of any float64 are numbers here.
 """
@@ -57,21 +58,24 @@ class Problem:
         return -self.multipliers(w) @ self.D
 
     def margin_rounding(self, w):
-        """(n_pairs,) how far off margins of float64 scores may be: a score is a sum of d products, in any order, with or without fused operations.
+        """(n_pairs,) how far off margins of float64 scores may be: a score is a sum of d products, in any order, with
+        or without fused operations.
 
-        Higham (2002), Accuracy and Stability of Numerical Algorithms, (3.5): |error of x.w| <= gamma_d |x|.|w|, gamma_d = d u / (1 - d u).
+        Higham (2002), Accuracy and Stability of Numerical Algorithms, (3.5): |error of x.w| <= gamma_d |x|.|w|,
+        gamma_d = d u / (1 - d u).
         """
         w = np.abs(np.asarray(w, dtype=LONG))
         return (len(w) + 1) * UNIT * (self.size @ w)
 
     def loss_rounding(self, w):
-        """How far off a loss of float64 scores may be: its slope times the error of each margin, and half its curvature (2) times the square."""
+        """How far off a loss of float64 scores may be: its slope times the error of each margin,
+        and half its curvature (2) times the square."""
         margin = self.margin_rounding(w)
         return (self.multipliers(w) * margin + self.v * margin**2).sum()
 
     def gradient_rounding(self, w):
-        """How far off a coordinate of a float64 gradient may be, where the feature varies: each slope by the curvature times the error of its margin, and the sum
-        over documents by its own rounding."""
+        """How far off a coordinate of a float64 gradient may be, where the feature varies: each slope by the curvature
+        times the error of its margin, and the sum over documents by its own rounding."""
         slope = 2 * self.v * self.margin_rounding(w)
         summed = (self.n_docs + 2) * UNIT * ((self.multipliers(w) + slope) @ self.size)
         return ((slope @ np.abs(self.D) + summed)[self.curvature() > 0]).max(initial=LONG(0))
@@ -122,7 +126,8 @@ def value_and_slope(kind, t, alpha, a, b):
 
 
 def violation(problem, w, kind, alpha, a, b):
-    """Largest distance of -gradient to the subdifferential; for lp at 0, of the coordinate's half-thresholding (p = 1/2)."""
+    """Largest distance of -gradient to the subdifferential; for lp at 0,
+    of the coordinate's half-thresholding (p = 1/2)."""
     w = np.asarray(w, dtype=LONG)
     g = problem.gradient(w)
     _, slope = value_and_slope(kind, np.abs(w), alpha, a, b)

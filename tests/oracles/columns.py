@@ -8,7 +8,8 @@ from typing import Any
 
 
 def facts(values: Sequence[Any], *, missing_is_a_value: bool = False) -> dict[str, Any]:
-    """Counts of a column; None, NaN and "" are missing. missing_is_a_value: the mistake of counting them among the values."""
+    """Counts of a column; None, NaN and "" are missing. missing_is_a_value:
+    the mistake of counting them among the values."""
     known, n_missing, n_infinite = [], 0, 0
     for value in values:
         if value is None or value != value or value == "":

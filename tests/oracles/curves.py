@@ -6,7 +6,8 @@ import numpy as np
 
 
 def ramps(X, at, n_segments, m):
-    """(n, d * m): ramp b of feature j is 0 before knot b, 1 behind knot b + 1, straight between; columns of missing segments are 0."""
+    """(n, d * m): ramp b of feature j is 0 before knot b, 1 behind knot b + 1, straight between;
+    columns of missing segments are 0."""
     out = np.zeros((len(X), X.shape[1] * m))
     for i in range(len(X)):
         for j in range(X.shape[1]):
@@ -85,8 +86,8 @@ def smallest_strength(v, beta, kappa):
 
 
 def minimum(K, T, alpha, beta, kappa, width, steps=20000):
-    """(objective, u) of the mean squared hinge over pairs (rows of K: sqrt(v) times differences of ramps, with v as the last column) plus
-    alpha times the nested norms, by plain proximal gradient on explicit columns."""
+    """(objective, u) of the mean squared hinge over pairs (rows of K: sqrt(v) times differences of ramps, with v as the
+    last column) plus alpha times the nested norms, by plain proximal gradient on explicit columns."""
     root, Z = K[:, -1], K[:, :-1] @ T
     h = 2.0 * np.linalg.eigvalsh(Z.T @ Z)[-1]
     u = np.zeros(Z.shape[1])

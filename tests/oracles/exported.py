@@ -1,4 +1,5 @@
-"""What engines do with exported models, as far as their contracts say it: scores in float32, summed in feature order; nothing from the package."""
+"""What engines do with exported models, as far as their contracts say it: scores in float32, summed in feature order;
+nothing from the package."""
 
 from __future__ import annotations
 
@@ -68,9 +69,17 @@ def ranklib_scores(text, X):
 def evaluated(text, rows):
     """Scores of an expression of Lucene or Vespa: its words as Python functions, its conditionals rewritten."""
     words = {
-        "ln": math.log, "log": math.log, "exp": math.exp, "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan, "max": max, "min": min,
-        "abs": abs, "fabs": abs, "_if": lambda condition, yes, no: yes if condition else no, "attribute": lambda value: value,
-    }  # fmt: skip
+        "ln": math.log,
+        "log": math.log,
+        "exp": math.exp,
+        "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,
+        "max": max,
+        "min": min,
+        "abs": abs,
+        "fabs": abs,
+        "_if": lambda condition, yes, no: yes if condition else no,
+        "attribute": lambda value: value,
+    }
     code = re.sub(r"\bif \(", "_lazy(", text.replace("\n", " "))
     code = _lazy(_ternaries(code))
     compiled = compile(code.strip(), "expression", "eval")

@@ -7,7 +7,8 @@ import statistics
 
 
 def is_number(value):
-    """Whether it is no missing value: NaN, infinity, or what Istella writes for "no value", from 1.79e308 on and with either sign."""
+    """Whether it is no missing value: NaN, infinity, or what Istella writes for "no value",
+    from 1.79e308 on and with either sign."""
     return not math.isnan(value) and -1.79e308 < value < 1.79e308
 
 

@@ -1,4 +1,5 @@
-"""Groups of features, some of them curves, with every pair written out: loops and brute force, nothing from the package."""
+"""Groups of features, some of them curves, with every pair written out:
+loops and brute force, nothing from the package."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import numpy as np
 
 
 def value(u, groups, prices, curves=(), bend_prices=()):
-    """sum of price * |u_G| over groups (lists of columns) plus the same over the bends of curves (lists of columns within groups)."""
+    """sum of price * |u_G| over groups (lists of columns) plus the same over the bends of curves (lists of columns
+    within groups)."""
     paid = 0.0
     for columns, price in [*zip(groups, prices, strict=True), *zip(curves, bend_prices, strict=True)]:
         paid += price * np.sqrt(sum(u[c] ** 2 for c in columns))
@@ -14,7 +16,8 @@ def value(u, groups, prices, curves=(), bend_prices=()):
 
 
 def prox_by_search(v, groups, prices, curves=(), bend_prices=(), signs=None):
-    """argmin of |u - v|^2 / 2 + value(u), u of these signs: the best point of finer and finer clouds around the best so far."""
+    """argmin of |u - v|^2 / 2 + value(u), u of these signs: the best point of finer and finer clouds around the best so
+    far."""
     rng = np.random.default_rng(0)
 
     def objective(u):
@@ -48,7 +51,8 @@ def prox(v, groups, prices, curves=(), bend_prices=(), signs=None):
 
 
 def smallest_strength(v, groups, prices, curves=(), bend_prices=(), signs=None):
-    """The smallest alpha at which a gradient of v is held at 0, by bisection on the prox of -v: 0 is stationary where the prox of -v is 0."""
+    """The smallest alpha at which a gradient of v is held at 0, by bisection on the prox of -v:
+    0 is stationary where the prox of -v is 0."""
     low, high = 0.0, 1e3 * (1.0 + np.abs(v).sum())
     for _ in range(100):
         middle = 0.5 * (low + high)
@@ -59,8 +63,8 @@ def smallest_strength(v, groups, prices, curves=(), bend_prices=(), signs=None):
 
 
 def minimum(K, root, groups, prices, signs=None, steps=20000):
-    """(objective, u) of the squared hinge over pairs (rows of K: root_p (x_i - x_j), root_p the root of the weight) plus prices of groups, by plain
-    proximal gradient with restarts."""
+    """(objective, u) of the squared hinge over pairs (rows of K: root_p (x_i - x_j), root_p the root of the weight)
+    plus prices of groups, by plain proximal gradient with restarts."""
     h = 2.0 * np.linalg.eigvalsh(K.T @ K)[-1]
     u = np.zeros(K.shape[1])
     z, momentum = u.copy(), 1.0

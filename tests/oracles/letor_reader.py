@@ -1,4 +1,5 @@
-"""Plain reader of ranking text: str.split, float(), dictionaries, patterns. Slow and obvious. And texts to try readers on."""
+"""Plain reader of ranking text: str.split, float(), dictionaries, patterns. Slow and obvious.
+And texts to try readers on."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class Refused(ValueError):
 
 @dataclass
 class Row:
-    """One document as it stands in the file; `values` has the features by their number in the file, nan where missing."""
+    """One document as it stands in the file; `values` has the features by their number in the file,
+    nan where missing."""
 
     label: float
     qid: str
@@ -163,7 +165,8 @@ def dense(rows: list[Row], n_features: int, index_base: int = 1) -> list[list[fl
 
 
 def query_minimum(rows: list[Row], qid: str, index: int, missing: set[tuple[int, int]]) -> float:
-    """Smallest value of a feature among the documents of a query that have one; absent counts as 0; 0 if none has one."""
+    """Smallest value of a feature among the documents of a query that have one; absent counts as 0;
+    0 if none has one."""
     known = [
         row.values.get(index, 0.0)
         for number, row in enumerate(rows)
@@ -184,7 +187,8 @@ def random_number(rng: random.Random) -> str:
 
 
 def random_text(seed: int, *, base: int = 1, contiguous: bool = False, ids: str = "string") -> str:
-    """Everything the format allows: any index order, tabs, CRLF, blank and comment lines, comments with and without id."""
+    """Everything the format allows: any index order, tabs, CRLF, blank and comment lines,
+    comments with and without id."""
     rng = random.Random(seed)
     names = {"string": ["a-1", "b:2", "é", "7", "q7"], "int": ["10", "3", "-4", "0", "99999999999"]}[ids]
     queries = [rng.choice(names) for _ in range(60)]

@@ -1,4 +1,5 @@
-"""Multiple comparisons with the best, the slow way: explicit loops over candidates and draws. Imports nothing from the package."""
+"""Multiple comparisons with the best, the slow way: explicit loops over candidates and draws.
+Imports nothing from the package."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from scipy import stats
 
 
 def bounds(values: np.ndarray, confidence: float, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-    """(m,) upper bounds on the loss of each row against the best row; the draws are bootstrap-free: means of Gaussian queries."""
+    """(m,) upper bounds on the loss of each row against the best row; the draws are bootstrap-free:
+    means of Gaussian queries."""
     m, n = values.shape
     means = [float(np.mean(values[i])) for i in range(m)]
     error = np.zeros((m, m))
@@ -43,7 +45,8 @@ def bounds(values: np.ndarray, confidence: float, n_draws: int, rng: np.random.G
 
 
 def largest_leads(z: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """(m, n_draws) how far, in errors, the candidate that leads most is ahead of each candidate; z (n_draws, m). All candidates are kept."""
+    """(m, n_draws) how far, in errors, the candidate that leads most is ahead of each candidate; z (n_draws, m).
+    All candidates are kept."""
     n_draws, m = z.shape
     out = np.zeros((m, n_draws))
     for j in range(m):
@@ -55,7 +58,8 @@ def largest_leads(z: np.ndarray, error: np.ndarray) -> np.ndarray:
 
 
 def quantile_of_independent_candidates(m: int, confidence: float) -> float:
-    """The quantile of the largest (z_i - z_j) / sqrt(2) over the m - 1 others of one of m independent standard normal variables, by integration."""
+    """The quantile of the largest (z_i - z_j) / sqrt(2) over the m - 1 others of one of m independent standard normal
+    variables, by integration."""
     x = np.linspace(-9.0, 9.0, 20_001)
     low, high = 0.0, 10.0
     for _ in range(60):
@@ -66,7 +70,8 @@ def quantile_of_independent_candidates(m: int, confidence: float) -> float:
 
 
 def pairwise_bounds_against_the_picked_best(values: np.ndarray, confidence: float) -> np.ndarray:
-    """The rule that is wrong: each candidate's own one-sided t bound against the best of the sample, as if that had been fixed before."""
+    """The rule that is wrong: each candidate's own one-sided t bound against the best of the sample,
+    as if that had been fixed before."""
     n = values.shape[1]
     best = values[int(np.argmax(values.mean(axis=1)))]
     out = []

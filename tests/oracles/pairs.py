@@ -47,7 +47,8 @@ CONJUGATE = {
 
 
 def pairs_of(relevance, query_ptr, query_weight=None, grade_table=None, per_query=False, doc_weight=None, weigh=0):
-    """[(i, j, v)]: preferred pairs with normalised weights. weigh=1 is a wrong variant: the lower document's weight counts."""
+    """[(i, j, v)]: preferred pairs with normalised weights. weigh=1 is a wrong variant:
+    the lower document's weight counts."""
     found = []
     for q in range(len(query_ptr) - 1):
         rows = range(query_ptr[q], query_ptr[q + 1])

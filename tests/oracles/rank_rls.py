@@ -64,7 +64,8 @@ def leave_query_out_error(X, y, query_ptr, lam):
 
 
 def subset_error(X, y, query_ptr, lam, features):
-    """Leave-query-out error of a set of features; the columns are taken in ascending order, so the order is no matter."""
+    """Leave-query-out error of a set of features; the columns are taken in ascending order,
+    so the order is no matter."""
     return leave_query_out_error(X[:, sorted(features)], y, query_ptr, lam)
 
 
@@ -173,7 +174,8 @@ def backfitting(X, y, query_ptr, lam, k, kappa=None, rng=None, candidates=None):
     scores: `backfitting_score` of the chosen candidate. errors: the leave-query-out error of the selected features
     after all their coefficients are refitted. With kappa, the candidates of a step are those of
     rng.choice(remaining, size=min(kappa, len(remaining)), replace=False), remaining ascending, one call per step (also
-    when all remain); with kappa=None all, and rng is not used. Ties go to the smaller index, not to the one drawn first.
+    when all remain); with kappa=None all, and rng is not used. Ties go to the smaller index, not to the one drawn
+    first.
     """
     allowed = candidate_list(X, query_ptr, candidates)
     Xc, yc = centred(X, query_ptr), centred(y, query_ptr)

@@ -13,7 +13,8 @@ def kuncheva(first: set[int], second: set[int], d: int) -> float:
 
 
 def nogueira(sets: list[set[int]], d: int) -> float:
-    """Nogueira et al. (2018), definition 4: one minus the mean unbiased variance of being selected over that of random sets."""
+    """Nogueira et al. (2018), definition 4: one minus the mean unbiased variance of being selected over that of random
+    sets."""
     m = len(sets)
     total = 0.0
     for f in range(d):

@@ -1,4 +1,5 @@
-"""Whether a folder is a store that may be read, decided slowly: every field of the manifest, every value of every array, one by one."""
+"""Whether a folder is a store that may be read, decided slowly:
+every field of the manifest, every value of every array, one by one."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
 from sparserank.selection import defaults
 
-HELP = """Compare our models of every size with LightGBM, on the same folds: trees on all features, and on k features of their own choice or of ours.
+HELP = """Compare our models of every size with LightGBM, on the same folds: trees on all features, and on k features \
+of their own choice or of ours.
 
 [bold]Examples[/bold]
 
@@ -69,9 +70,18 @@ def compare(
     threads: opt.Threads = None,
 ) -> None:
     reading = opt.reading_of(
-        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
-    )  # fmt: skip
+        n_features=n_features,
+        missing=missing,
+        index_base=index_base,
+        unjudged=unjudged,
+        feature_names=feature_names,
+        threads=threads,
+        label_column=label_column,
+        qid_column=qid_column,
+        docid_column=docid_column,
+        feature_columns=feature_columns,
+        ignore_columns=ignore_columns,
+    )
     opt.require(with_ in JUDGES, "--with", f"must be one of {', '.join(JUDGES)}; got {with_!r}.")
 
     from sparserank.compare.files import COMPARISON_FILES
@@ -87,10 +97,26 @@ def compare(
             announce_compiling(parse_lines, descend)
             with progress_bar("comparison") as progress:
                 result = compare_with_trees(
-                    data, penalties=penalty or defaults.PENALTIES, metric=metric, convention=convention, transform=transform, shapes=shapes,
-                    n_knots=n_knots, sizes=sorted(set(size or SIZES)), folds=folds, repeats=repeats, n_seeds=seeds, seed=seed, n_trees=n_trees,
-                    n_leaves=n_leaves, out=out, restart=restart, n_threads=threads, progress=progress, reading=reading,
-                )  # fmt: skip
+                    data,
+                    penalties=penalty or defaults.PENALTIES,
+                    metric=metric,
+                    convention=convention,
+                    transform=transform,
+                    shapes=shapes,
+                    n_knots=n_knots,
+                    sizes=sorted(set(size or SIZES)),
+                    folds=folds,
+                    repeats=repeats,
+                    n_seeds=seeds,
+                    seed=seed,
+                    n_trees=n_trees,
+                    n_leaves=n_leaves,
+                    out=out,
+                    restart=restart,
+                    n_threads=threads,
+                    progress=progress,
+                    reading=reading,
+                )
     except ParameterError as error:
         raise typer.BadParameter(error.message, param_hint=f"--{error.parameter.replace('_', '-')}") from error
     rows = result.rows()

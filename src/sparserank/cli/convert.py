@@ -15,8 +15,10 @@ from sparserank.cli.screen import announce_compiling, counting, say
 
 HELP = """Write an on-disk store: every command takes it wherever it takes files, and reads features when they are used.
 
-Reads LETOR text, gzip, Parquet, CSV, Arrow, folders of Parquet files, Solr and Elasticsearch feature logs (one JSON object per line) and other
-stores, in bounded memory. Queries whose rows stand in several places are gathered. Killed and started again it goes on. With an OUT
+Reads LETOR text, gzip, Parquet, CSV, Arrow, folders of Parquet files, Solr and Elasticsearch feature logs (one JSON \
+object per line) and other
+stores, in bounded memory. Queries whose rows stand in several places are gathered. Killed and started again it goes \
+on. With an OUT
 that ends in .txt or .parquet it writes that file instead.
 
 [bold]Examples[/bold]
@@ -85,9 +87,18 @@ def convert(
     opt.require(len(files) >= 2, "FILES", "name what to read and then what to write.")
     opt.require(dtype in (None, "float32", "float64"), "--dtype", f"must be float32 or float64; got {dtype!r}.")
     reading = opt.reading_of(
-        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
-    )  # fmt: skip
+        n_features=n_features,
+        missing=missing,
+        index_base=index_base,
+        unjudged=unjudged,
+        feature_names=feature_names,
+        threads=threads,
+        label_column=label_column,
+        qid_column=qid_column,
+        docid_column=docid_column,
+        feature_columns=feature_columns,
+        ignore_columns=ignore_columns,
+    )
     reading = replace(reading, dtype=dtype, sparse=sparse, doc_weight=doc_weight)
 
     from sparserank.data._letor_kernels import parse_lines
@@ -111,6 +122,6 @@ def convert(
     give(facts, [facts])
     kind = "sparse" if store["sparse"] else "dense"
     say(
-        f"wrote {out}: {store['n_docs']} documents, {store['n_queries']} queries, {store['n_features']} features ({kind} {store['dtype']}) "
-        f"in {len(store['shards'])} shards"
+        f"wrote {out}: {store['n_docs']} documents, {store['n_queries']} queries, {store['n_features']} features "
+        f"({kind} {store['dtype']}) in {len(store['shards'])} shards"
     )

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def facts_of(
     files: Sequence[Any], data: RankingDataset, *, features: bool = True, remedy: str = "--drop {}"
 ) -> tuple[dict[str, Any], list[list[str]]]:
-    """({fact: value}, rows of a table) of data whose missing values may be kept; features=False: of queries and labels alone; remedy: as of
-    `suspects`, which are told."""
+    """({fact: value}, rows of a table) of data whose missing values may be kept; features=False: of queries and labels
+    alone; remedy: as of `suspects`, which are told."""
     import numpy as np
 
     from sparserank.data.matrices import with_zeros
@@ -33,10 +33,15 @@ def facts_of(
         " ..." if len(labels) > 10 else ""
     )
     facts: dict[str, Any] = {
-        "files": [str(f) for f in files], "n_docs": data.n_docs, "n_queries": data.n_queries, "smallest_query": int(sizes.min()),
-        "largest_query": int(sizes.max()), "queries_without_pair": int((pairs == 0).sum()), "n_pairs": float(pairs.sum()),
+        "files": [str(f) for f in files],
+        "n_docs": data.n_docs,
+        "n_queries": data.n_queries,
+        "smallest_query": int(sizes.min()),
+        "largest_query": int(sizes.max()),
+        "queries_without_pair": int((pairs == 0).sum()),
+        "n_pairs": float(pairs.sum()),
         "labels": {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)},
-    }  # fmt: skip
+    }
     rows = [
         ["documents", str(data.n_docs)],
         ["queries", f"{data.n_queries} ({sizes.min()} to {sizes.max()} documents, median {np.median(sizes):g})"],
@@ -54,9 +59,15 @@ def facts_of(
         warn(sentence)
     constant = np.array(data.feature_names)[data.constant_features()]
     facts |= {
-        "n_features": data.n_features, "sparse": data.is_sparse, "dtype": str(data.X.dtype), "stored": data.is_stored,
-        "constant_features": constant.tolist(), "document_ids": data.docid is not None, "missing": holes, "feature_names": list(data.feature_names or ()),
-    }  # fmt: skip
+        "n_features": data.n_features,
+        "sparse": data.is_sparse,
+        "dtype": str(data.X.dtype),
+        "stored": data.is_stored,
+        "constant_features": constant.tolist(),
+        "document_ids": data.docid is not None,
+        "missing": holes,
+        "feature_names": list(data.feature_names or ()),
+    }
     rows.append(["features", f"{data.n_features} ({'sparse' if data.is_sparse else 'dense'})"])
     if data.is_stored:
         rows.append(["on disk", f"{data.X.nbytes / 1e6:.1f} MB of {data.X.dtype} in {data.X.n_parts} shards"])

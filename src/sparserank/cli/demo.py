@@ -9,7 +9,8 @@ import typer
 
 from sparserank.cli import options as opt
 
-HELP = """Make a synthetic ranking problem with known true features, run 'select' on it, and say whether they were found.
+HELP = """Make a synthetic ranking problem with known true features, run 'select' on it, and say whether they were \
+found.
 
 [bold]Example[/bold]
 
@@ -46,14 +47,18 @@ def demo(
         with atomic_write(names) as lines:
             lines.writelines(f"{n}\n" for n in data.feature_names or ())
         note(
-            f"{data.n_docs} documents, {data.n_queries} queries, {data.n_features} features: {len(problem.support)} made the "
-            f"grades, {len(problem.redundant)} copy one of those, the rest is noise"
+            f"{data.n_docs} documents, {data.n_queries} queries, {data.n_features} features: {len(problem.support)} "
+            f"made the grades, {len(problem.redundant)} copy one of those, the rest is noise"
         )
         with progress_bar("paths") as progress:
             result = sr.select(
-                *(str(out / f"{name}.txt") for name in parts), out=out / "run", restart=True, n_threads=threads,
-                progress=progress, reading={"feature_names": names},
-            )  # fmt: skip
+                *(str(out / f"{name}.txt") for name in parts),
+                out=out / "run",
+                restart=True,
+                n_threads=threads,
+                progress=progress,
+                reading={"feature_names": names},
+            )
     show_selection(result)
     say(f"wrote {out / 'run'}")
     found = set(result.model.support.tolist())

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 HELP = """Evaluate one or several systems on judged documents: means, intervals, paired tests, Holm correction.
 
-A system is a model file, a TREC run or a file with one score per line in file order, whatever it is called. The first is the one that
-the others are tested against. With --qrels, TREC judgments take the place of judged documents: all of their queries count, those that a run misses with 0.
+A system is a model file, a TREC run or a file with one score per line in file order, whatever it is called. The \
+first is the one that
+the others are tested against. With --qrels, TREC judgments take the place of judged documents: all of their queries \
+count, those that a run misses with 0.
 
 [bold]Examples[/bold]
 
@@ -52,7 +54,8 @@ def evaluate(
         str | None,
         typer.Option(
             "--convention",
-            help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. \\[default: default; trec with --qrels]",
+            help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. \\[default: default; trec with "
+            "--qrels]",
             show_default=False,
         ),
     ] = None,
@@ -73,9 +76,16 @@ def evaluate(
     from sparserank.metrics import parse_convention, parse_metric
 
     reading = opt.reading_of(
-        n_features=n_features, missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column,
-        qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
-    )  # fmt: skip
+        n_features=n_features,
+        missing=opt.of_reading(missing),
+        index_base=index_base,
+        unjudged=unjudged,
+        label_column=label_column,
+        qid_column=qid_column,
+        docid_column=docid_column,
+        feature_columns=feature_columns,
+        ignore_columns=ignore_columns,
+    )
     opt.require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
     rules = opt.parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
     metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
@@ -89,7 +99,8 @@ def evaluate(
             absent = sorted({q for q, _ in judgments} - {q for q, _ in found})
             if absent:
                 note(
-                    f"note: {name} has nothing for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; they count 0 (trec_eval -c)."
+                    f"note: {name} has nothing for {len(absent)} of the judged queries, e.g. {brief(absent[0])}; they "
+                    "count 0 (trec_eval -c)."
                 )
         _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())), metrics)
         return
@@ -147,16 +158,25 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
     give(rows, rows)
     titles = {repr(m): m.title for m in metrics}
     table(
-        f"{data.n_queries} queries, {data.n_docs} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals; differences to the first system, paired t test",
+        f"{data.n_queries} queries, {data.n_docs} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals; differences "
+        "to the first system, paired t test",
         ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
         [
-            [r["system"], titles[r["metric"]], figure(r["mean"]), f"[{figure(r['low'])}, {figure(r['high'])}]",
-             figure(r.get("difference"), signed=True),
-             f"[{figure(r['difference_low'], signed=True)}, {figure(r['difference_high'], signed=True)}]" if "difference" in r else "",
-             p_text(r.get("p_value")), p_text(r.get("p_holm"))]
+            [
+                r["system"],
+                titles[r["metric"]],
+                figure(r["mean"]),
+                f"[{figure(r['low'])}, {figure(r['high'])}]",
+                figure(r.get("difference"), signed=True),
+                f"[{figure(r['difference_low'], signed=True)}, {figure(r['difference_high'], signed=True)}]"
+                if "difference" in r
+                else "",
+                p_text(r.get("p_value")),
+                p_text(r.get("p_holm")),
+            ]
             for r in rows
         ],
-    )  # fmt: skip
+    )
     for r in rows:
         if r["metric"] == rows[0]["metric"] and "difference" in r:
             word = "better" if r["difference"] > 0 else "worse"
@@ -167,5 +187,6 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
                 else "; these queries cannot tell the two apart"
             )
             say(
-                f"{r['system']} is {word} than {rows[0]['system']} by {figure(abs(r['difference']))} {r['metric']}, {interval}{shown}."
+                f"{r['system']} is {word} than {rows[0]['system']} by {figure(abs(r['difference']))} {r['metric']}, "
+                f"{interval}{shown}."
             )

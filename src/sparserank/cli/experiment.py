@@ -20,7 +20,8 @@ app = typer.Typer(no_args_is_help=True, help="Run experiments on LETOR data sets
 
 RUN_HELP = """Run an experiment plan: data sets x folds x systems, each with its grid.
 
-A plan is a TOML file. Models are chosen on validation, tested on test queries, and compared. Finished pieces are kept: the
+A plan is a TOML file. Models are chosen on validation, tested on test queries, and compared. Finished pieces are \
+kept: the
 same command goes on after a kill, and a changed plan recomputes only what it changes.
 
 [bold]A plan[/bold]
@@ -52,8 +53,10 @@ All keys but the data sets have defaults: 'sparserank experiment systems' lists 
 
 PUBLISHED_HELP = """Reproduce the papers' tables and figures on the data sets that are there.
 
-Runs every system of Pahikkala 2010, Lai 2012, Lai 2013 and Laporte 2014 on the LETOR data sets found below DATA (folders named
-MQ2008, OHSUMED, HP2004, ... in any case; QueryLevelNorm inside them), and prints their tables with ours beside: as text, as
+Runs every system of Pahikkala 2010, Lai 2012, Lai 2013 and Laporte 2014 on the LETOR data sets found below DATA \
+(folders named
+MQ2008, OHSUMED, HP2004, ... in any case; QueryLevelNorm inside them), and prints their tables with ours beside: as \
+text, as
 published.csv and as published.html with pictures. A data set that is absent is named and skipped.
 
 [bold]Examples[/bold]

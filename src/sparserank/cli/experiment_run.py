@@ -24,7 +24,8 @@ Systems = Annotated[
     list[str] | None,
     typer.Option(
         "--system",
-        help="System, by its name in 'sparserank experiment systems'; may be repeated. \\[default: the 19 that are compared]",
+        help="System, by its name in 'sparserank experiment systems'; may be repeated. \\[default: the 19 that are "
+        "compared]",
         show_default=False,
     ),
 ]

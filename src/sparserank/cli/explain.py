@@ -13,7 +13,8 @@ from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, say, table
 from sparserank.reports.document import figure
 
-HELP = """Say why documents of a query stand where they stand: what each feature adds, and why one document is above another.
+HELP = """Say why documents of a query stand where they stand: what each feature adds, and why one document is above \
+another.
 
 A score is a sum over features, so this is exact: contributions are what a feature adds above its mean over the query.
 
@@ -54,9 +55,15 @@ def explain(
 
     opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
     reading = opt.reading_of(
-        missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column, docid_column=docid_column,
-        feature_columns=feature_columns, ignore_columns=ignore_columns,
-    )  # fmt: skip
+        missing=opt.of_reading(missing),
+        index_base=index_base,
+        unjudged=unjudged,
+        label_column=label_column,
+        qid_column=qid_column,
+        docid_column=docid_column,
+        feature_columns=feature_columns,
+        ignore_columns=ignore_columns,
+    )
     kind = kind_of(data[0])
     labelled = kind not in TABLES or (label_column or LABEL) in open_table(data[0], kind).schema.names
     loaded = opt.model_of(model, missing)
@@ -84,18 +91,25 @@ def explain(
             f"Query {found.query}: {len(found.documents)} documents, and what moves each most from their mean",
             ["document", "label", "score", "features"],
             [
-                [found.documents[i], f"{found.relevance[i]:g}" if labelled else "-", figure(found.scores[i]),
-                 ", ".join(f"{name} {figure(value, signed=True)}" for name, value in found.drivers(i))]
+                [
+                    found.documents[i],
+                    f"{found.relevance[i]:g}" if labelled else "-",
+                    figure(found.scores[i]),
+                    ", ".join(f"{name} {figure(value, signed=True)}" for name, value in found.drivers(i)),
+                ]
                 for i in range(min(most, len(found.documents)))
             ],
-        )  # fmt: skip
+        )
         return
     assert pair is not None
     table(
         f"Query {found.query}: {pair[0]} beside {pair[1]}",
         ["feature", pair[0], pair[1], "adds"],
-        [[r["feature"], f"{r['above']:.6g}", f"{r['below']:.6g}", figure(r["difference"], signed=True)] for r in compared],
-    )  # fmt: skip
+        [
+            [r["feature"], f"{r['above']:.6g}", f"{r['below']:.6g}", figure(r["difference"], signed=True)]
+            for r in compared
+        ],
+    )
     total = sum(r["difference"] for r in compared)
     say(
         f"together {figure(total, signed=True)}: {pair[0] if total > 0 else pair[1]} is above."

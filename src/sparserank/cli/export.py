@@ -18,7 +18,8 @@ HELP = """Write a model for a search engine, a database or a runtime.
 
 [bold]Formats[/bold]
 
-solr, elasticsearch, opensearch, ranklib: weights of features as they are. vespa, lucene, sql: an expression, logarithms and curves included.
+solr, elasticsearch, opensearch, ranklib: weights of features as they are. vespa, lucene, sql: an expression, \
+logarithms and curves included.
 onnx: a graph with an input for each selected feature. python: a module without dependencies.
 
 [bold]Examples[/bold]
@@ -32,7 +33,8 @@ onnx: a graph with an input for each selected feature. python: a module without 
   sparserank export run/model.json --to onnx --out model.onnx
 
 A file of features is a JSON object that says what each of our features is in the engine, e.g.
-{"bm25_title": {"class": "org.apache.solr.ltr.feature.SolrFeature", "params": {"q": "{!field f=title}${text}"}}} for Solr,
+{"bm25_title": {"class": "org.apache.solr.ltr.feature.SolrFeature", "params": {"q": "{!field f=title}${text}"}}} for \
+Solr,
 {"bm25_title": "bm25(title)"} for Vespa.
 """
 
@@ -51,8 +53,8 @@ def export(
         Path | None,
         typer.Option(
             "--out",
-            help="Folder, new or empty, or for a format of one file that file (model.onnx, score.sql, ...); no file is replaced. \\[default: the "
-            "screen, for one text]",
+            help="Folder, new or empty, or for a format of one file that file (model.onnx, score.sql, ...); no file is "
+            "replaced. \\[default: the screen, for one text]",
             show_default=False,
         ),
     ] = None,
@@ -87,7 +89,8 @@ def export(
         str | None,
         typer.Option(
             "--missing",
-            help="model: the training median that the model holds in the place of a missing value. \\[default: what training said, else no score]",
+            help="model: the training median that the model holds in the place of a missing value. \\[default: what "
+            "training said, else no score]",
             show_default=False,
         ),
     ] = None,
@@ -107,8 +110,16 @@ def export(
     opt.require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
     known = None if features is None else read_definitions(features)
     files = write(
-        opt.model_of(model, missing), to, name=name, features=known, normalizers=normalizers, offset=offset, sigmoid=sigmoid, filled=filled, wide=wide,
-    )  # fmt: skip
+        opt.model_of(model, missing),
+        to,
+        name=name,
+        features=known,
+        normalizers=normalizers,
+        offset=offset,
+        sigmoid=sigmoid,
+        filled=filled,
+        wide=wide,
+    )
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
         several = answer.format != TEXT and len(texts) == len(files)
@@ -124,7 +135,8 @@ def export(
         say("wrote " + ", ".join(wrote))
     if to in ("solr", "elasticsearch", "opensearch") and features is None:
         note(
-            "note: the model alone was written; its features must be in the engine's store under these names, or are written too with --features."
+            "note: the model alone was written; its features must be in the engine's store under these names, or are "
+            "written too with --features."
         )
     if to == "lucene" and not offset and not sigmoid:
         note("note: Lucene clamps negative scores to 0; --offset or --sigmoid keeps them positive.")

@@ -85,9 +85,18 @@ def fit(
     from sparserank.penalties.nested import NESTING, nests
 
     reading = opt.reading_of(
-        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
-    )  # fmt: skip
+        n_features=n_features,
+        missing=missing,
+        index_base=index_base,
+        unjudged=unjudged,
+        feature_names=feature_names,
+        threads=threads,
+        label_column=label_column,
+        qid_column=qid_column,
+        docid_column=docid_column,
+        feature_columns=feature_columns,
+        ignore_columns=ignore_columns,
+    )
     chosen = opt.parsed("--penalty", parse_penalty, penalty or ("l1" if k is None else "mcp"))
     opt.require(transform in KINDS, "--transform", f"must be one of {', '.join(KINDS)}; got {transform!r}.")
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
@@ -180,8 +189,13 @@ def fit(
     metadata = {**vars(ranker.certificate_), "n_pairs": ranker.n_pairs_}
     strengths = {"alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_}
     parameters = {
-        "loss": loss, "transform": transform, "shapes": shapes, "penalty": repr(ranker.penalty_), **({} if chosen.by_size else strengths), "r": ranker.r_,
-    }  # fmt: skip
+        "loss": loss,
+        "transform": transform,
+        "shapes": shapes,
+        "penalty": repr(ranker.penalty_),
+        **({} if chosen.by_size else strengths),
+        "r": ranker.r_,
+    }
     model = RankingModel(
         ranker.scaled_coef_,
         names,
@@ -195,10 +209,17 @@ def fit(
     )
     model.save(out)
     facts = {
-        "model": str(out), "n_features": len(model.support), "features": [names[j] for j in model.support], "objective": float(ranker.objective_),
-        "duality_gap": ranker.duality_gap_, "n_iter": ranker.n_iter_, "n_queries": data.n_queries, "n_docs": data.n_docs, **metadata,
+        "model": str(out),
+        "n_features": len(model.support),
+        "features": [names[j] for j in model.support],
+        "objective": float(ranker.objective_),
+        "duality_gap": ranker.duality_gap_,
+        "n_iter": ranker.n_iter_,
+        "n_queries": data.n_queries,
+        "n_docs": data.n_docs,
+        **metadata,
         **({} if chosen.by_size else strengths),
-    }  # fmt: skip
+    }
     give(facts, [{name: value for name, value in facts.items() if name != "features"}])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     table(
@@ -219,7 +240,7 @@ def fit(
         say(f"The gap holds {ranker.certificate_.gap_condition}.")
     if not chosen.by_size:
         say(
-            f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean {ranker.C_mean_:.6g}, "
-            f"r = ||w||_1 {ranker.r_:.6g}"
+            f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean "
+            f"{ranker.C_mean_:.6g}, r = ||w||_1 {ranker.r_:.6g}"
         )
     say(f"wrote {out}")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 HELP = """Show what data files, a store or a model file hold.
 
-Of a table (Parquet, CSV, Arrow) it needs no column named: it shows each column, guesses label, query, document and features, and prints the command that
+Of a table (Parquet, CSV, Arrow) it needs no column named: it shows each column, guesses label, query, document and \
+features, and prints the command that
 would follow, ready to be pasted.
 
 [bold]Examples[/bold]
@@ -50,9 +51,17 @@ def inspect(
     verify: Annotated[bool, typer.Option("--verify", help="Read a store whole and compare every checksum.")] = False,
 ) -> None:
     reading = opt.reading_of(
-        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
-    )  # fmt: skip
+        n_features=n_features,
+        missing=missing,
+        index_base=index_base,
+        unjudged=unjudged,
+        feature_names=feature_names,
+        label_column=label_column,
+        qid_column=qid_column,
+        docid_column=docid_column,
+        feature_columns=feature_columns,
+        ignore_columns=ignore_columns,
+    )
     if len(files) == 1 and files[0].suffix == ".json":
         _model(files[0])
         return
@@ -90,26 +99,49 @@ def _model(path: Path) -> None:
     knows = model.fill_values is not None
     table(
         f"{path}: {len(model.support)} of {model.n_features} features, scaling {model.scaling.method}",
-        ["feature", "weight", "enters as", "center", "scale", "weight on raw values", *(["a missing value is"] if knows else [])],
         [
-            [model.feature_names[j], f"{model.coef[j]:.6g}", _shape(model, j), f"{model.scaling.center[j]:.6g}", f"{model.scaling.scale[j]:.6g}",
-             "-" if model.scaling.logarithmic or model.scaling.per_query or _shape(model, j) != "it is" else f"{model.coef[j] / model.scaling.scale[j]:.6g}", *([_fill(model, j)] if knows else [])]
+            "feature",
+            "weight",
+            "enters as",
+            "center",
+            "scale",
+            "weight on raw values",
+            *(["a missing value is"] if knows else []),
+        ],
+        [
+            [
+                model.feature_names[j],
+                f"{model.coef[j]:.6g}",
+                _shape(model, j),
+                f"{model.scaling.center[j]:.6g}",
+                f"{model.scaling.scale[j]:.6g}",
+                "-"
+                if model.scaling.logarithmic or model.scaling.per_query or _shape(model, j) != "it is"
+                else f"{model.coef[j] / model.scaling.scale[j]:.6g}",
+                *([_fill(model, j)] if knows else []),
+            ]
             for j in sorted(model.support, key=lambda j: -abs(model.coef[j]))
         ],
-    )  # fmt: skip
+    )
     if model.curves:
         table(
-            "curves: what each adds to the score at its knots (of the transformed feature); straight between, flat outside",
+            "curves: what each adds to the score at its knots (of the transformed feature); straight between, flat "
+            "outside",
             ["feature", "lowest", "highest", "knot: adds"],
             [
-                [model.feature_names[j], f"{min(v):.4g}", f"{max(v):.4g}", ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(k, v, strict=True))]
+                [
+                    model.feature_names[j],
+                    f"{min(v):.4g}",
+                    f"{max(v):.4g}",
+                    ", ".join(f"{x:.4g}: {y:.4g}" for x, y in zip(k, v, strict=True)),
+                ]
                 for j, k, v in (
                     (j, model.curves[j].knots.tolist(), (model.coef[j] * model.curves[j].values).tolist())
                     for j in sorted(model.support.tolist(), key=lambda j: -abs(model.coef[j]))
                     if j in model.curves
                 )
             ],
-        )  # fmt: skip
+        )
     say(facts)
 
 

@@ -101,7 +101,10 @@ def _facts(
         rows.append(
             [
                 "features",
-                f"{len(told.features)} (more than fits here: 'sparserank convert' makes a store, which is read where it is)",
+                (
+                    f"{len(told.features)} (more than fits here: 'sparserank convert' makes a store, which is read "
+                    "where it is)"
+                ),
             ]
         )
         facts["n_features"] = len(told.features)
@@ -140,9 +143,18 @@ def _told(c: Column, use: str) -> dict[str, Any]:
     """A column for programs."""
     low, high = (None if v != v else v for v in (c.low, c.high))
     return {
-        "column": c.name, "type": c.kind, "use": use, "missing": None if c.n_distinct is None else c.missing, "infinite": c.n_infinite, "distinct": None if c.breaks else c.n_distinct,
-        "distinct_is_more": c.more, "constant": c.is_constant, "equal_to": c.same_as, "low": low, "high": high,
-    }  # fmt: skip
+        "column": c.name,
+        "type": c.kind,
+        "use": use,
+        "missing": None if c.n_distinct is None else c.missing,
+        "infinite": c.n_infinite,
+        "distinct": None if c.breaks else c.n_distinct,
+        "distinct_is_more": c.more,
+        "constant": c.is_constant,
+        "equal_to": c.same_as,
+        "low": low,
+        "high": high,
+    }
 
 
 def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
@@ -153,10 +165,16 @@ def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
         title,
         ["column", "use", "type", "missing", "distinct", "range"],
         [
-            [c.name, use.get(c.name, "-"), "text" if c.is_text else c.kind, "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-", counted(c),
-             f"{c.low:g} to {c.high:g}" if c.low == c.low else ""]
+            [
+                c.name,
+                use.get(c.name, "-"),
+                "text" if c.is_text else c.kind,
+                "?" if c.n_distinct is None else percent(c.missing) if c.missing else "-",
+                counted(c),
+                f"{c.low:g} to {c.high:g}" if c.low == c.low else "",
+            ]
             for c in shown
         ],
-    )  # fmt: skip
+    )
     if len(found.columns) > MOST_SHOWN:
         say(f"and {len(found.columns) - MOST_SHOWN} more columns (all of them: --format json)")

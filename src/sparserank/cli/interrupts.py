@@ -1,7 +1,7 @@
 """Interrupts: an end at once, in one sentence, with nothing half-written and no worker left behind.
 
-What is finished is on disk already, so an interrupt needs no orderly way out; waiting for one (for threads inside compiled
-kernels, for an import) is what people see as a hang.
+What is finished is on disk already, so an interrupt needs no orderly way out; waiting for one (for threads inside
+compiled kernels, for an import) is what people see as a hang.
 """
 
 from __future__ import annotations

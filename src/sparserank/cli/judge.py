@@ -26,9 +26,36 @@ READING = (
     "ignore_columns",
 )
 TAKEN = (
-    "train", "valid", "test", "out", "judge", "penalty", "metric", "also", "convention", "transform", "folds", "seed", "margin", "confidence",
-    "k", "budget", "costs", "groups", "keep", "drop", "n_trees", "n_leaves", "allow_overlap", "restart", "threads", "format", "quiet", "verbose", *READING,
-)  # fmt: skip
+    "train",
+    "valid",
+    "test",
+    "out",
+    "judge",
+    "penalty",
+    "metric",
+    "also",
+    "convention",
+    "transform",
+    "folds",
+    "seed",
+    "margin",
+    "confidence",
+    "k",
+    "budget",
+    "costs",
+    "groups",
+    "keep",
+    "drop",
+    "n_trees",
+    "n_leaves",
+    "allow_overlap",
+    "restart",
+    "threads",
+    "format",
+    "quiet",
+    "verbose",
+    *READING,
+)
 
 
 def refuse_others(context: typer.Context, judge: str) -> None:
@@ -62,6 +89,7 @@ def select_by_trees(train: list[Path], out: Path, restart: bool, **options: Any)
     if result.test is not None:
         show(comparison_rows(result.test, result.plan.confidence))
     say(
-        "trees.txt takes these features in the order of the data (`trees.columns` in result.json), and missing values as they were filled here (`trees.missing`)."
+        "trees.txt takes these features in the order of the data (`trees.columns` in result.json), and missing values "
+        "as they were filled here (`trees.missing`)."
     )
     say("wrote " + ", ".join(str(out / name) for name in JUDGED_FILES if (out / name).exists()))

@@ -12,7 +12,8 @@ from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on validation, tests.
 
-Any folder with Fold1..Fold5 (train.txt, vali.txt, test.txt or trainingset.txt, ...) or S1.txt..S5.txt works, plain or gzip. All systems
+Any folder with Fold1..Fold5 (train.txt, vali.txt, test.txt or trainingset.txt, ...) or S1.txt..S5.txt works, plain \
+or gzip. All systems
 take about five minutes on two cores for a data set of 15,000 documents and 46 features; finished pieces are kept.
 
 [bold]Examples[/bold]

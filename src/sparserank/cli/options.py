@@ -33,8 +33,8 @@ Missing = Annotated[
     str | None,
     typer.Option(
         "--missing",
-        help="What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model remembers), query-min, a "
-        "number, or per feature: '11,12=zero;bm25=min;*=median'. \\[default: error]",
+        help="What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model "
+        "remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. \\[default: error]",
         rich_help_panel=READING,
     ),
 ]
@@ -42,8 +42,9 @@ MissingOfModel = Annotated[
     str | None,
     typer.Option(
         "--missing",
-        help="What NULL, nan, inf and 1.797e308 become: what training said, else error; model (the training median that the model holds), zero, query-min, "
-        "a number, or per feature: '11,12=zero;bm25=3'. \\[default: what training said, else error]",
+        help="What NULL, nan, inf and 1.797e308 become: what training said, else error; model (the training median "
+        "that the model holds), zero, query-min, a number, or per feature: '11,12=zero;bm25=3'. \\[default: what "
+        "training said, else error]",
         rich_help_panel=READING,
     ),
 ]
@@ -87,8 +88,8 @@ FeatureColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--feature-columns",
-        help="Columns of a table that are features: names with commas between them (in double quotes where a name holds one), or a file with one per line; may be repeated. "
-        "\\[default: every other column]",
+        help="Columns of a table that are features: names with commas between them (in double quotes where a name "
+        "holds one), or a file with one per line; may be repeated. \\[default: every other column]",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -97,7 +98,8 @@ IgnoreColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--ignore-columns",
-        help="Columns of a table that are left out: names with commas between them (in double quotes where a name holds one); may be repeated.",
+        help="Columns of a table that are left out: names with commas between them (in double quotes where a name "
+        "holds one); may be repeated.",
         rich_help_panel=READING,
         show_default=False,
     ),
@@ -176,23 +178,32 @@ def reading_of(
         twice = next((n for n in names if names.count(n) > 1), None)
         require(twice is None, "--feature-columns", f"names {twice!r} twice.")
     return Reading(
-        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        n_threads=threads, label=label_column, qid=qid_column, feature_columns=names,
-        ignore_columns=tuple(name for given in ignore_columns or () for name in split_names(given)), labelled=labelled,
+        n_features=n_features,
+        missing=missing,
+        index_base=index_base,
+        unjudged=unjudged,
+        feature_names=feature_names,
+        n_threads=threads,
+        label=label_column,
+        qid=qid_column,
+        feature_columns=names,
+        ignore_columns=tuple(name for given in ignore_columns or () for name in split_names(given)),
+        labelled=labelled,
         docid=docid_column,
-    )  # fmt: skip
+    )
 
 
 def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
-    """The same, taking from a table the columns that the models use, where it has them and the user names none, and leaving missing values to models
-    that know what they become, where the user does not say."""
+    """The same, taking from a table the columns that the models use, where it has them and the user names none, and
+    leaving missing values to models that know what they become, where the user does not say."""
     from sparserank.data.missing import KEEP, MissingPolicy
 
     policy = MissingPolicy.parse(reading.missing)
     require(
         policy is None or not policy.learns,
         "--missing",
-        "min and median are learned in training, and the model remembers them: leave the option out, or say model, zero, query-min or a number.",
+        "min and median are learned in training, and the model remembers them: leave the option out, or say model, "
+        "zero, query-min or a number.",
     )
     reading = _with_columns_of(reading, models, data)
     knows = any(m.fill_values is not None or m.medians is not None for m in models)
@@ -251,7 +262,8 @@ Monotone = Annotated[
     list[str] | None,
     typer.Option(
         "--monotone",
-        help="NAME=+ or NAME=-: a larger value of the feature may only raise, or only lower, the score; may be repeated.",
+        help="NAME=+ or NAME=-: a larger value of the feature may only raise, or only lower, the score; may be "
+        "repeated.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -279,8 +291,8 @@ Groups = Annotated[
     Path | None,
     typer.Option(
         "--groups",
-        help="File of lines feature,group,cost: features that are computed together. A group enters whole and is paid for once; others are groups of "
-        "their own, and a cost that is not given is 1.",
+        help="File of lines feature,group,cost: features that are computed together. A group enters whole and is paid "
+        "for once; others are groups of their own, and a cost that is not given is 1.",
         rich_help_panel="Models",
         show_default=False,
     ),

@@ -1,4 +1,5 @@
-"""How a command answers: text for people, or one JSON document or one CSV table for programs; the same three options for every command."""
+"""How a command answers: text for people, or one JSON document or one CSV table for programs;
+the same three options for every command."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ Verbose = Annotated[
 
 @dataclass
 class Answer:
-    """What a command says, as it goes. sentences and tables stand in for a result of which the command makes no document of its own."""
+    """What a command says, as it goes. sentences and tables stand in for a result of which the command makes no
+    document of its own."""
 
     format: str = TEXT
     quiet: bool = False

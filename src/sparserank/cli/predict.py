@@ -54,9 +54,16 @@ def predict(
     from sparserank.files import atomic_write, refuse_inputs
 
     reading = opt.reading_of(
-        missing=opt.of_reading(missing), index_base=index_base, unjudged=unjudged, label_column=label_column, qid_column=qid_column, docid_column=docid_column,
-        feature_columns=feature_columns, ignore_columns=ignore_columns, labelled=qrels is not None,
-    )  # fmt: skip
+        missing=opt.of_reading(missing),
+        index_base=index_base,
+        unjudged=unjudged,
+        label_column=label_column,
+        qid_column=qid_column,
+        docid_column=docid_column,
+        feature_columns=feature_columns,
+        ignore_columns=ignore_columns,
+        labelled=qrels is not None,
+    )
     opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
     opt.require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]

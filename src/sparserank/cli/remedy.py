@@ -12,9 +12,14 @@ from sparserank.errors import TableError
 from sparserank.text import visible
 
 FLAGS = {
-    "label": "--label-column", "qid": "--qid-column", "docid": "--docid-column", "feature_columns": "--feature-columns", "ignore_columns": "--ignore-columns",
-    "missing": "--missing", "unjudged": "--unjudged",
-}  # fmt: skip
+    "label": "--label-column",
+    "qid": "--qid-column",
+    "docid": "--docid-column",
+    "feature_columns": "--feature-columns",
+    "ignore_columns": "--ignore-columns",
+    "missing": "--missing",
+    "unjudged": "--unjudged",
+}
 COLUMNS = ("feature_columns", "ignore_columns")  # of which one stands for both
 TAUGHT = ("predict", "evaluate", "explain")  # commands of models that are trained: what is missing they cannot learn
 

@@ -1,4 +1,5 @@
-"""What people see: results on standard output, progress and notes on standard error. Text is escaped here, and in `output` for programs."""
+"""What people see: results on standard output, progress and notes on standard error.
+Text is escaped here, and in `output` for programs."""
 
 from __future__ import annotations
 
@@ -132,13 +133,17 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None], None]]:
-    """A callback (done, total, what, seconds left): a bar on a terminal, a line now and then elsewhere; with --verbose a line whenever a piece
-    has ended, not for what is reported of pieces that go on."""
+    """A callback (done, total, what, seconds left): a bar on a terminal, a line now and then elsewhere; with --verbose
+    a line whenever a piece has ended, not for what is reported of pieces that go on."""
     if sys.stderr.isatty() and not answer.quiet and not answer.verbose:
         columns = [
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"), TextColumn("{task.fields[what]}", markup=False),
-        ]  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[what]}", markup=False),
+        ]
         bar = Progress(*columns, console=Console(stderr=True))
         task = bar.add_task(title, total=None, what="", left="")
 

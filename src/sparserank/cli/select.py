@@ -15,15 +15,18 @@ from sparserank.selection import defaults
 
 HELP = """Select the smallest ranking model that ranks as well as the best.
 
-Reads LETOR text or tables, fits a path of models for every penalty, estimates the quality of every point out of fold, chooses the
-smallest model that is not worse than the best by more than a margin, compares it on test queries with the dense model and
+Reads LETOR text or tables, fits a path of models for every penalty, estimates the quality of every point out of \
+fold, chooses the
+smallest model that is not worse than the best by more than a margin, compares it on test queries with the dense \
+model and
 the best single feature, and writes everything to a directory. Killed runs resume when started again.
 
 [bold]Examples[/bold]
 
   sparserank select train.txt --valid vali.txt --test test.txt --out run
 
-  sparserank select S1.txt.gz S2.txt.gz S3.txt.gz --valid S4.txt.gz --test S5.txt.gz --penalty l1 --penalty mcp --k 10 --out run
+  sparserank select S1.txt.gz S2.txt.gz S3.txt.gz --valid S4.txt.gz --test S5.txt.gz --penalty l1 --penalty mcp --k 10 \
+--out run
 
   sparserank select train.txt --shapes curves --monotone bm25=+ --out run
 
@@ -51,8 +54,8 @@ def select(
         list[str] | None,
         typer.Option(
             "--penalty",
-            help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters: 'mcp(gamma=2.0)'; may be repeated. "
-            f"\\[default: {', '.join(defaults.PENALTIES)}]",
+            help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters: "
+            f"'mcp(gamma=2.0)'; may be repeated. \\[default: {', '.join(defaults.PENALTIES)}]",
             rich_help_panel=MODEL,
             show_default=False,
         ),
@@ -87,8 +90,8 @@ def select(
         str,
         typer.Option(
             "--transform",
-            help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they are, as logs, and "
-            "each feature in the better of the two, whichever is best out of fold.",
+            help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: "
+            "as they are, as logs, and each feature in the better of the two, whichever is best out of fold.",
             rich_help_panel=MODEL,
         ),
     ] = defaults.TRANSFORM,
@@ -146,8 +149,8 @@ def select(
         str,
         typer.Option(
             "--margin",
-            help="Loss that still counts as equally good, relative to the best (0.01 is 1%), or auto: 1%, or 1.25 times the smallest loss that "
-            "the queries can rule out, where that is more.",
+            help="Loss that still counts as equally good, relative to the best (0.01 is 1%), or auto: 1%, or 1.25 "
+            "times the smallest loss that the queries can rule out, where that is more.",
             rich_help_panel=CHOICE,
         ),
     ] = defaults.MARGIN,
@@ -185,8 +188,8 @@ def select(
         str | None,
         typer.Option(
             "--doc-weight",
-            help="File with one weight (>= 0) per line of the training files, or column of a table: of every pair in which the document is the "
-            "preferred one, e.g. 1 / propensity of its click.",
+            help="File with one weight (>= 0) per line of the training files, or column of a table: of every pair in "
+            "which the document is the preferred one, e.g. 1 / propensity of its click.",
             rich_help_panel=MODEL,
         ),
     ] = None,
@@ -197,8 +200,9 @@ def select(
         str | None,
         typer.Option(
             "--current",
-            help="What ranks today: a model file, or the feature that holds its score, which is then left out of the features unless --keep names it. It is a rival inside the bounds, and the screen says what a change "
-            "gains and loses.",
+            help="What ranks today: a model file, or the feature that holds its score, which is then left out of the "
+            "features unless --keep names it. It is a rival inside the bounds, and the screen says what a change gains "
+            "and loses.",
             rich_help_panel=CHOICE,
         ),
     ] = None,
@@ -206,8 +210,8 @@ def select(
         str | None,
         typer.Option(
             "--judge",
-            help="lightgbm: the shortest list of features on which LightGBM ranks as well as on the best that was tried, among lists of ours, of its own gain "
-            "and of SHAP values; needs sparserank\\[trees].",
+            help="lightgbm: the shortest list of features on which LightGBM ranks as well as on the best that was "
+            "tried, among lists of ours, of its own gain and of SHAP values; needs sparserank\\[trees].",
             rich_help_panel=JUDGE,
         ),
     ] = None,
@@ -240,9 +244,18 @@ def select(
     scheduler: opt.Scheduler = None,
 ) -> None:
     reading = opt.reading_of(
-        n_features=n_features, missing=missing, index_base=index_base, unjudged=unjudged, feature_names=feature_names,
-        threads=threads, label_column=label_column, qid_column=qid_column, docid_column=docid_column, feature_columns=feature_columns, ignore_columns=ignore_columns,
-    )  # fmt: skip
+        n_features=n_features,
+        missing=missing,
+        index_base=index_base,
+        unjudged=unjudged,
+        feature_names=feature_names,
+        threads=threads,
+        label_column=label_column,
+        qid_column=qid_column,
+        docid_column=docid_column,
+        feature_columns=feature_columns,
+        ignore_columns=ignore_columns,
+    )
 
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data._letor_kernels import parse_lines
@@ -258,11 +271,31 @@ def select(
             opt.require(len(penalty or []) < 2, "--penalty", "may be given once with --judge.")
             optional |= {"penalty": penalty[0] if penalty else None}
             judging.select_by_trees(
-                train, out, restart, valid=valid, test=test, metric=metric, convention=convention, transform=transform, folds=folds, seed=seed,
-                margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs, groups=groups, keep=keep,
-                drop=drop, n_trees=n_trees, n_leaves=n_leaves, allow_overlap=allow_overlap, n_threads=threads, reading=reading,
+                train,
+                out,
+                restart,
+                valid=valid,
+                test=test,
+                metric=metric,
+                convention=convention,
+                transform=transform,
+                folds=folds,
+                seed=seed,
+                margin=opt.number_or(margin, "auto", "--margin"),
+                confidence=confidence,
+                k=k,
+                budget=budget,
+                costs=costs,
+                groups=groups,
+                keep=keep,
+                drop=drop,
+                n_trees=n_trees,
+                n_leaves=n_leaves,
+                allow_overlap=allow_overlap,
+                n_threads=threads,
+                reading=reading,
                 **{name: value for name, value in optional.items() if value},
-            )  # fmt: skip
+            )
             return
         for option, given in (
             ("--n-trees", n_trees != defaults.N_TREES),
@@ -274,14 +307,46 @@ def select(
             announce_compiling(parse_lines, descend)
             with progress_bar("paths") as progress:
                 result = run(
-                    train, valid, test, metric=metric, convention=convention, scaling=scaling, protocol=protocol,
-                    folds=folds, seed=seed, margin=opt.number_or(margin, "auto", "--margin"), confidence=confidence, k=k, budget=budget, costs=costs,
-                    query_weight=query_weight, doc_weight=doc_weight, loss=loss, refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, monotone=opt.directions_of(monotone), keep=keep, drop=drop, groups=groups, half_samples=half_samples, current=current, n_alphas=n_alphas,
-                    alpha_min_ratio=alpha_min_ratio, tol=tol, pair_weights=pair_weights, allow_overlap=allow_overlap,
-                    out=out, restart=restart, n_threads=threads, progress=progress, client=opt.client_of(scheduler),
+                    train,
+                    valid,
+                    test,
+                    metric=metric,
+                    convention=convention,
+                    scaling=scaling,
+                    protocol=protocol,
+                    folds=folds,
+                    seed=seed,
+                    margin=opt.number_or(margin, "auto", "--margin"),
+                    confidence=confidence,
+                    k=k,
+                    budget=budget,
+                    costs=costs,
+                    query_weight=query_weight,
+                    doc_weight=doc_weight,
+                    loss=loss,
+                    refits=refits,
+                    transform=transform,
+                    shapes=shapes,
+                    n_knots=n_knots,
+                    monotone=opt.directions_of(monotone),
+                    keep=keep,
+                    drop=drop,
+                    groups=groups,
+                    half_samples=half_samples,
+                    current=current,
+                    n_alphas=n_alphas,
+                    alpha_min_ratio=alpha_min_ratio,
+                    tol=tol,
+                    pair_weights=pair_weights,
+                    allow_overlap=allow_overlap,
+                    out=out,
+                    restart=restart,
+                    n_threads=threads,
+                    progress=progress,
+                    client=opt.client_of(scheduler),
                     reading=reading,
                     **{name: value for name, value in optional.items() if value},
-                )  # fmt: skip
+                )
     except ParameterError as error:
         raise typer.BadParameter(error.message, param_hint=f"--{error.parameter.replace('_', '-')}") from error
     show_selection(result)

@@ -18,11 +18,23 @@ def write_comparison(result: ComparisonResult, folder: Path) -> list[Path]:
     """Write comparison.csv (a row per system and size), comparison.json and, with the extra `report`, report.html."""
     written = [write_csv(folder / "comparison.csv", result.rows()), folder / "comparison.json"]
     content = {
-        "format": "sparserank-comparison", "version": 1, "sparserank": __version__, "headline": result.headline, "sentences": result.sentences(), "metric": result.metric,
-        "n_queries": result.n_queries, "n_features": result.n_features, "folds": result.n_folds, "repeats": result.repeats,
-        "seeds": result.n_seeds, "confidence": result.confidence, "chosen": result.n_chosen, "costs": vars(result.costs),
-        "trees": vars(result.trees), "systems": result.rows(),
-    }  # fmt: skip
+        "format": "sparserank-comparison",
+        "version": 1,
+        "sparserank": __version__,
+        "headline": result.headline,
+        "sentences": result.sentences(),
+        "metric": result.metric,
+        "n_queries": result.n_queries,
+        "n_features": result.n_features,
+        "folds": result.n_folds,
+        "repeats": result.repeats,
+        "seeds": result.n_seeds,
+        "confidence": result.confidence,
+        "chosen": result.n_chosen,
+        "costs": vars(result.costs),
+        "trees": vars(result.trees),
+        "systems": result.rows(),
+    }
     with atomic_write(written[1]) as out:
         out.write(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
     try:

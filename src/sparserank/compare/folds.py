@@ -1,4 +1,5 @@
-"""What trees are worth on queries that they have not seen: on all features, and on lists of k features chosen without those queries."""
+"""What trees are worth on queries that they have not seen: on all features,
+and on lists of k features chosen without those queries."""
 
 from __future__ import annotations
 
@@ -34,8 +35,10 @@ def on_list(name: str) -> str:
 class TreesOfFold:
     """A task for a worker process: fold f is left out of the data.
 
-    lists     those of LISTS that are tried, each at all sizes; n_seeds: of the trees on all features, n_list_seeds: on a list
-    columns   (n,) features that trees may use; first: those that stand first in every list; groups (n_features,): those that come with each other
+    lists     those of LISTS that are tried, each at all sizes; n_seeds: of the trees on all features, n_list_seeds: on
+              a list
+    columns   (n,) features that trees may use; first: those that stand first in every list; groups (n_features,): those
+              that come with each other
     seed      of the folds
     """
 

@@ -28,8 +28,8 @@ SIZES = (1, 2, 3, 4, 5, 7, 10, 12, 15, 20)
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """plan: of our own selection, whose folds, seed, metric and makers hold; repeats: of all folds, each with a seed of its own;
-    n_seeds: of the trees on all features; on k features they have one.
+    """plan: of our own selection, whose folds, seed, metric and makers hold; repeats: of all folds, each with a seed of
+    its own; n_seeds: of the trees on all features; on k features they have one.
 
     Raises
         ParameterError   names the field that is out of its range
@@ -64,8 +64,8 @@ def compare(
     *,
     n_threads: int | None = None,
 ) -> ComparisonResult:
-    """Our makers at every size beside trees on all features and on k features chosen in five ways, inside each fold; finished pieces are kept in
-    `store`, and taken from there.
+    """Our makers at every size beside trees on all features and on k features chosen in five ways, inside each fold;
+    finished pieces are kept in `store`, and taken from there.
 
     Raises
         DataError   LightGBM is not installed, or its objective does not take the relevance
@@ -93,10 +93,18 @@ def compare(
     fitting, scoring, n_bytes = np.mean([p["costs"] for p in pieces if "costs" in p], axis=0).tolist()
     seconds = [float(p["seconds"]) for p in pieces if "seconds" in p]
     return ComparisonResult(
-        data.n_queries, data.n_features, repr(own.metric), plan.repeats, n_folds, plan.n_seeds, own.confidence,
-        systems_of(pieces, data.n_queries, plan.repeats), [int(p["n_chosen"]) for p in pieces if "n_chosen" in p],
-        Costs(fitting, scoring, n_bytes, float(np.mean(seconds))), plan.trees,
-    )  # fmt: skip
+        data.n_queries,
+        data.n_features,
+        repr(own.metric),
+        plan.repeats,
+        n_folds,
+        plan.n_seeds,
+        own.confidence,
+        systems_of(pieces, data.n_queries, plan.repeats),
+        [int(p["n_chosen"]) for p in pieces if "n_chosen" in p],
+        Costs(fitting, scoring, n_bytes, float(np.mean(seconds))),
+        plan.trees,
+    )
 
 
 def systems_of(pieces: Sequence[Arrays], n_queries: int, repeats: int) -> list[ComparedSystem]:
@@ -121,9 +129,11 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], 
     choice = choose(sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, seed=plan.seed)
     chosen, seconds = choice.chosen, time.perf_counter() - began
     out = {
-        "where": np.arange(data.n_queries), named(CHOICE): chosen.values,
-        "n_chosen": np.array(chosen.n_features), "seconds": np.array(seconds),
-    }  # fmt: skip
+        "where": np.arange(data.n_queries),
+        named(CHOICE): chosen.values,
+        "n_chosen": np.array(chosen.n_features),
+        "seconds": np.array(seconds),
+    }
     out |= {named(c.penalty, int(c.k)): c.values for c in _best_by_size(sparse, sizes)}
     own = [c for c in sparse if c.penalty == chosen.penalty and c.relax == 0]
     for k, c in largest_within(own, sizes).items():
@@ -132,7 +142,8 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], 
 
 
 def largest_within(candidates: Sequence[Candidate], sizes: Sequence[int]) -> dict[int, Candidate]:
-    """{k: the largest of some candidates of one maker with at most k features}, without those that stand for a smaller k already."""
+    """{k: the largest of some candidates of one maker with at most k features},
+    without those that stand for a smaller k already."""
     out: dict[int, Candidate] = {}
     for k in sorted(sizes):
         c = max((c for c in candidates if c.k <= k), key=lambda c: c.k, default=None)
@@ -142,7 +153,8 @@ def largest_within(candidates: Sequence[Candidate], sizes: Sequence[int]) -> dic
 
 
 def _best_by_size(sparse: Sequence[Candidate], sizes: Sequence[int]) -> list[Candidate]:
-    """For each maker and size the candidate of the highest mean among its shrunken, half and fully refitted models of at most that size."""
+    """For each maker and size the candidate of the highest mean among its shrunken,
+    half and fully refitted models of at most that size."""
     out = []
     for label in dict.fromkeys(c.penalty for c in sparse):
         own = [c for c in sparse if c.penalty == label]

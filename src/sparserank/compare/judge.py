@@ -82,14 +82,17 @@ def select_for_trees(
 ) -> JudgedSelection:
     """Select the shortest list of features on which LightGBM ranks as well as on the best that was tried.
 
-    Lists of each size come from three makers, each without the queries of the fold: the largest total gain of trees on all features, their largest mean
-    |SHAP value|, and the path of a penalty of ours. Trees on each list, and on all features, rank the queries of the fold; the rule of `select`
-    then takes the shortest list whose loss against the best of all is bounded by the margin, all features if need be. What is kept is that maker's list from all
-    queries, and costs are its. Groups come whole, so that lists may be longer than asked for.
+    Lists of each size come from three makers, each without the queries of the fold: the largest total gain of trees on
+    all features, their largest mean
+    |SHAP value|, and the path of a penalty of ours. Trees on each list, and on all features, rank the queries of the
+    fold; the rule of `select` then takes the shortest list whose loss against the best of all is bounded by the margin,
+    all features if need be. What is kept is that maker's list from all queries, and costs are its. Groups come whole,
+    so that lists may be longer than asked for.
 
     Parameters
         penalty, transform   of our path: on features in the last of the shapes that `select` would try
-        sizes                lengths of lists, those below the number of features that vary; k, where given, is one of them and the longest
+        sizes                lengths of lists, those below the number of features that vary; k, where given, is one of
+                             them and the longest
         n_trees, n_leaves, learning_rate   of LightGBM's lambdarank; rows and features are sampled at 80%
         n_seeds              of the trees on every list; values are means over them
         costs, groups, budget   price lists, as in `select`; the others as there
@@ -101,9 +104,19 @@ def select_for_trees(
         RunDirectoryError    `out` cannot be used
     """
     plan = make_plan(
-        penalties=penalty, metric=metric, also=also, convention=convention, settings={}, n_folds=folds, seed=seed, margin=margin,
-        confidence=confidence, k=k, budget=budget, transform=transform,
-    )  # fmt: skip
+        penalties=penalty,
+        metric=metric,
+        also=also,
+        convention=convention,
+        settings={},
+        n_folds=folds,
+        seed=seed,
+        margin=margin,
+        confidence=confidence,
+        k=k,
+        budget=budget,
+        transform=transform,
+    )
     if len(plan.penalties) != 1:
         raise ParameterError("penalty", "must be one.")
     settings = TreeSettings(n_trees, n_leaves, learning_rate)
@@ -124,8 +137,14 @@ def select_for_trees(
     check_trees(data)
     lengths = _possible(listed, k, data, plan)
     identity = {
-        **plan.identity(data, None), "trees": repr(settings), "sizes": repr(listed), "k": k, "n_seeds": n_seeds, "transform": transform, **identity_of_trees(),
-    }  # fmt: skip
+        **plan.identity(data, None),
+        "trees": repr(settings),
+        "sizes": repr(listed),
+        "k": k,
+        "n_seeds": n_seeds,
+        "transform": transform,
+        **identity_of_trees(),
+    }
     with selection_store(out, identity, restart=restart, kind="judge", results=JUDGED_FILES) as store:
         result = _judged(data, test_data, plan, settings, lengths, n_seeds, n_threads, store, progress)
         if store is not None:
@@ -134,7 +153,8 @@ def select_for_trees(
 
 
 def _possible(sizes: tuple[int, ...], k: int | None, data: RankingDataset, plan: SelectionPlan) -> tuple[int, ...]:
-    """The lengths that lists can have: not below the number of features that are kept, not up to all that may be used."""
+    """The lengths that lists can have: not below the number of features that are kept,
+    not up to all that may be used."""
     kept, usable = len(plan.penalties[0].always_keep), len(_usable(data, plan))
     if k is not None and k < kept:
         raise ParameterError("k", f"is {k}, but {kept} features are to be kept.")
@@ -179,9 +199,19 @@ def _judged(
         ours = _our_lists(data, fold, plan, sizes, n_workers)
         work.finished("ours-0", "our path", ours, time.perf_counter() - began)
     task = TreesOfFold(
-        data, fold, plan.metric, settings, sizes, LISTS, n_seeds, n_seeds, plan.seed, usable, kept,
+        data,
+        fold,
+        plan.metric,
+        settings,
+        sizes,
+        LISTS,
+        n_seeds,
+        n_seeds,
+        plan.seed,
+        usable,
+        kept,
         None if plan.groups is None else plan.groups.of_feature,
-    )  # fmt: skip
+    )
     lists = {f: {k: ours[f"{f}|{k}"] for k in sizes if f"{f}|{k}" in ours} for f in folds}
     work.run(
         task,
@@ -204,9 +234,14 @@ def _judged(
     rival = Candidate(ALL, len(usable), 0.0, -1, len(usable), price.cost(usable), whole.values)
     finals[rival] = usable
     choice = choose(
-        list(finals), margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed,
+        list(finals),
+        margin=plan.margin,
+        confidence=plan.confidence,
+        k=plan.k,
+        budget=plan.budget,
+        seed=plan.seed,
         by_cost=plan.groups is not None,
-    )  # fmt: skip
+    )
     chosen = fit_trees(data, finals[choice.chosen], settings, plan.seed, data.feature_names)
     compared = None
     if test is not None:
@@ -229,8 +264,8 @@ def _judged(
 def _our_lists(
     data: RankingDataset, fold: np.ndarray, plan: SelectionPlan, sizes: Sequence[int], n_workers: int
 ) -> Arrays:
-    """{"fold|k": features of our path without the fold}, and of the path on all queries (fold FINAL). The penalty and the shape of features are fixed before
-    anything is judged."""
+    """{"fold|k": features of our path without the fold}, and of the path on all queries (fold FINAL). The penalty and
+    the shape of features are fixed before anything is judged."""
     ((label, penalty),) = plan.labelled.items()
     look = looks(data, plan.transform, plan.settings.scaling)[-1]
     paths = FoldedPaths(data, fold, plan.settings, plan.metrics, n_threads=n_workers, forms=look.forms)

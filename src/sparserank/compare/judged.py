@@ -30,8 +30,8 @@ FORMAT, FORMAT_VERSION = "sparserank-judged", 1
 
 @dataclass(frozen=True, repr=False)
 class JudgedSelection:
-    """choice: among lists and sizes; all_features: the trees on all features, a candidate too; trees: on the chosen list, fitted to all queries;
-    test: they and the trees on all features on test queries, or None."""
+    """choice: among lists and sizes; all_features: the trees on all features, a candidate too; trees: on the chosen
+    list, fitted to all queries; test: they and the trees on all features on test queries, or None."""
 
     plan: SelectionPlan
     settings: TreeSettings
@@ -76,12 +76,14 @@ class JudgedSelection:
 
     @property
     def sentences(self) -> list[str]:
-        """What to keep, what it loses at most, what the queries can show, how firm the choice is, what all features are worth."""
+        """What to keep, what it loses at most, what the queries can show, how firm the choice is,
+        what all features are worth."""
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
         everything = self.all_features
         said.append(
-            f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold, on all {everything.n_features} that vary and may be used "
-            f"{everything.mean:.4f} (means of {self.n_seeds} {'seed' if self.n_seeds == 1 else 'seeds'})."
+            f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold, on all "
+            f"{everything.n_features} that vary and may be used {everything.mean:.4f} (means of {self.n_seeds} "
+            f"{'seed' if self.n_seeds == 1 else 'seeds'})."
         )
         return said
 
@@ -93,17 +95,23 @@ class JudgedSelection:
         return f"JudgedSelection({self.sentences[0]})"
 
     def sizes(self) -> pa.Table:
-        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, mean loss against the best, the bound on that loss (all
-        bounds hold at once), whether it is the chosen one."""
+        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, mean loss against
+        the best, the bound on that loss (all bounds hold at once), whether it is the chosen one."""
         import pyarrow as pa
 
         return pa.Table.from_pylist([self._row(c) for c in self.choice.candidates])
 
     def _row(self, c: Candidate) -> dict[str, Any]:
         return {
-            "list": c.penalty, "k": c.k, "n_features": c.n_features, "cost": c.cost, "mean": c.mean, "loss": self.choice.loss(c),
-            "bound": self.choice.bound(c), "chosen": c is self.chosen,
-        }  # fmt: skip
+            "list": c.penalty,
+            "k": c.k,
+            "n_features": c.n_features,
+            "cost": c.cost,
+            "mean": c.mean,
+            "loss": self.choice.loss(c),
+            "bound": self.choice.bound(c),
+            "chosen": c is self.chosen,
+        }
 
     def to_json(self) -> dict[str, Any]:
         """The content of result.json (docs/result-json.md)."""
@@ -139,8 +147,8 @@ class JudgedSelection:
         return out
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write features.txt (a name per line), trees.txt (LightGBM's model file of the trees on them), result.json and report.html into a new or empty
-        folder, or one that this method made; the files' paths.
+        """Write features.txt (a name per line), trees.txt (LightGBM's model file of the trees on them), result.json and
+        report.html into a new or empty folder, or one that this method made; the files' paths.
 
         Raises
             RunDirectoryError   the folder holds other files, or cannot be written

@@ -18,7 +18,8 @@ Arrays = dict[
 
 
 class Pieces:
-    """Known by names "kind-..."; finished ones are kept in `store`, and taken from there. Those of trees run n_workers at a time."""
+    """Known by names "kind-..."; finished ones are kept in `store`, and taken from there.
+    Those of trees run n_workers at a time."""
 
     def __init__(
         self, names: Sequence[str], n_workers: int, progress: Progress | None, store: SelectionStore | None
@@ -42,8 +43,8 @@ class Pieces:
         self._report(len(self._found), len(self._names), what, self._left.seconds())
 
     def run(self, task: Any, arguments: dict[str, tuple], what: dict[str, str]) -> None:
-        """A task for each of these pieces, with its arguments, those that are not known. A process each, with one thread: threads of one ensemble wait for
-        each other, and for whoever else is on their cores."""
+        """A task for each of these pieces, with its arguments, those that are not known. A process each, with one
+        thread: threads of one ensemble wait for each other, and for whoever else is on their cores."""
         waiting = [n for n in arguments if n not in self._found]
         with closing(run_pieces(task, [arguments[n] for n in waiting], self._n_workers, processes=True)) as outcomes:
             for outcome in outcomes:

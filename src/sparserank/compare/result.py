@@ -21,7 +21,8 @@ N_DRAWS = 2000
 
 @dataclass(frozen=True)
 class ComparedSystem:
-    """name; k, the number of features it may use (None: its own business); values (n_queries,), means over repeats and seeds."""
+    """name; k, the number of features it may use (None: its own business);
+    values (n_queries,), means over repeats and seeds."""
 
     name: str
     k: int | None
@@ -34,7 +35,8 @@ class ComparedSystem:
 
 @dataclass(frozen=True)
 class Costs:
-    """Means over folds: seconds to fit the trees on all features, seconds to score a document, bytes of their model; seconds of all our paths."""
+    """Means over folds: seconds to fit the trees on all features, seconds to score a document, bytes of their model;
+    seconds of all our paths."""
 
     fitting: float
     scoring: float
@@ -44,7 +46,8 @@ class Costs:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """systems: ours by maker and size, trees by list and size, both without a size; n_chosen: features of our choice in each repeat."""
+    """systems: ours by maker and size, trees by list and size, both without a size; n_chosen:
+    features of our choice in each repeat."""
 
     n_queries: int
     n_features: int
@@ -83,7 +86,8 @@ class ComparisonResult:
         return {s.k: s for s in self.systems if s.name == name and s.k is not None}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per system and size: mean, difference to the trees on all features with its interval, for all sizes of a system at once."""
+        """One row per system and size: mean, difference to the trees on all features with its interval,
+        for all sizes of a system at once."""
         out: list[dict[str, Any]] = []
         base = self.all_features.values
         for name in [*self.names, CHOICE, ALL]:
@@ -104,7 +108,10 @@ class ComparisonResult:
     @property
     def headline(self) -> str:
         """The comparison in a line."""
-        return f"Our choice of {counted(self.span)}: {self.metric} {self.choice.mean:.4f}; trees on all {self.n_features}: {self.all_features.mean:.4f}"
+        return (
+            f"Our choice of {counted(self.span)}: {self.metric} {self.choice.mean:.4f}; trees on all "
+            f"{self.n_features}: {self.all_features.mean:.4f}"
+        )
 
     @property
     def span(self) -> str:
@@ -118,9 +125,10 @@ class ComparisonResult:
         mean, low, high = mean_interval(difference, self.confidence)
         chosen = sorted(set(self.n_chosen))
         said = [
-            f"Our choice of {counted(self.span)} has {self.metric} {self.choice.mean:.4f} out of fold, trees on all {counted(self.n_features)} "
-            f"{self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, {high:+.4f}] on these {self.n_queries} queries. The choice was made by "
-            "these values, which the intervals do not know: it is flattered a little."
+            f"Our choice of {counted(self.span)} has {self.metric} {self.choice.mean:.4f} out of fold, trees on all "
+            f"{counted(self.n_features)} {self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, "
+            f"{high:+.4f}] on these {self.n_queries} queries. The choice was made by these values, which the intervals "
+            "do not know: it is flattered a little."
         ]
         if self.n_queries < LEAST_QUERIES:
             said.append(
@@ -134,14 +142,15 @@ class ComparisonResult:
         if at is not None:
             mean, low, high = mean_interval(self.choice.values - at.values, self.confidence)
             said.append(
-                f"Against trees on the {counted(at.k or 0)} of their own largest gain ({at.mean:.4f}) it is {mean:+.4f} [{low:+.4f}, {high:+.4f}]."
+                f"Against trees on the {counted(at.k or 0)} of their own largest gain ({at.mean:.4f}) it is "
+                f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]."
             )
         return said
 
 
 def simultaneous_intervals(differences: np.ndarray, confidence: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals (low, high), each (m,), of the means of m rows (m, n_queries) that all hold together: the largest standardised deviation of
-    N_DRAWS normal reweightings of the queries gives the quantile."""
+    """Intervals (low, high), each (m,), of the means of m rows (m, n_queries) that all hold together: the largest
+    standardised deviation of N_DRAWS normal reweightings of the queries gives the quantile."""
     known = np.isfinite(differences).all(axis=0)
     d = differences[:, known]
     n = d.shape[1]

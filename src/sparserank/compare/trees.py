@@ -27,7 +27,8 @@ SHAP_ROWS = 4000  # that contributions are averaged over, about
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """Of the ensemble; every seed draws 80% of the rows and of the features for each tree. Values do not depend on n_threads."""
+    """Of the ensemble; every seed draws 80% of the rows and of the features for each tree.
+    Values do not depend on n_threads."""
 
     n_trees: int = defaults.N_TREES
     n_leaves: int = defaults.N_LEAVES
@@ -108,34 +109,47 @@ def check_trees(data: RankingDataset) -> None:
     wrong = (y != np.floor(y)) | (y < 0) | (y > MOST_GRADE)
     if wrong.any():
         raise DataError(
-            f"LightGBM's lambdarank takes whole grades from 0 to {MOST_GRADE}; row {data.row_index[int(np.argmax(wrong))]} has {y[wrong][0]:g}. "
-            "Round or cap the grades."
+            f"LightGBM's lambdarank takes whole grades from 0 to {MOST_GRADE}; row "
+            f"{data.row_index[int(np.argmax(wrong))]} has {y[wrong][0]:g}. Round or cap the grades."
         )
     if sizes.max() > MOST_DOCUMENTS:
         raise DataError(
-            f"query {data.query_ids[int(np.argmax(sizes))]} has {sizes.max()} documents; LightGBM's lambdarank takes at most {MOST_DOCUMENTS}. Sample "
-            "its documents."
+            f"query {data.query_ids[int(np.argmax(sizes))]} has {sizes.max()} documents; LightGBM's lambdarank takes "
+            f"at most {MOST_DOCUMENTS}. Sample its documents."
         )
 
 
 def fit_trees(
     data: RankingDataset, columns: np.ndarray, settings: TreeSettings, seed: int, names: Sequence[str] | None = None
 ) -> Trees:
-    """LambdaMART on some columns of the data; it knows them by these names of all features where LightGBM takes such names."""
+    """LambdaMART on some columns of the data; it knows them by these names of all features where LightGBM takes such
+    names."""
     import lightgbm
 
     began = time.perf_counter()
     parameters = {
-        "objective": "lambdarank", "num_leaves": settings.n_leaves, "learning_rate": settings.learning_rate, "seed": seed,
-        "bagging_fraction": 0.8, "bagging_freq": 1, "feature_fraction": 0.8, "num_threads": settings.n_threads,
-        "deterministic": True, "force_row_wise": True, "verbosity": -1,
-    }  # fmt: skip
+        "objective": "lambdarank",
+        "num_leaves": settings.n_leaves,
+        "learning_rate": settings.learning_rate,
+        "seed": seed,
+        "bagging_fraction": 0.8,
+        "bagging_freq": 1,
+        "feature_fraction": 0.8,
+        "num_threads": settings.n_threads,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbosity": -1,
+    }
     X = _columns(data.X, columns)
     own = [names[j] for j in columns] if names else []
     plain = bool(own) and all(PLAIN_NAME.fullmatch(name) for name in own)
     held = lightgbm.Dataset(
-        X, data.relevance, group=np.diff(data.query_ptr), feature_name=own if plain else "auto", params={"verbosity": -1},
-    )  # fmt: skip
+        X,
+        data.relevance,
+        group=np.diff(data.query_ptr),
+        feature_name=own if plain else "auto",
+        params={"verbosity": -1},
+    )
     try:
         booster = lightgbm.train(parameters, held, settings.n_trees)
     except lightgbm.basic.LightGBMError as error:

@@ -45,7 +45,8 @@ def compare_with_trees(
     progress: Progress | None = None,
     reading: Reading | Mapping[str, Any] | None = None,
 ) -> ComparisonResult:
-    """Our models of every size beside LightGBM, on the same folds: trees on all features, and on k features of their own choice or of ours.
+    """Our models of every size beside LightGBM, on the same folds: trees on all features, and on k features of their
+    own choice or of ours.
 
     Parameters
         data      a path or paths, a RankingDataset, a frame, or (X, y, qid), as in `select`; label to n_knots as there
@@ -61,11 +62,22 @@ def compare_with_trees(
     """
     plan = ComparisonPlan(
         make_plan(
-            penalties=penalties, metric=metric, also=(), convention=convention, settings={}, transform=transform, shapes=shapes, n_knots=n_knots,
-            n_folds=folds, seed=seed,
+            penalties=penalties,
+            metric=metric,
+            also=(),
+            convention=convention,
+            settings={},
+            transform=transform,
+            shapes=shapes,
+            n_knots=n_knots,
+            n_folds=folds,
+            seed=seed,
         ),
-        TreeSettings(n_trees, n_leaves), tuple(sizes), repeats, n_seeds,
-    )  # fmt: skip
+        TreeSettings(n_trees, n_leaves),
+        tuple(sizes),
+        repeats,
+        n_seeds,
+    )
     held = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]
     assert held is not None
     check_trees(held)

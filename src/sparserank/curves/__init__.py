@@ -1,4 +1,5 @@
-"""Piecewise linear features: knots from the data, coordinates in which a curve is as dear as it is bent, and the fitted curves."""
+"""Piecewise linear features: knots from the data, coordinates in which a curve is as dear as it is bent,
+and the fitted curves."""
 
 from sparserank.curves.basis import CURVE_FREEDOM, curvatures_of, curve_blocks, n_coordinates, rising
 from sparserank.curves.knots import (

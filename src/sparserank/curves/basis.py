@@ -1,4 +1,5 @@
-"""Coordinates of a curve: its linear part first, then bends, the smoother the cheaper; of a monotone one its linear part and its rises."""
+"""Coordinates of a curve: its linear part first, then bends, the smoother the cheaper;
+of a monotone one its linear part and its rises."""
 
 from __future__ import annotations
 
@@ -27,10 +28,11 @@ def curve_blocks(knots: Knots, grams: np.ndarray) -> np.ndarray:
     grams (K, n_features, m, m): sums over pairs of 2 v_p times the outer product of ramp differences.
 
     Notes
-        With M a feature's gram and delta its segments' lengths, column 0 is delta / sqrt(delta^T M delta): a linear feature of curvature 1. The others are
-        M-orthonormal, M-orthogonal to it, diagonalise the squared changes of slope from segment to segment, d_k, and are divided by
-        sqrt(1 + rho d_k), rho such that sum 1 / (1 + rho d_k) is at most CURVE_FREEDOM. Directions in which M is 0 have no column. Of a monotone feature
-        the other columns are its increments in its direction times sqrt(delta^T M delta) / |delta|.
+        With M a feature's gram and delta its segments' lengths, column 0 is delta / sqrt(delta^T M delta): a linear
+        feature of curvature 1. The others are M-orthonormal, M-orthogonal to it, diagonalise the squared changes of
+        slope from segment to segment, d_k, and are divided by sqrt(1 + rho d_k), rho such that sum 1 / (1 + rho d_k) is
+        at most CURVE_FREEDOM. Directions in which M is 0 have no column. Of a monotone feature the other columns are
+        its increments in its direction times sqrt(delta^T M delta) / |delta|.
     """
     K, d, m, _ = grams.shape
     width = n_coordinates(knots)

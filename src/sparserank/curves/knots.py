@@ -14,7 +14,10 @@ from sparserank.errors import DataError
 from sparserank.shards.shaped import ShapedRows
 
 LINEAR, CURVES = SHAPES = ("linear", "curves")
-NOT_IN_MEMORY = "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take linear shapes (shapes='linear', --shapes linear)."
+NOT_IN_MEMORY = (
+    "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take linear shapes "
+    "(shapes='linear', --shapes linear)."
+)
 DEFAULT_KNOTS = 10
 LEAST_KNOTS = 3
 MOST_KNOTS = 256  # segments are numbered in one byte
@@ -26,10 +29,11 @@ MOST_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are den
 
 @dataclass(frozen=True, eq=False)
 class Knots:
-    """at (n_features, n_knots) rising, the last repeated where a feature has fewer; n_segments (n_features,), 0 for a constant one; directions
-    (n_features,): 1 the curve may not fall, -1 not rise, 0 free.
+    """at (n_features, n_knots) rising, the last repeated where a feature has fewer; n_segments (n_features,), 0 for a
+    constant one; directions (n_features,): 1 the curve may not fall, -1 not rise, 0 free.
 
-    A curve is flat outside its knots. All features have the columns of n_knots - 1 segments; those that a feature does not have are always 0.
+    A curve is flat outside its knots. All features have the columns of n_knots - 1 segments; those that a feature does
+    not have are always 0.
     """
 
     at: np.ndarray
@@ -55,8 +59,8 @@ class Knots:
         n, d = X.shape
         if sp.issparse(X) and 5 * n * d > MOST_SPARSE_BYTES:
             raise DataError(
-                f"curves of {n} x {d} sparse values would take {5 * n * d / 2**30:.3g} GB, as if none were 0; keep the features that matter with a "
-                "linear selection first."
+                f"curves of {n} x {d} sparse values would take {5 * n * d / 2**30:.3g} GB, as if none were 0; keep the "
+                "features that matter with a linear selection first."
             )
         segment, fraction = np.zeros((n, d), dtype=np.uint8), np.zeros((n, d), dtype=np.float32)
         for lo in range(0, n, ROWS_AT_ONCE):
@@ -73,8 +77,9 @@ class Knots:
 
 
 def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np.ndarray | None = None) -> Knots:
-    """Knots at quantiles of the values of each feature, of about `transforms.SAMPLE_VALUES` values, labels unseen; where quantiles coincide (many
-    equal values), at quantiles of the different values, or at these themselves where they are fewer than knots.
+    """Knots at quantiles of the values of each feature, of about `transforms.SAMPLE_VALUES` values, labels unseen;
+    where quantiles coincide (many equal values), at quantiles of the different values, or at these themselves where
+    they are fewer than knots.
 
     Raises
         DataError   a number of knots outside 3 .. 256, values too large to be told apart by their differences
@@ -96,8 +101,8 @@ def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np
     if too_wide.any():
         name = (data.feature_names or ())[int(np.argmax(too_wide))]
         raise DataError(
-            f"feature {name} spans more than the range of numbers, so no curve can be drawn through it; take its logarithm (transform='log', "
-            "--transform log)."
+            f"feature {name} spans more than the range of numbers, so no curve can be drawn through it; take its "
+            "logarithm (transform='log', --transform log)."
         )
     return Knots(at, n_segments, np.zeros(d, dtype=np.int64) if directions is None else directions)
 

@@ -32,7 +32,8 @@ STRAIGHT = 1e-9  # relative change of slope below which a curve does not bend
 
 
 def curves_of(knots: Knots, increments: np.ndarray, weights: np.ndarray) -> dict[int, Curve]:
-    """The curves of the features that have an increment (n_features, m), divided by weights (n_features,), around the value in the middle of their range."""
+    """The curves of the features that have an increment (n_features, m), divided by weights (n_features,),
+    around the value in the middle of their range."""
     out = {}
     for j in np.flatnonzero(increments.any(axis=1)).tolist():
         L = int(knots.n_segments[j])

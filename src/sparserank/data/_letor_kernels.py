@@ -69,8 +69,8 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
         index_base   number of the first feature, 0 or 1
         index_limit  largest 0-based index allowed, or -1 for no limit
     Outputs
-        labels (rows,), row_ptr (rows + 1,), indices (values,), values (values,), rows_line (rows,) line in the block from 0,
-        runs (rows, 3): row where a new query id starts and the byte span of the id,
+        labels (rows,), row_ptr (rows + 1,), indices (values,), values (values,), rows_line (rows,) line in the block
+        from 0, runs (rows, 3): row where a new query id starts and the byte span of the id,
         comments (rows, 4): byte spans of comment and of docid, info: see the slots above.
         slow (values + rows, 3): value position and byte span of numbers that need correct rounding; position -1 - row
         means a label. NaN and NULL are stored as NaN, their first line in info. Features stay in the order of the line.

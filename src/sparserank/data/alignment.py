@@ -13,7 +13,8 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str, other: str =
     """`data` with the features of `like`, in their order; features beside them are left out.
 
     Raises
-        DataError   a feature is missing, by name; without names, another number of features; stored features in another order
+        DataError   a feature is missing, by name; without names, another number of features; stored features in another
+                    order
     """
     held, wanted = tuple(data.feature_names or ()), tuple(like.feature_names or ())
     if held == wanted:
@@ -23,7 +24,8 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str, other: str =
         return data.rename_features(wanted)
     if data.is_stored:
         raise DataError(
-            f"{place} has the features of {other} in another order, or more; convert it with the same --feature-columns."
+            f"{place} has the features of {other} in another order, or more; convert it with the same "
+            "--feature-columns."
         )
     return data.take_features(columns)
 

@@ -72,12 +72,18 @@ class Conversion:
         stream = self.stream
         filled = {} if self.filling is None else {"fill_values": plain(self.filling.values)}
         return {
-            "format": FORMAT, "version": VERSION, "n_docs": self._n_docs(),
-            "n_queries": sum(s["n_queries"] for s in self.shards), "n_features": stream.n_features,
-            "dtype": stream.dtype.name, "sparse": stream.sparse,
+            "format": FORMAT,
+            "version": VERSION,
+            "n_docs": self._n_docs(),
+            "n_queries": sum(s["n_queries"] for s in self.shards),
+            "n_features": stream.n_features,
+            "dtype": stream.dtype.name,
+            "sparse": stream.sparse,
             "feature_names": None if stream.feature_names is None else list(stream.feature_names),
-            "shards": self.shards, "plan": self.plan, **filled,
-        }  # fmt: skip
+            "shards": self.shards,
+            "plan": self.plan,
+            **filled,
+        }
 
     def finish(self, manifest: dict[str, Any]) -> None:
         """Make the folder a store."""
@@ -126,8 +132,9 @@ class Conversion:
                 self.scattered = True
                 if self.filling is not None and self.filling.by_query.any():
                     raise DataFormatError(
-                        f"{self.plan['files'][0][0]}: the rows of query {brief(q)} stand in several places, and --missing query-min needs them "
-                        "together; sort the rows by query id first (for text: sort -s -k2,2 FILE), or choose --missing zero."
+                        f"{self.plan['files'][0][0]}: the rows of query {brief(q)} stand in several places, and "
+                        "--missing query-min needs them together; sort the rows by query id first (for text: sort -s "
+                        "-k2,2 FILE), or choose --missing zero."
                     )
 
     def _flush(self, *, whole: bool = False) -> None:
@@ -210,9 +217,13 @@ class Conversion:
         lo, hi = part["query_ptr"][run : run + 2]
         docid, weight = part.get("docid"), part.get("weight")
         return RowBlock(
-            part["X"].checked()[lo:hi], part["label"][lo:hi], np.repeat(qid, hi - lo),
-            None if docid is None else decoded(docid[lo:hi]).astype(object), None if weight is None else weight[lo:hi], np.zeros((hi - lo, 3), dtype=int),
-        )  # fmt: skip
+            part["X"].checked()[lo:hi],
+            part["label"][lo:hi],
+            np.repeat(qid, hi - lo),
+            None if docid is None else decoded(docid[lo:hi]).astype(object),
+            None if weight is None else weight[lo:hi],
+            np.zeros((hi - lo, 3), dtype=int),
+        )
 
 
 def _starts(qid: np.ndarray) -> np.ndarray:

@@ -43,8 +43,8 @@ def convert(
         restart   discard what an earlier conversion left
         like      the store of the training data: its features in their order, and its values for missing ones
     Raises
-        DataFormatError     names file and line, or row and column; what was written so far stays, and is used when the same
-                            conversion is started again
+        DataFormatError     names file and line, or row and column; what was written so far stays, and is used when the
+                            same conversion is started again
         RunDirectoryError   the folder cannot be written, holds something else, the disk is full
     """
     reading = reading or Reading()
@@ -63,8 +63,8 @@ def convert(
         for held in (known, unfinished):
             if held is not None and held.get("plan") != plan:
                 raise RunDirectoryError(
-                    f"{folder.path}: holds a store of other files or options, or of files that have changed since; choose another folder, or "
-                    "--restart to discard it."
+                    f"{folder.path}: holds a store of other files or options, or of files that have changed since; "
+                    "choose another folder, or --restart to discard it."
                 )
         if known is not None:
             open_store(folder.path)
@@ -131,7 +131,8 @@ def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int
 
 
 def _described(reading: Reading) -> str:
-    """The options as text; one that earlier versions did not have stands there only where it is used, so that their conversions go on."""
+    """The options as text; one that earlier versions did not have stands there only where it is used,
+    so that their conversions go on."""
     return repr(reading) + ("" if reading.docid is None else f" docid={reading.docid!r}")
 
 

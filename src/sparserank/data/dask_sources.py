@@ -73,7 +73,8 @@ class ArrayRows(Stream):
             elif bad.any():
                 row, column = np.argwhere(bad)[0]
                 raise DataError(
-                    f"X holds {X[row, column]} in row {at + row}, feature f{column + 1}: missing or infinite feature value; {CHOICES}."
+                    f"X holds {X[row, column]} in row {at + row}, feature f{column + 1}: missing or infinite feature "
+                    f"value; {CHOICES}."
                 )
             rows = slice(at, at + n)
             where = np.column_stack([np.zeros(n, dtype=int), np.full(n, b), np.arange(n)])

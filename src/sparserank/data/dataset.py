@@ -39,23 +39,26 @@ class RankingDataset:
 
     Conventions
         Rows of query `q` are `query_ptr[q]:query_ptr[q + 1]`. The constructor takes rows in any order: queries
-        keep the order of their first row, documents keep their order within the query. X, relevance, qid, docid and the other arrays
-        are in this order of the data set, so what you compute from X is too. Scores that go with a data set are in the order of the input:
-        `evaluate` and `write_run` take them so, `RankingModel.score_dataset` gives them so. `row_index` holds the input position of each
-        row; `to_input_order` and `from_input_order` translate. Both orders are the same unless a query's rows were scattered.
-        The input of a store's data set is the store, whose rows are together already.
-        Arrays are read-only views; nothing is copied when the rows are already grouped.
+        keep the order of their first row, documents keep their order within the query. X, relevance, qid, docid and the
+        other arrays are in this order of the data set, so what you compute from X is too. Scores that go with a data
+        set are in the order of the input: `evaluate` and `write_run` take them so, `RankingModel.score_dataset` gives
+        them so. `row_index` holds the input position of each row; `to_input_order` and `from_input_order` translate.
+        Both orders are the same unless a query's rows were scattered. The input of a store's data set is the store,
+        whose rows are together already. Arrays are read-only views; nothing is copied when the rows are already
+        grouped.
 
     Parameters
-        X               (n_docs, n_features) float32/float64 array, anything array-like, or a SciPy sparse matrix (kept as CSR)
+        X               (n_docs, n_features) float32/float64 array, anything array-like, or a SciPy sparse matrix (kept
+                        as CSR)
         relevance       (n_docs,) finite numbers; integer grades or reals
         qid             (n_docs,) ints or strings, any order; None means a frame's column qid, or else one query
         docid           (n_docs,) strings, optional
         feature_names   n_features unique strings, optional (default those of a frame, else f1, f2, ...)
-        doc_weight      (n_docs,) numbers >= 0, optional: weight of every pair in which the document is the preferred one, e.g. 1 over
-                        the propensity of its click (Joachims et al. 2017); 0: never the preferred one
-        fill_values     (n_features,) numbers, optional: what a missing value of each feature (NaN, infinity, 1.797e308) becomes, here and in models that
-                        are trained on these data; NaN: a missing value is refused. `read_data` and rankers learn them (missing=)
+        doc_weight      (n_docs,) numbers >= 0, optional: weight of every pair in which the document is the preferred
+                        one, e.g. 1 over the propensity of its click (Joachims et al. 2017); 0: never the preferred one
+        fill_values     (n_features,) numbers, optional: what a missing value of each feature (NaN, infinity, 1.797e308)
+                        becomes, here and in models that are trained on these data; NaN: a missing value is refused.
+                        `read_data` and rankers learn them (missing=)
         keep_missing    missing values stay NaN: for models alone, which know what they become
     Raises
         DataError       shapes disagree, relevance not finite, X not numeric, not finite or not a valid sparse matrix,
@@ -97,7 +100,8 @@ class RankingDataset:
             cut = np.flatnonzero(~np.isin(X.starts, query_ptr))
             if order is not None or len(cut):
                 raise DataError(
-                    "the rows of a query stand in several parts of what is stored; convert these inputs together, into one store."
+                    "the rows of a query stand in several parts of what is stored; convert these inputs together, into "
+                    "one store."
                 )
         if order is not None:
             X, relevance, qid = X[order], relevance[order], qid[order]
@@ -116,17 +120,34 @@ class RankingDataset:
 
     @classmethod
     def of_groups(
-        cls, X: Features, relevance: np.ndarray, query_ptr: np.ndarray, query_ids: np.ndarray, *, docid: Any,
-        feature_names: Sequence[str] | None, doc_weight: np.ndarray | None, fill_values: np.ndarray | None = None,
-    ) -> RankingDataset:  # fmt: skip
+        cls,
+        X: Features,
+        relevance: np.ndarray,
+        query_ptr: np.ndarray,
+        query_ids: np.ndarray,
+        *,
+        docid: Any,
+        feature_names: Sequence[str] | None,
+        doc_weight: np.ndarray | None,
+        fill_values: np.ndarray | None = None,
+    ) -> RankingDataset:
         """From what is grouped and checked already, without looking at it again."""
         self = object.__new__(cls)
         ids = query_ids if query_ids.dtype.kind in "iu" else query_ids.astype(object)  # texts are shared, not repeated
         fields = {
-            "X": X, "relevance": relevance, "qid": np.repeat(ids, np.diff(query_ptr)), "docid": docid,
-            "feature_names": checked_names(feature_names, X.shape[1]), "comment": None, "doc_weight": doc_weight,
-            "fill_values": fill_values, "keep_missing": False, "query_ptr": query_ptr, "query_ids": query_ids, "row_index": np.arange(X.shape[0]),
-        }  # fmt: skip
+            "X": X,
+            "relevance": relevance,
+            "qid": np.repeat(ids, np.diff(query_ptr)),
+            "docid": docid,
+            "feature_names": checked_names(feature_names, X.shape[1]),
+            "comment": None,
+            "doc_weight": doc_weight,
+            "fill_values": fill_values,
+            "keep_missing": False,
+            "query_ptr": query_ptr,
+            "query_ids": query_ids,
+            "row_index": np.arange(X.shape[0]),
+        }
         for name, value in fields.items():
             object.__setattr__(self, name, _frozen(value) if isinstance(value, np.ndarray) else value)
         return self
@@ -160,7 +181,8 @@ class RankingDataset:
         )
 
     def to_input_order(self, values: np.ndarray) -> np.ndarray:
-        """Per-document `values` (n_docs,), which are in the row order of this data set, in the row order that the constructor was given."""
+        """Per-document `values` (n_docs,), which are in the row order of this data set,
+        in the row order that the constructor was given."""
         out = np.empty_like(values)
         out[self.row_index] = values
         return out
@@ -186,7 +208,8 @@ class RankingDataset:
         return self._with(self.X, names, self.fill_values)
 
     def _with(self, X: Features, names: Sequence[str] | None, fill_values: np.ndarray | None) -> RankingDataset:
-        """The same documents with other features; `row_index` goes on naming the rows that the constructor was given."""
+        """The same documents with other features; `row_index` goes on naming the rows that the constructor was
+        given."""
         out = RankingDataset(
             X,
             self.relevance,
@@ -224,7 +247,8 @@ class RankingDataset:
         )
 
     def constant_features(self) -> np.ndarray:
-        """(n_features,) bool: features that take one value within every query, to rounding: no linear ranker can use them."""
+        """(n_features,) bool: features that take one value within every query, to rounding:
+        no linear ranker can use them."""
         varying = np.zeros(self.n_features, dtype=bool)
         starts = self.X.starts if self.is_stored else np.array([0, self.n_docs])
         for k, (lo, hi) in enumerate(pairwise(starts.tolist())):

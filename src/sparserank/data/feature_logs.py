@@ -1,10 +1,12 @@
-"""Feature logs of search engines, one JSON object per line: Solr documents with [features], Elasticsearch and OpenSearch hits with _ltrlog.
+"""Feature logs of search engines, one JSON object per line: Solr documents with [features], Elasticsearch and
+OpenSearch hits with _ltrlog.
 
     {"qid": 7, "label": 2, "id": "D4", "[features]": "title_bm25=3.1,body_bm25=0.5"}
-    {"qid": 7, "label": 2, "_id": "D4", "fields": {"_ltrlog": [{"log_entry1": [{"name": "title_bm25", "value": 3.1}, {"name": "body_bm25"}]}]}}
+    {"qid": 7, "label": 2, "_id": "D4", "fields": {"_ltrlog": [{"log_entry1": [{"name": "title_bm25", "value": 3.1},
+    {"name": "body_bm25"}]}]}}
 
-qid and label stand beside what the engine logged (or inside _source); a feature without a value counts as 0, as both engines have it.
-Solr writes 'name=value,name=value' or, if so configured, 'name:value name:value'.
+qid and label stand beside what the engine logged (or inside _source); a feature without a value counts as 0, as both
+engines have it. Solr writes 'name=value,name=value' or, if so configured, 'name:value name:value'.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ IDS = ("id", "_id", "docno", "docid")
 
 
 def log_names(paths: Sequence[str | os.PathLike], given: Sequence[str] | None = None) -> list[str]:
-    """The features that are given, else every feature in the logs, in order of first appearance: all files are read for it."""
+    """The features that are given, else every feature in the logs, in order of first appearance:
+    all files are read for it."""
     if given is not None:
         return list(given)
     names: dict[str, None] = {}
@@ -42,7 +45,8 @@ def log_names(paths: Sequence[str | os.PathLike], given: Sequence[str] | None = 
 
 
 def log_tables(paths: Sequence[str | os.PathLike], names: Sequence[str], *, others: bool = False) -> list[Table]:
-    """The logs as tables with the columns qid, label, docid and the named features; other features are left out, or refused.
+    """The logs as tables with the columns qid, label, docid and the named features; other features are left out, or
+    refused.
 
     Raises
         DataFormatError   while they are read: names file and line
@@ -176,6 +180,7 @@ def _features(entry: dict[str, Any], place: str) -> dict[str, float]:
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if logged is None:
             raise DataFormatError(
-                f"{place}: has no logged features; expected {SOLR!r} (Solr) or fields.{ELASTIC} (Elasticsearch, OpenSearch)."
+                f"{place}: has no logged features; expected {SOLR!r} (Solr) or fields.{ELASTIC} (Elasticsearch, "
+                "OpenSearch)."
             ) from error
         raise DataFormatError(f"{place}: logged features cannot be read: {brief(logged)}.") from error

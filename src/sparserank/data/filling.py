@@ -35,7 +35,8 @@ class Filling:
         """Replace every NaN of X, in place.
 
         Parameters
-            X       (n_docs, n_features) float array, or CSR matrix that stores no entry twice; what it does not store is 0
+            X       (n_docs, n_features) float array, or CSR matrix that stores no entry twice; what it does not store
+                    is 0
             query   (n_docs,) number of each row's query, from 0
             strict  False: what nothing is known for stays missing
         Raises
@@ -88,10 +89,11 @@ def learn_filling(
     index_base: int = 1,
     sample_values: float = np.inf,
 ) -> Filling:
-    """The filling that training rows teach, which come in blocks (dense or CSR, NaN where a value is missing) and are left as they are.
+    """The filling that training rows teach, which come in blocks (dense or CSR, NaN where a value is missing) and are
+    left as they are.
 
-    A median is that of the known values, those that a sparse matrix does not store included; beyond sample_values that of evenly spread rows. A
-    feature without a known value gets 0.
+    A median is that of the known values, those that a sparse matrix does not store included; beyond sample_values that
+    of evenly spread rows. A feature without a known value gets 0.
     """
     rules = policy.rules(n_features, names, index_base)
     learned = np.zeros(n_features)
@@ -106,17 +108,19 @@ def learn_filling(
         rounded = values.astype(dtype).astype(np.float64)  # a model fills in what it was trained on
     if np.isinf(rounded).any():
         raise DataError(
-            f"missing={values[np.isinf(rounded)][0]:g} is too large for {dtype}, in which the features are; take a smaller number."
+            f"missing={values[np.isinf(rounded)][0]:g} is too large for {dtype}, in which the features are; take a "
+            "smaller number."
         )
     return Filling(rounded, np.array([r == QUERY_MIN for r in rules], dtype=bool), names)
 
 
 def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = None) -> np.ndarray:
-    """(n_features,) medians of these columns of the training rows, in their dtype; NaN elsewhere. Of more than about SAMPLE_VALUES values they are those
-    of evenly spread rows.
+    """(n_features,) medians of these columns of the training rows, in their dtype; NaN elsewhere. Of more than about
+    SAMPLE_VALUES values they are those of evenly spread rows.
 
     Parameters
-        X         (n_docs, n_features) array, CSR matrix or stored features, none missing; read once, and of a store only these rows
+        X         (n_docs, n_features) array, CSR matrix or stored features, none missing; read once, and of a store
+                  only these rows
         counted   (n_docs,) bool: the rows that count; None: all
     """
     out = np.full(X.shape[1], np.nan)
@@ -235,7 +239,8 @@ def fill_matrix(
 
 
 def fill_known(X: Any, values: np.ndarray) -> Any:
-    """X, or a copy where a value is missing (`is_missing`, None, NA, masked) and `values` (n_features,) holds what it becomes; the others stay.
+    """X, or a copy where a value is missing (`is_missing`, None, NA, masked) and `values` (n_features,) holds what it
+    becomes; the others stay.
 
     Raises
         DataError   X is no matrix of numbers, or there is not one value per feature

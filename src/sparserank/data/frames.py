@@ -1,4 +1,5 @@
-"""Data frames as users hold them - pandas, polars, Arrow: names, the column of query ids, columns that are no numbers."""
+"""Data frames as users hold them - pandas, polars, Arrow: names, the column of query ids,
+columns that are no numbers."""
 
 from __future__ import annotations
 
@@ -77,10 +78,12 @@ def numbers_in(frame: Any, name: str) -> np.ndarray:
 
 
 def without_qid(X: Any, qid: Any = None) -> tuple[Any, Any]:
-    """(X, query ids): a frame's column qid is taken out of it, and is the ids where none are given. What is no frame stays as it is.
+    """(X, query ids): a frame's column qid is taken out of it, and is the ids where none are given. What is no frame
+    stays as it is.
 
     Raises
-        DataError   both are given and differ; a column that stands twice, or holds dates, durations or complex numbers; no other column
+        DataError   both are given and differ; a column that stands twice, or holds dates, durations or complex numbers;
+                    no other column
     """
     X = collected(X)
     names = names_of(X)

@@ -66,8 +66,8 @@ def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
         if differ.any():
             j = int(np.argmax(differ))
             raise DataError(
-                f"a missing {brief(names[j])} became {first[j]:g} in one of the data sets and {values[j]:g} in another; read them with the same "
-                "policy, or convert the later ones with --like the first store."
+                f"a missing {brief(names[j])} became {first[j]:g} in one of the data sets and {values[j]:g} in "
+                "another; read them with the same policy, or convert the later ones with --like the first store."
             )
 
 

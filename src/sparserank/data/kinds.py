@@ -67,6 +67,7 @@ def refuse_mixed(paths: Sequence[Any], kinds: Sequence[str]) -> str:
     other = next((k for k, kind in enumerate(kinds) if kind != kinds[0]), None)
     if other is not None:
         raise DataError(
-            f"{paths[0]} is {kinds[0]}, {paths[other]} is {kinds[other]}; files that are read together must be of one kind."
+            f"{paths[0]} is {kinds[0]}, {paths[other]} is {kinds[other]}; files that are read together must be of one "
+            "kind."
         )
     return kinds[0]

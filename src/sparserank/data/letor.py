@@ -46,9 +46,9 @@ def read_letor(
     Parameters
         paths          one path or several (read as one set); gzip is recognised by content
         n_features     number of features; default the largest index found. Larger indices in a file are an error
-        missing        what NULL, nan, inf and 1.797e308 become: None or 'error' (refused), 'zero', 'min' or 'median' (of the known values of the
-                       feature in these rows), 'query-min', a number, a mapping such as {11: 'zero', 'bm25': 5, '*': 'median'}, or its text form
-                       '11=zero;bm25=5;*=median'
+        missing        what NULL, nan, inf and 1.797e308 become: None or 'error' (refused), 'zero', 'min' or 'median'
+                       (of the known values of the feature in these rows), 'query-min', a number, a mapping such as {11:
+                       'zero', 'bm25': 5, '*': 'median'}, or its text form '11=zero;bm25=5;*=median'
         index_base     number of the first feature in the file, 1 or 0
         unjudged       what a label of -1 means: 'error', 'drop' the row, or 'zero'
         feature_names  names, or a file with one name per line
@@ -56,7 +56,8 @@ def read_letor(
         dtype          float64 or float32
         n_threads      parsing threads, default the number of cores
     Returns
-        RankingDataset; `docid` and `comment` are kept, absent features are 0; `fill_values` say what missing values became
+        RankingDataset; `docid` and `comment` are kept, absent features are 0; `fill_values` say what missing values
+        became
     Raises
         DataFormatError   names file and line, what was expected and what to do
         DataError         an option that cannot be, or that does not fit the data

@@ -26,7 +26,8 @@ CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough th
 
 @dataclass
 class Chunk:
-    """The parsed rows of one stretch of one file; lines count from 0 in the stretch, which starts at `first_line` from 1."""
+    """The parsed rows of one stretch of one file; lines count from 0 in the stretch,
+    which starts at `first_line` from 1."""
 
     path: str
     first_line: int
@@ -61,7 +62,8 @@ def read_chunks(
     """All stretches of a file, in file order.
 
     Raises
-        DataFormatError        the file cannot be read, holds no row, or names the first line that is not as the format says
+        DataFormatError        the file cannot be read, holds no row, or names the first line that is not as the format
+                               says
         TooManyFeaturesError   a line names a feature beyond n_features
     """
     chunks = list(stream_chunks(path, index_base, n_features, n_threads, queries))
@@ -264,7 +266,9 @@ def _problem(
     else:
         what = brief(text[a : min(b, a + 4 * LONGEST)].decode("utf-8", "backslashreplace"))
     sentence = {
-        kernels.BAD_LABEL: f"label must be a number; got {what}. A line reads 'label qid:ID index:value ... # comment'.",
+        kernels.BAD_LABEL: (
+            f"label must be a number; got {what}. A line reads 'label qid:ID index:value ... # comment'."
+        ),
         kernels.MISSING_QID: f"expected 'qid:ID' after the label; got {what}. Add the query id to every line.",
         kernels.EMPTY_QID: "query id is empty after 'qid:'; give every line the id of its query.",
         kernels.BAD_TOKEN: f"expected 'index:value'; got {what}. Start comments with '#'.",

@@ -15,7 +15,8 @@ NO_MATRIX = "X must be a matrix of numbers (n_docs, n_features)."
 
 
 def as_csr(X: Any) -> sp.csr_matrix:
-    """X in CSR. Indices are checked first: SciPy's conversions write outside their arrays when these lie outside the shape."""
+    """X in CSR. Indices are checked first: SciPy's conversions write outside their arrays when these lie outside the
+    shape."""
     try:
         if X.format == "coo":
             X = sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape)
@@ -27,14 +28,16 @@ def as_csr(X: Any) -> sp.csr_matrix:
 
 
 def without_mask(X: Any) -> Any:
-    """A masked array as a float array with NaN where it is masked: what lies below a mask is no data. Anything else as it is."""
+    """A masked array as a float array with NaN where it is masked: what lies below a mask is no data.
+    Anything else as it is."""
     if not isinstance(X, np.ma.MaskedArray) or X.dtype.kind not in "biuf":
         return X
     return np.ma.filled(X.astype(np.float32 if X.dtype == np.float32 else np.float64), np.nan)
 
 
 def with_nan(X: Any) -> Any:
-    """X (n_docs, n_features) as a new C-ordered float array or canonical CSR matrix, NaN where a value is missing (`is_missing`, None, NA, masked).
+    """X (n_docs, n_features) as a new C-ordered float array or canonical CSR matrix, NaN where a value is missing
+    (`is_missing`, None, NA, masked).
 
     Raises
         DataError   X is no matrix of numbers
@@ -64,7 +67,8 @@ def _kind(X: Any) -> type:
 
 
 def with_holes(X: Any) -> Any:
-    """A pandas frame with NaN where it holds None or NA, which arrays of objects would keep, and `without_mask`; anything else as it is."""
+    """A pandas frame with NaN where it holds None or NA, which arrays of objects would keep, and `without_mask`;
+    anything else as it is."""
     if not hasattr(X, "loc"):
         return without_mask(X)
     return type(X)(with_nan(X), columns=X.columns, index=X.index)

@@ -1,4 +1,5 @@
-"""Which feature values are missing (NULL, NaN, infinity, 1.797e308), and what users ask them to become: one replacement per feature."""
+"""Which feature values are missing (NULL, NaN, infinity, 1.797e308), and what users ask them to become:
+one replacement per feature."""
 
 from __future__ import annotations
 
@@ -15,13 +16,16 @@ ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN = "error", "zero", "min", "median", "que
 WORDS = (ERROR, ZERO, MINIMUM, MEDIAN, QUERY_MIN)
 LEARNED = (MINIMUM, MEDIAN)
 KEPT = "keep"  # of KEEP alone: no word for users
-HUGE = 1.79e308  # from here on a number means "no value": Istella writes the largest float64, rounded up, which some parsers read as infinity
+# from here on a number means "no value": Istella writes the largest float64, rounded up, which some parsers read as
+# infinity
+HUGE = 1.79e308
 MOST_DIGITS = 18  # of a feature's number; longer ones are names
 EXPECTED = f"{', '.join(repr(w) for w in WORDS)} or a number"
 
 
 def is_missing(values: np.ndarray | float) -> np.ndarray:
-    """Which of the numbers mean "no value": NaN, infinite, or of magnitude HUGE and above, whatever the sign. Arrays of bool, of the same shape.
+    """Which of the numbers mean "no value": NaN, infinite, or of magnitude HUGE and above, whatever the sign. Arrays of
+    bool, of the same shape.
 
     Every reader and every model goes by this rule.
     """
@@ -36,10 +40,11 @@ def holds_missing(values: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class MissingPolicy:
-    """Replacement of missing values: `default` for every feature but those in `by_feature` (keys: names, or numbers as in the file).
+    """Replacement of missing values: `default` for every feature but those in `by_feature` (keys: names, or numbers as
+    in the file).
 
-    A replacement is 'error' (refused), 'zero', 'min' or 'median' (of the feature's known training values), 'query-min' (smallest value of the
-    feature within the query, 0 if the query has none) or a number.
+    A replacement is 'error' (refused), 'zero', 'min' or 'median' (of the feature's known training values), 'query-min'
+    (smallest value of the feature within the query, 0 if the query has none) or a number.
     """
 
     default: str | float
@@ -49,7 +54,8 @@ class MissingPolicy:
     @classmethod
     def parse(cls, spec: str | float | Mapping | MissingPolicy | None) -> MissingPolicy | None:
         """From None, 'median', a number, a mapping {11: 'zero', 'bm25': 'min', '*': 'median'}, or the same as text:
-        '11,12,bm25=zero;*=median'. Features that are not named are '*', 'error' where that is not given. None and 'error' alone: None.
+        '11,12,bm25=zero;*=median'. Features that are not named are '*', 'error' where that is not given. None and
+        'error' alone: None.
 
         Raises
             DataError   an unknown policy
@@ -95,7 +101,8 @@ class MissingPolicy:
         return self.default == KEPT
 
     def rules(self, n_features: int, names: Sequence[str] | None = None, index_base: int = 1) -> list[str | float]:
-        """The replacement of each feature; index_base is the number of the first, names are f1, f2, ... where there are none.
+        """The replacement of each feature; index_base is the number of the first, names are f1, f2, ... where there are
+        none.
 
         Raises
             DataError   the policy names a feature that there is not
@@ -129,7 +136,8 @@ KEEP = MissingPolicy(KEPT, {})
 def taught(
     policy: MissingPolicy | None, fill_values: np.ndarray | None, names: Sequence[str], index_base: int
 ) -> MissingPolicy | None:
-    """The policy for rows that are not trained on: what is learned, or not said at all, comes from the training rows, whose fill_values (n_features,) these are.
+    """The policy for rows that are not trained on: what is learned, or not said at all, comes from the training rows,
+    whose fill_values (n_features,) these are.
 
     Raises
         DataError   the training rows were read without learning what is needed
@@ -143,7 +151,8 @@ def taught(
     lacking = next((j for j, rule in enumerate(rules) if rule in LEARNED and np.isnan(values[j])), None)
     if lacking is not None:
         raise DataError(
-            f"missing={rules[lacking]!r} is learned from the training rows, which were not read with it; read them with the same policy, or give numbers."
+            f"missing={rules[lacking]!r} is learned from the training rows, which were not read with it; read them "
+            "with the same policy, or give numbers."
         )
     return MissingPolicy(ERROR, {}, tuple(float(values[j]) if r in LEARNED else r for j, r in enumerate(rules)))
 

@@ -54,7 +54,8 @@ def folder_of_tables(place: str) -> Any:
         except pa.ArrowException as error:
             reason = str(error).splitlines()[0]
             raise DataFormatError(
-                f"{name}: a column is of another kind than in the other files of {place} ({reason}); write it alike in all files."
+                f"{name}: a column is of another kind than in the other files of {place} ({reason}); write it alike in "
+                "all files."
             ) from error
     return ds.dataset(place, partitioning="hive", format="parquet", schema=schema)
 

@@ -61,8 +61,8 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
     """Files or a frame as one data set.
 
     Parameters
-        source    a path or several of one kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a frame: pandas, polars,
-                  Arrow, whatever gives an Arrow stream
+        source    a path or several of one kind (LETOR text, Parquet, CSV, Arrow, a folder of Parquet files), or a
+                  frame: pandas, polars, Arrow, whatever gives an Arrow stream
         options   fields of `Reading`: label, qid, docid, feature_columns, missing, unjudged, ...
     Raises
         DataFormatError   names file and line, or row and column, and what was expected
@@ -81,10 +81,16 @@ def _read_text(paths: list, reading: Reading, like: RankingDataset | None) -> Ra
     n_features = reading.n_features if like is None else like.n_features
     try:
         return read_letor(
-            paths, n_features, missing=reading.missing, index_base=reading.index_base, unjudged=reading.unjudged,
-            feature_names=reading.feature_names, sparse=reading.sparse, dtype=reading.dtype or np.float64,
+            paths,
+            n_features,
+            missing=reading.missing,
+            index_base=reading.index_base,
+            unjudged=reading.unjudged,
+            feature_names=reading.feature_names,
+            sparse=reading.sparse,
+            dtype=reading.dtype or np.float64,
             n_threads=reading.n_threads,
-        )  # fmt: skip
+        )
     except TooManyFeaturesError as error:
         if like is None:
             raise

@@ -23,7 +23,8 @@ class Reading:
         n_features, index_base, sparse       as in `read_letor`
     Tables (Parquet, CSV, Arrow, frames)
         label, qid        names of columns (default 'label' and 'qid')
-        docid             name of the column of document ids, of any kind (default a text column 'docno', 'docid' or 'doc_id')
+        docid             name of the column of document ids, of any kind (default a text column 'docno', 'docid' or
+                          'doc_id')
         feature_columns   names of the features, in order (default: every other column)
         ignore_columns    names of columns that are left out
         doc_weight        name of the column of weights, or None
@@ -81,5 +82,6 @@ def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
     except TypeError as error:
         unknown = sorted(set(options) - set(Reading.__dataclass_fields__))
         raise DataError(
-            f"reading has no option {brief(unknown[0]) if unknown else ''}; it takes {', '.join(Reading.__dataclass_fields__)}."
+            f"reading has no option {brief(unknown[0]) if unknown else ''}; it takes "
+            f"{', '.join(Reading.__dataclass_fields__)}."
         ) from error

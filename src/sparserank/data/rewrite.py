@@ -40,12 +40,13 @@ def rewrite(
     """Write one file, whole or not at all; returns the number of documents.
 
     Parameters
-        out   a name that nothing has yet; ends in .txt, .letor, .svm or .dat for ranking text, in .parquet or .pq for Parquet (columns
-              qid, label, docno, weight where there are weights, then the features)
+        out   a name that nothing has yet; ends in .txt, .letor, .svm or .dat for ranking text, in .parquet or .pq for
+              Parquet (columns qid, label, docno, weight where there are weights, then the features)
     Raises
         DataFormatError     names file and line, or row and column; no row is left
         DataError           sparse features, or such as are called like another column, for Parquet; missing='query-min'
-        RunDirectoryError   something is called `out` already, it lies in what is read, it cannot be written, the disk is full
+        RunDirectoryError   something is called `out` already, it lies in what is read, it cannot be written, the disk
+                            is full
     """
     reading = reading or Reading()
     policy = MissingPolicy.parse(reading.missing)

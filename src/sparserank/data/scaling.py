@@ -77,7 +77,8 @@ def fit_scaling(data: RankingDataset, method: str = "within-query-std") -> Featu
 
 
 def prepared(data: RankingDataset, method: str) -> RankingDataset:
-    """`data` with what is not linear in a scaling applied (signed log, min-max within queries); the same object without."""
+    """`data` with what is not linear in a scaling applied (signed log, min-max within queries);
+    the same object without."""
     if method not in SCALINGS:
         raise DataError(f"scaling must be one of {', '.join(SCALINGS)}; got {method!r}.")
     if data.is_stored and method not in LINEAR_SCALINGS:
@@ -93,8 +94,8 @@ def prepared(data: RankingDataset, method: str) -> RankingDataset:
 def fit_scalings(
     data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(centers, scales), each (K, n_features), learned from K sets of queries of `prepared` data, used (K, n_queries) bool;
-    sums_of: where the features are summed up, default here.
+    """(centers, scales), each (K, n_features), learned from K sets of queries of `prepared` data, used (K, n_queries)
+    bool; sums_of: where the features are summed up, default here.
 
     Raises
         DataError   as `fit_scaling`
@@ -110,8 +111,9 @@ def fit_scalings(
         k, j = (int(i) for i in bad[0])
         assert data.feature_names is not None
         raise DataError(
-            f"feature {data.feature_names[j]} cannot be scaled: its spread is {spread[k, j]:.3g} (values up to {size[k, j]:.3g}), and "
-            f"{SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g} is usable. Multiply it by a constant, clip it, or take its logarithm (transform='log', --transform log)."
+            f"feature {data.feature_names[j]} cannot be scaled: its spread is {spread[k, j]:.3g} (values up to "
+            f"{size[k, j]:.3g}), and {SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g} is usable. Multiply it by a constant, "
+            "clip it, or take its logarithm (transform='log', --transform log)."
         )
     return np.zeros(shape) if data.is_sparse else center, np.where(flat, 1.0, spread)
 
@@ -119,8 +121,8 @@ def fit_scalings(
 def _fit_spread(
     data: RankingDataset, method: str, used: np.ndarray, sums_of: MomentSums
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(center, spread, largest size), each (K, n_features); columns near the ends of the number range are moved by a power of
-    two first, which changes no digit, so that their squares are numbers."""
+    """(center, spread, largest size), each (K, n_features); columns near the ends of the number range are moved by a
+    power of two first, which changes no digit, so that their squares are numbers."""
     sizes, d = np.diff(data.query_ptr), data.n_features
     found = feature_moments(sums_of, sizes, used, d)
     size = found.size

@@ -26,7 +26,8 @@ class SideQueries:
         sizes = read_numbers(path, "query size", "a whole number >= 1", lambda v: v >= 1 and v == int(v))
         if not sizes or sum(sizes) >= 2**62:
             raise DataFormatError(
-                f"{path}: holds {'no size' if not sizes else 'sizes that no file has'}; expected one query size per line."
+                f"{path}: holds {'no size' if not sizes else 'sizes that no file has'}; expected one query size per "
+                "line."
             )
         self.ends = np.cumsum(np.array(sizes, dtype=np.int64))
 

@@ -44,21 +44,24 @@ def as_datasets(
     reading: Reading | Mapping[str, Any] | None = None,
     to_store: Sequence[str] = (),
 ) -> dict[str, RankingDataset | None]:
-    """Data sets by name; None stays None. The first one decides which features there are, their order, and what missing values become.
+    """Data sets by name; None stays None. The first one decides which features there are, their order, and what missing
+    values become.
 
-    Features of the others are found by name where both have names, and features beside them left out; without names there must be as many.
+    Features of the others are found by name where both have names, and features beside them left out; without names
+    there must be as many.
 
     Parameters
-        sources   {name: a path or paths (ranking text, Parquet, CSV, Arrow), a RankingDataset, a frame (pandas, polars, Arrow, or
-                  whatever gives an Arrow stream), or (X, y, qid)}; the first may also be an array X, with `label` and `qid` the
-                  values of its rows; frames and arrays X may be collections of Dask
+        sources   {name: a path or paths (ranking text, Parquet, CSV, Arrow), a RankingDataset, a frame (pandas, polars,
+                  Arrow, or whatever gives an Arrow stream), or (X, y, qid)}; the first may also be an array X, with
+                  `label` and `qid` the values of its rows; frames and arrays X may be collections of Dask
         label, qid   names of a table's columns (default 'label' and 'qid')
-        docid     name of a table's column of document ids (default a text column 'docno', 'docid' or 'doc_id', if there is one), or beside
-                  an array X the ids of its rows
-        doc_weight   name of a table's column, where a table has it; else the weights of the first source's rows, as an array or as
-                  a file with one per line
+        docid     name of a table's column of document ids (default a text column 'docno', 'docid' or 'doc_id', if there
+                  is one), or beside an array X the ids of its rows
+        doc_weight   name of a table's column, where a table has it; else the weights of the first source's rows, as an
+                  array or as a file with one per line
         reading   a Reading or some of its fields, for files and frames; its missing for arrays too
-        to_store  names of sources that a cluster is to read: files and collections of Dask go to a temporary store, block by block
+        to_store  names of sources that a cluster is to read: files and collections of Dask go to a temporary store,
+                  block by block
     Raises
         DataError   a source of another kind, an unknown column, features that differ between the sources
     """
@@ -159,7 +162,8 @@ def _with_weights(data: RankingDataset, doc_weight: Any) -> RankingDataset:
 def _as_stream(
     name: str, source: Any, options: Reading, names: Mapping[str, Any], first: RankingDataset | None
 ) -> Stream | None:
-    """The rows of what need not be in memory as a whole: files that are no store, collections of Dask; None for the others."""
+    """The rows of what need not be in memory as a whole: files that are no store, collections of Dask;
+    None for the others."""
     named = {parameter: given for parameter, given in names.items() if isinstance(given, str)}
     if _is_path(source):
         paths = [source] if isinstance(source, str | os.PathLike) else source

@@ -3,7 +3,8 @@
 manifest.json    written last, so that a folder without one is no store
 NNNNN-X.npy      features (n_docs, n_features), C-ordered; sparse ones as NNNNN-data, -indices, -indptr
 NNNNN-label, -qid (n_queries,), -query_ptr (n_queries + 1,), and where the input has them -docid (UTF-8), -weight
-stamps.json      size and time of change of each file when its checksum was last seen to be right: of this copy of the store only
+stamps.json      size and time of change of each file when its checksum was last seen to be right: of this copy of the
+                 store only
 """
 
 from __future__ import annotations
@@ -39,16 +40,17 @@ def open_store(
 ) -> RankingDataset:
     """The data set in a store; its features stay on disk and are read when they are used.
 
-    Files that changed since their checksum was last seen to be right are read whole and compared first. That finds damage; a store of somebody
-    else's can have right checksums and still be wrong. So the manifest, the size, type and shape of every array and all values but those of the
-    features are checked here, and the features of a shard when they are first used, once in a process. Nothing outside the folder is read.
+    Files that changed since their checksum was last seen to be right are read whole and compared first. That finds
+    damage; a store of somebody else's can have right checksums and still be wrong. So the manifest, the size, type and
+    shape of every array and all values but those of the features are checked here, and the features of a shard when
+    they are first used, once in a process. Nothing outside the folder is read.
 
     Parameters
         verify     read and compare every file, and check the features now
         progress   called with (bytes done, bytes in all) of what is compared
     Raises
-        DataFormatError   no store, an unfinished one, or names the file that is missing, torn, changed, a link, or nothing that a
-                          conversion writes; also later, when features or document ids are first used
+        DataFormatError   no store, an unfinished one, or names the file that is missing, torn, changed, a link, or
+                          nothing that a conversion writes; also later, when features or document ids are first used
     """
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -73,10 +75,20 @@ def open_store(
     if _stamps_of(folder, manifest) != before:  # else what was mapped is what was checked
         raise DataFormatError(f"{folder}: was written anew while it was being opened; open it again.")
     return RankingDataset.of_groups(
-        StoredFeatures(parts, manifest["identity"], [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))], before), np.concatenate(labels), np.concatenate(ptrs), query_ids,
-        docid=StoredTexts(docids, str(folder)) if _any_has(manifest, "docid") else None, feature_names=manifest["feature_names"],
-        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None, fill_values=fill_values_of(manifest),
-    )  # fmt: skip
+        StoredFeatures(
+            parts,
+            manifest["identity"],
+            [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))],
+            before,
+        ),
+        np.concatenate(labels),
+        np.concatenate(ptrs),
+        query_ids,
+        docid=StoredTexts(docids, str(folder)) if _any_has(manifest, "docid") else None,
+        feature_names=manifest["feature_names"],
+        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None,
+        fill_values=fill_values_of(manifest),
+    )
 
 
 def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
@@ -90,8 +102,8 @@ def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
     for path, other in zip(paths, stores, strict=True):
         if other.feature_names != stores[0].feature_names or other.is_sparse != stores[0].is_sparse:
             raise DataError(
-                f"{path}: has other features than {paths[0]}, or in another order, or is sparse where that is dense; convert what both were "
-                "made of together."
+                f"{path}: has other features than {paths[0]}, or in another order, or is sparse where that is dense; "
+                "convert what both were made of together."
             )
     return stores
 

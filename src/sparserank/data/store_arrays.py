@@ -1,4 +1,5 @@
-"""The arrays of a store: one .npy file each, written whole, and mapped only where its header, size and place are as they must be."""
+"""The arrays of a store: one .npy file each, written whole, and mapped only where its header,
+size and place are as they must be."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def checksum(path: Path) -> str:
 
 
 def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: Any) -> dict[str, Any]:
-    """The arrays of a shard that `check_shards` has passed, mapped and checked; "X" its MappedFeatures, whose values are checked when asked for.
+    """The arrays of a shard that `check_shards` has passed, mapped and checked; "X" its MappedFeatures, whose values
+    are checked when asked for.
 
     Raises
         DataFormatError   names the file and what is wrong with it
@@ -75,10 +77,16 @@ def map_shard(folder: Path, shard: Mapping[str, Any], n_features: int, dtype: An
     n, n_queries = shard["n_docs"], shard["n_queries"]
     values = np.dtype(dtype).str
     expected: dict[str, tuple[Any, tuple[int | None, ...]]] = {
-        "X": ((values,), (n, n_features)), "data": ((values,), (None,)), "indices": ((SHORT, INTEGER), (None,)),
-        "indptr": ((SHORT, INTEGER), (n + 1,)), "label": ((FLOAT,), (n,)), "qid": ((INTEGER, UNSIGNED, TEXT), (n_queries,)),
-        "query_ptr": ((INTEGER,), (n_queries + 1,)), "docid": ((TEXT,), (n,)), "weight": ((FLOAT,), (n,)),
-    }  # fmt: skip
+        "X": ((values,), (n, n_features)),
+        "data": ((values,), (None,)),
+        "indices": ((SHORT, INTEGER), (None,)),
+        "indptr": ((SHORT, INTEGER), (n + 1,)),
+        "label": ((FLOAT,), (n,)),
+        "qid": ((INTEGER, UNSIGNED, TEXT), (n_queries,)),
+        "query_ptr": ((INTEGER,), (n_queries + 1,)),
+        "docid": ((TEXT,), (n,)),
+        "weight": ((FLOAT,), (n,)),
+    }
     arrays: dict[str, Any] = {}
     paths = {name: folder / file_name(shard, name) for name in shard["files"]}
     for name, path in paths.items():

@@ -46,7 +46,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise damaged(path, error) from error
     if manifest.get("version") != VERSION:
         raise DataFormatError(
-            f"{path}: is of version {brief(manifest.get('version'))}; this program reads version {VERSION}. Convert the data again."
+            f"{path}: is of version {brief(manifest.get('version'))}; this program reads version {VERSION}. Convert "
+            "the data again."
         )
     check_manifest(path, manifest)
     if manifest.get("identity") != identity_of_shards(manifest):
@@ -91,7 +92,8 @@ def check_shards(shards: Any, sparse: bool) -> None:
         needed = {*(SPARSE if sparse else DENSE), *LISTS}
         if not needed <= set(shard["files"]) <= needed.union(OPTIONAL):
             raise ValueError(
-                f"the arrays of a shard must be {', '.join(sorted(needed))}, and may be docid and weight; got {brief(sorted(shard['files']))}"
+                f"the arrays of a shard must be {', '.join(sorted(needed))}, and may be docid and weight; got "
+                f"{brief(sorted(shard['files']))}"
             )
         for entry in shard["files"].values():
             if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
@@ -124,7 +126,10 @@ def damaged(path: Path, why: object) -> DataFormatError:
 
 
 def linked(path: Path) -> str:
-    return f"{path}: is a link, and a store is read in its own folder only; copy the store with what its links name (cp -rL)."
+    return (
+        f"{path}: is a link, and a store is read in its own folder only; copy the store with what its links name (cp "
+        "-rL)."
+    )
 
 
 def _count(value: Any, name: str, least: int) -> int:

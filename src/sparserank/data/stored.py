@@ -54,7 +54,8 @@ class MappedFeatures:
 class StoredFeatures:
     """(n_docs, n_features) features in parts, one below the other: all arrays, or all CSR matrices, of one dtype.
 
-    Reading rows or columns copies these; nothing else does. Each part holds whole queries. Mapped parts are checked when they are first used.
+    Reading rows or columns copies these; nothing else does. Each part holds whole queries. Mapped parts are checked
+    when they are first used.
 
     Parameters
         parts      arrays or CSR matrices, or MappedFeatures
@@ -124,7 +125,8 @@ class StoredFeatures:
 
 
 class StoredTexts:
-    """Texts of consecutive documents, UTF-8 in mapped arrays; rows that are asked for become strings, slices stay where they are.
+    """Texts of consecutive documents, UTF-8 in mapped arrays; rows that are asked for become strings, slices stay where
+    they are.
 
     Parameters
         parts   arrays of bytes
@@ -193,7 +195,8 @@ def stamp_of(path: str | os.PathLike) -> Stamp:
 
 
 def check_unchanged(X: Any) -> None:
-    """Refuse what was computed from stored features whose mapped files were written into meanwhile; others are as they were.
+    """Refuse what was computed from stored features whose mapped files were written into meanwhile; others are as they
+    were.
 
     A file that was replaced or removed is another one: the mapped one goes on to hold what it held.
 
@@ -207,8 +210,8 @@ def check_unchanged(X: Any) -> None:
             continue
         if found[:2] == (device, inode) and [*found[2:]] != content:
             raise DataFormatError(
-                f"{path}: was written into while it was in use, so that results may mix old and new values; they are not kept. Run again, "
-                "on a store that nobody writes to."
+                f"{path}: was written into while it was in use, so that results may mix old and new values; they are "
+                "not kept. Run again, on a store that nobody writes to."
             )
 
 

@@ -11,8 +11,8 @@ BLOCK = 1 << 18  # values at once: they and what is made of them stay in a secon
 
 
 def fault_of(X: Any) -> str | None:
-    """What is wrong with an array or a CSR matrix whose indptr is right: a value that is not finite, an index that is none or does not
-    rise within its row; None if nothing is."""
+    """What is wrong with an array or a CSR matrix whose indptr is right: a value that is not finite, an index that is
+    none or does not rise within its row; None if nothing is."""
     if not sp.issparse(X):
         flat = X.reshape(-1)
         return next(

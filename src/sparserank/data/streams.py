@@ -39,8 +39,8 @@ class Position(NamedTuple):
 
 
 class RowBlock(NamedTuple):
-    """Consecutive rows: X (n, d) dense or CSR, NaN where a value is missing; label (n,); qid (n,) int64 or text; docid (n,) or None;
-    weight (n,) or None; where (n, 3) the position of each row."""
+    """Consecutive rows: X (n, d) dense or CSR, NaN where a value is missing; label (n,); qid (n,) int64 or text; docid
+    (n,) or None; weight (n,) or None; where (n, 3) the position of each row."""
 
     X: Any
     label: np.ndarray
@@ -97,9 +97,14 @@ class Stream:
         if policy is None:
             return None
         return learn_filling(
-            policy, (block.X for block in self.blocks()), self.n_features, self.dtype, self.feature_names,
-            index_base=self.index_base, sample_values=SAMPLE_VALUES,
-        )  # fmt: skip
+            policy,
+            (block.X for block in self.blocks()),
+            self.n_features,
+            self.dtype,
+            self.feature_names,
+            index_base=self.index_base,
+            sample_values=SAMPLE_VALUES,
+        )
 
     def blocks(self, start: Position = Position(0, 0, 0)) -> Iterator[RowBlock]:
         """All rows from a position on.
@@ -177,7 +182,8 @@ class _Text(Stream):
             n_rows += of_file
         if widest > max(MOST_EMPTY_FEATURES, 100 * n_values):
             raise DataFormatError(
-                f"{self._paths[0]}: there is a feature {widest}, but only {n_values} values are present; correct the index, or renumber the features."
+                f"{self._paths[0]}: there is a feature {widest}, but only {n_values} values are present; correct the "
+                "index, or renumber the features."
             )
         if n_values == 0:
             raise DataFormatError(f"{self._paths[0]}: no line has a feature; expected 'label qid:ID index:value ...'.")
@@ -199,9 +205,13 @@ class _Text(Stream):
                 X = features_of([chunk], self.n_features, self.sparse, self.dtype)
                 lengths = np.diff(np.append(chunk.run_rows, len(chunk.labels)))
                 block = RowBlock(
-                    X, chunk.labels, np.repeat(np.array(chunk.run_qids), lengths), chunk.docids if chunk.docids.astype(bool).any() else None,
-                    None, _at(f, b, len(chunk.labels)),
-                )  # fmt: skip
+                    X,
+                    chunk.labels,
+                    np.repeat(np.array(chunk.run_qids), lengths),
+                    chunk.docids if chunk.docids.astype(bool).any() else None,
+                    None,
+                    _at(f, b, len(chunk.labels)),
+                )
                 block = _judged(block, unjudged)
                 if len(block.label):
                     yield block

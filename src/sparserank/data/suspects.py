@@ -32,7 +32,8 @@ def warn_of_suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] =
 
 
 def suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> list[str]:
-    """One sentence for each feature that equals the label, holds a different whole number in every row, or orders nearly all preferred pairs right alone.
+    """One sentence for each feature that equals the label, holds a different whole number in every row, or orders
+    nearly all preferred pairs right alone.
 
     Cheap: a few hundred queries are looked at, and the columns that stand out there are read whole.
 
@@ -40,8 +41,9 @@ def suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> 
         remedy    how a feature is left out, with {} in the place of its name: '--drop {}'
         dropped   features that are left out already
     Notes
-        A feature without information, of which no value occurs twice in a query, orders all pairs of a query right with a chance of at most one half. It does so
-        in all of MIN_QUERIES + log2(2 d) queries, in either direction, for one of d features with a chance of at most 2 ** -MIN_QUERIES.
+        A feature without information, of which no value occurs twice in a query, orders all pairs of a query right with
+        a chance of at most one half. It does so in all of MIN_QUERIES + log2(2 d) queries, in either direction, for one
+        of d features with a chance of at most 2 ** -MIN_QUERIES.
     """
     names = data.feature_names or ()
     sample = _sample(data)
@@ -78,7 +80,8 @@ def _column(data: RankingDataset, j: int) -> np.ndarray:
 
 
 def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Columns of X that stand out; a wide sparse matrix has none without a zero, and is looked at column by column of what it stores."""
+    """Columns of X that stand out; a wide sparse matrix has none without a zero,
+    and is looked at column by column of what it stores."""
     if not sp.issparse(X):
         return np.flatnonzero(accepts(X))
     full = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= X.shape[0] - 1)
@@ -97,7 +100,10 @@ def _labels(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int,
         if (_column(data, j) == np.asarray(data.relevance).astype(data.X.dtype)).all():
             yield (
                 j,
-                f"equals the label in all {data.n_docs} rows, so that nothing but the label would be learned; leave it out ({{remedy}}).",
+                (
+                    f"equals the label in all {data.n_docs} rows, so that nothing but the label would be learned; "
+                    "leave it out ({remedy})."
+                ),
             )
 
 
@@ -113,7 +119,10 @@ def _ids(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, st
         if not (np.floor(column) != column).any() and len(np.unique(column)) == data.n_docs:
             yield (
                 j,
-                f"holds a different whole number in each of {data.n_docs} rows, as ids do; leave it out if it is one ({{remedy}}).",
+                (
+                    f"holds a different whole number in each of {data.n_docs} rows, as ids do; leave it out if it is "
+                    "one ({remedy})."
+                ),
             )
 
 
@@ -128,14 +137,16 @@ def _perfect(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int
         yield (
             j,
             (
-                f"alone orders {math.floor(1000 * share) / 10:g}% of {len(better)} preferred pairs right{order} ({PERFECT:.0%} or more is told); leave it out if it was made "
-                "from the labels, or is not known when documents are ranked ({remedy})."
+                f"alone orders {math.floor(1000 * share) / 10:g}% of {len(better)} preferred pairs right{order} "
+                f"({PERFECT:.0%} or more is told); leave it out if it was made from the labels, or is not known when "
+                "documents are ranked ({remedy})."
             ),
         )
 
 
 def _pairs(sample: RankingDataset, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows (better, worse) of preferred pairs, as many of each query where there are as many, drawn in the same way every time."""
+    """Rows (better, worse) of preferred pairs, as many of each query where there are as many,
+    drawn in the same way every time."""
     rng = np.random.default_rng(0)
     each = max(min(PAIRS_OF_QUERY, most // sample.n_queries), 1)
     found: list[np.ndarray] = []

@@ -49,7 +49,8 @@ def make_ranking(
     """
     if n_informative < 1 or n_informative + n_redundant > n_features or n_queries < 1 or n_grades < 2:
         raise DataError(
-            "make_ranking needs n_informative >= 1, n_informative + n_redundant <= n_features, n_queries >= 1, n_grades >= 2."
+            "make_ranking needs n_informative >= 1, n_informative + n_redundant <= n_features, n_queries >= 1, "
+            "n_grades >= 2."
         )
     shortest, longest = (docs_per_query, docs_per_query) if isinstance(docs_per_query, int) else docs_per_query
     shares = np.array(
@@ -92,11 +93,13 @@ def make_curved_ranking(
     noise: float = 0.5,
     seed: int = 0,
 ) -> SyntheticRanking:
-    """Documents whose grades come from an additive score of curved features: half of them rise and saturate, or fall, the others have a hump.
+    """Documents whose grades come from an additive score of curved features: half of them rise and saturate, or fall,
+    the others have a hump.
 
-    Features are heavy-tailed: exponentials of normals of spread 1 (`n_features` names tell the role: rise_, fall_, hump_, noise_), each shifted by query on
-    the scale of the normal. Of the normal z beneath a feature, rise is tanh(2 (z - c)), fall its negative, hump 2 exp(-2 (z - c)^2) - 1, c drawn from
-    -0.5 .. 0.5; each has the same spread. Grades 0..4 are rarer the higher (shares 1/2, 1/4, 1/8, 1/16, 1/16).
+    Features are heavy-tailed: exponentials of normals of spread 1 (`n_features` names tell the role: rise_, fall_,
+    hump_, noise_), each shifted by query on the scale of the normal. Of the normal z beneath a feature, rise is tanh(2
+    (z - c)), fall its negative, hump 2 exp(-2 (z - c)^2) - 1, c drawn from -0.5 .. 0.5; each has the same spread.
+    Grades 0..4 are rarer the higher (shares 1/2, 1/4, 1/8, 1/16, 1/16).
 
     Parameters
         noise   standard deviation of the score's noise relative to that of the clean score

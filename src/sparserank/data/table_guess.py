@@ -19,15 +19,53 @@ from sparserank.quoting import brief
 
 # Usual names, the most telling first; case, blanks, points and hyphens do not count.
 LABELS = (
-    LABEL, "relevance", "relevance_label", "rel", "grade", "relevance_grade", "judgment", "judgement", "rating", "target", "gain", "y",
-    "clicked", "is_clicked", "click", "clicks",
-)  # fmt: skip
+    LABEL,
+    "relevance",
+    "relevance_label",
+    "rel",
+    "grade",
+    "relevance_grade",
+    "judgment",
+    "judgement",
+    "rating",
+    "target",
+    "gain",
+    "y",
+    "clicked",
+    "is_clicked",
+    "click",
+    "clicks",
+)
 QUERIES = (
-    QID, "query_id", "queryid", "query", "query_text", "search_id", "srch_id", "session_id", "topic_id", "topic", "request_id", "group_id", "group",
-)  # fmt: skip
+    QID,
+    "query_id",
+    "queryid",
+    "query",
+    "query_text",
+    "search_id",
+    "srch_id",
+    "session_id",
+    "topic_id",
+    "topic",
+    "request_id",
+    "group_id",
+    "group",
+)
 DOCUMENTS = (
-    *DOCUMENT, "document_id", "document", "doc", "product_id", "item_id", "listing_id", "passage_id", "asin", "sku", "url", "uri", "id",
-)  # fmt: skip
+    *DOCUMENT,
+    "document_id",
+    "document",
+    "doc",
+    "product_id",
+    "item_id",
+    "listing_id",
+    "passage_id",
+    "asin",
+    "sku",
+    "url",
+    "uri",
+    "id",
+)
 MOST_GRADES = 11  # 0 to 10
 HALF = 0.5  # of the values missing: said, since what is filled in then outweighs what is known
 
@@ -63,11 +101,13 @@ def propose(
     *,
     sparing: bool = False,
 ) -> Proposal:
-    """Roles and options for tables that are read as one. What the reading says stands; the rest is guessed from names and values.
+    """Roles and options for tables that are read as one. What the reading says stands; the rest is guessed from names
+    and values.
 
     Parameters
         wanted   the features, where other data have decided them
-        sparing  leave out only what can be no feature, and nothing that is none in all likelihood: constants, copies, ids
+        sparing  leave out only what can be no feature, and nothing that is none in all likelihood: constants, copies,
+                 ids
     """
     out, columns = Proposal(), found.columns
     given = [
@@ -97,10 +137,17 @@ def propose(
 
 
 def _role(
-    out: Proposal, role: str, given: str | None, columns: dict[str, Column], free: dict[str, Column], names: Sequence[str],
-    fits: Callable[[Column], str | None], needed: bool,
-) -> str | None:  # fmt: skip
-    """The column of a role: the one that is named, else one of a usual name, else the only one whose values look like it."""
+    out: Proposal,
+    role: str,
+    given: str | None,
+    columns: dict[str, Column],
+    free: dict[str, Column],
+    names: Sequence[str],
+    fits: Callable[[Column], str | None],
+    needed: bool,
+) -> str | None:
+    """The column of a role: the one that is named, else one of a usual name,
+    else the only one whose values look like it."""
     if given is not None and given in columns:
         out.why[role] = "as you say"
         return given
@@ -124,7 +171,8 @@ def _role(
     if needed:
         some = f"; {', '.join(map(repr, alike[:5]))} could be" if alike else ""
         out.blocked.append(
-            f"no column looks like the {'label' if role == 'label' else 'query'} for sure{some}: name it with {role}= (--{role}-column)"
+            f"no column looks like the {'label' if role == 'label' else 'query'} for sure{some}: name it with {role}= "
+            f"(--{role}-column)"
         )
     return None
 

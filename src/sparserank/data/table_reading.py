@@ -21,7 +21,8 @@ from sparserank.quoting import brief
 
 
 def read_tables(tables: Sequence[Table], reading: Reading, *, like: RankingDataset | None = None) -> RankingDataset:
-    """Tables as one data set, below each other; the features of `like`, else of the first, by name, decide those of the others."""
+    """Tables as one data set, below each other; the features of `like`, else of the first, by name,
+    decide those of the others."""
     wanted = None if like is None else list(like.feature_names or ())
     with telling_all(tables, reading, wanted):
         return _read_tables(tables, reading, wanted, others=like is not None)
@@ -45,7 +46,8 @@ def _read_tables(
         )
         if (roles[-1].packed is None) != (roles[0].packed is None):
             raise DataError(
-                f"{table.place} holds features as {'columns' if roles[0].packed else 'a list'}; {tables[0].place} does not."
+                f"{table.place} holds features as {'columns' if roles[0].packed else 'a list'}; {tables[0].place} does "
+                "not."
             )
         wanted = list(roles[0].features) if wanted is None else wanted
     chosen, policy = natural_float(tables, roles, reading.dtype), MissingPolicy.parse(reading.missing)
@@ -97,7 +99,8 @@ def natural_float(tables: Sequence[Table], roles: Sequence[Roles], wanted: Any) 
 def _collect(
     tables: Sequence[Table], roles: Sequence[Roles], dtype: np.dtype, policy: MissingPolicy | None, unjudged: str
 ) -> tuple[np.ndarray, list[Batch]]:
-    """(X of all rows, NaN where a value is missing; the batches without their X); refuses what the options do not allow."""
+    """(X of all rows, NaN where a value is missing; the batches without their X);
+    refuses what the options do not allow."""
     known = sum(t.n_rows for t in tables if t.n_rows is not None) if all(t.n_rows is not None for t in tables) else None
     X: np.ndarray | None = None
     parts, rest, at, first_query = [], [], 0, 0
@@ -129,7 +132,8 @@ def _collect(
             first_query += len(table.queries.ends)
         if table.n_rows not in (None, at - began):
             raise table.error(
-                f"{table.place}: holds {at - began} rows, and says of itself that it holds {table.n_rows}; write it again."
+                f"{table.place}: holds {at - began} rows, and says of itself that it holds {table.n_rows}; write it "
+                "again."
             )
         if at == began:
             raise table.error(f"{table.place}: no data rows.")
@@ -161,14 +165,16 @@ def refuse_unjudged(label: np.ndarray, table: Table, at: int) -> None:
     without = label == UNJUDGED
     if without.any():
         raise table.error(
-            f"{table.place}: row {at + int(np.argmax(without))}: label -1 means unjudged; choose unjudged='drop' or 'zero' (--unjudged drop)."
+            f"{table.place}: row {at + int(np.argmax(without))}: label -1 means unjudged; choose unjudged='drop' or "
+            "'zero' (--unjudged drop)."
         )
 
 
 def refuse_missing(
     X: np.ndarray, bad: np.ndarray, table: Table, roles: Roles, policy: MissingPolicy | None, at: int
 ) -> None:
-    """Refuse the first of the values that are `bad`, unless a policy says what becomes of them; X begins with row `at`."""
+    """Refuse the first of the values that are `bad`, unless a policy says what becomes of them;
+    X begins with row `at`."""
     if policy is None:
         row, j = (int(i) for i in np.argwhere(bad)[0])
         column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"

@@ -1,4 +1,5 @@
-"""A table that cannot be read as it is: everything that is in the way in one sentence, and the call that would go through."""
+"""A table that cannot be read as it is: everything that is in the way in one sentence,
+and the call that would go through."""
 
 from __future__ import annotations
 
@@ -75,7 +76,10 @@ def _absent(told: Proposal, found: Survey, reading: Reading, sized: bool) -> Ite
         if wanted in found.columns or not needed or (role == "qid" and sized):
             continue
         if name is not None:
-            yield f"has no column {brief(wanted)} ({name!r} could be it: {told.why[role].removeprefix(f'there is no {brief(wanted)}; ')})"
+            yield (
+                f"has no column {brief(wanted)} ({name!r} could be it: "
+                f"{told.why[role].removeprefix(f'there is no {brief(wanted)}; ')})"
+            )
         else:
             yield f"has no column {brief(wanted)}{has}"
             has = ""

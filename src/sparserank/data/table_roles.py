@@ -96,8 +96,8 @@ def roles_of(
             for other, role in ((label, "label"), (qid, "query id"), (weight, "weight")):
                 if name == other:
                     raise DataError(
-                        f"{place}: column {brief(name)} is the {role}, and cannot be a feature too; leave it out of --feature-columns "
-                        f"(feature_columns=), or name another column as {role}."
+                        f"{place}: column {brief(name)} is the {role}, and cannot be a feature too; leave it out of "
+                        f"--feature-columns (feature_columns=), or name another column as {role}."
                     )
         chosen = names.features
     else:
@@ -110,8 +110,8 @@ def roles_of(
     if odd:
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
         raise TableError(
-            f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with --ignore-columns {brief(','.join(odd))} "
-            "(ignore_columns=), or turn them into numbers."
+            f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with "
+            f"--ignore-columns {brief(','.join(odd))} (ignore_columns=), or turn them into numbers."
         )
     if not chosen and wanted is None:
         raise DataError(f"{place} has no feature column beside {brief(label)} and {brief(qid)}.")
@@ -121,7 +121,8 @@ def roles_of(
         if missing or extra:
             differs = f"lacks {brief(missing[0])}" if missing else f"has {brief(extra[0])} beside them"
             raise DataError(
-                f"{place} must have the same feature columns as the {'training data' if others else 'table before'}; it {differs}."
+                f"{place} must have the same feature columns as the {'training data' if others else 'table before'}; "
+                f"it {differs}."
             )
         chosen = tuple(wanted)
     return Roles(label, qid, docid, weight, tuple(chosen), None)
@@ -138,7 +139,8 @@ def _column(table: Table, given: Any, usual: str, parameter: str, *, required: b
         )
     if parameter == "label" and required and not _numeric(table.schema, wanted):
         raise DataError(
-            f"{table.place}: column {brief(wanted)} is not numeric ({table.schema.field(wanted).type}); a label must be a number."
+            f"{table.place}: column {brief(wanted)} is not numeric ({table.schema.field(wanted).type}); a label must "
+            "be a number."
         )
     return str(wanted)
 
@@ -146,7 +148,8 @@ def _column(table: Table, given: Any, usual: str, parameter: str, *, required: b
 def _document(
     table: Table, given: str | None, parts: dict[str | None, str], left_out: Collection[str | None]
 ) -> str | None:
-    """The column of document ids: the one that is named, else a text column of a usual name that is not left out; none has to be."""
+    """The column of document ids: the one that is named, else a text column of a usual name that is not left out;
+    none has to be."""
     schema = table.schema
     if given is None:
         usual = (d for d in DOCUMENT if d in schema.names and d not in parts and d not in left_out)
@@ -154,7 +157,8 @@ def _document(
     found = _column(table, given, given, "docid", required=True)
     if found in parts:
         raise DataError(
-            f"{table.place}: column {brief(found)} is to be {parts[found]} and the document id; name another column (--docid-column)."
+            f"{table.place}: column {brief(found)} is to be {parts[found]} and the document id; name another column "
+            "(--docid-column)."
         )
     return found
 

@@ -31,8 +31,8 @@ class Column:
 
     kind        the type, as Arrow calls it
     is_number   whether it can be a feature
-    n_missing   rows without a value; n_infinite: rows with an infinite one; both count as missing features; n_spelled: those of
-                n_missing for which a CSV file has a word, such as NA, which is an id where ids are read
+    n_missing   rows without a value; n_infinite: rows with an infinite one; both count as missing features; n_spelled:
+                those of n_missing for which a CSV file has a word, such as NA, which is an id where ids are read
     n_distinct  values that differ, None where nothing is known; `more`: there are more than these
     low, high   of numbers, NaN where there is none
     whole       every value is a whole number
@@ -176,9 +176,16 @@ class _Watch:
     def found(self, name: str, kind: str) -> Column:
         n_distinct = self.most if self.more else len(self.seen)
         return Column(
-            name, kind, self.is_number, n_missing=self.n_missing, n_infinite=self.n_infinite, n_spelled=self.n_spelled, n_distinct=n_distinct if self.known else None,
-            more=self.more, n_runs=self.n_runs,
-        )  # fmt: skip
+            name,
+            kind,
+            self.is_number,
+            n_missing=self.n_missing,
+            n_infinite=self.n_infinite,
+            n_spelled=self.n_spelled,
+            n_distinct=n_distinct if self.known else None,
+            more=self.more,
+            n_runs=self.n_runs,
+        )
 
 
 class _Texts(_Watch):
@@ -280,6 +287,12 @@ class _Numbers(_Watch):
         known = super().found(name, kind)
         some = np.isfinite(self.low)
         return replace(
-            known, is_number=self.breaks is None, low=self.low if some else np.nan, high=self.high if some else np.nan,
-            whole=bool(some) and self.whole, grows=bool(some) and self.grows, breaks=self.breaks, more=self.more or self.breaks is not None,
-        )  # fmt: skip
+            known,
+            is_number=self.breaks is None,
+            low=self.low if some else np.nan,
+            high=self.high if some else np.nan,
+            whole=bool(some) and self.whole,
+            grows=bool(some) and self.grows,
+            breaks=self.breaks,
+            more=self.more or self.breaks is not None,
+        )

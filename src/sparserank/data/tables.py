@@ -32,7 +32,8 @@ BUFFER_BYTES = 1 << 16  # of each column of a Parquet file: without it a whole r
 
 
 class Batch(NamedTuple):
-    """Consecutive rows: X (n, d) with NaN for what is missing; label, qid (None: of the side file), docid and weight (None: not there), (n,)."""
+    """Consecutive rows: X (n, d) with NaN for what is missing;
+    label, qid (None: of the side file), docid and weight (None: not there), (n,)."""
 
     X: np.ndarray
     label: np.ndarray | None
@@ -58,7 +59,8 @@ class Table:
             names = schema.names
         except UnicodeDecodeError as error:
             raise self.error(
-                f"{place}: a column name is not UTF-8 text ({brief(error.object[:SHOWN_BYTES])}); save the file as UTF-8."
+                f"{place}: a column name is not UTF-8 text ({brief(error.object[:SHOWN_BYTES])}); save the file as "
+                "UTF-8."
             ) from error
         for name in names:
             if name in seen:
@@ -70,7 +72,8 @@ class Table:
         raise NotImplementedError
 
     def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The named columns of all rows, in blocks of at most so many rows, without looking at a value: those of a CSV file are text."""
+        """The named columns of all rows, in blocks of at most so many rows, without looking at a value:
+        those of a CSV file are text."""
         for records in self.record_batches(Roles(None, None, None, None, tuple(names), None)):
             for at in range(0, records.num_rows, rows):
                 yield records.slice(at, rows)
@@ -89,8 +92,8 @@ class Table:
                 except (pa.ArrowException, TypeError) as error:
                     reason = (str(error).splitlines() or [type(error).__name__])[0]
                     raise self.error(
-                        f"{self.place}: rows from {at}: query, document or weight is of a kind that cannot be read ({brief(reason)}); make it "
-                        "numbers or text."
+                        f"{self.place}: rows from {at}: query, document or weight is of a kind that cannot be read "
+                        f"({brief(reason)}); make it numbers or text."
                     ) from error
             at += records.num_rows
 
@@ -180,7 +183,8 @@ class Table:
             found = None if values is None else values[row]
             what = "nothing" if found is None or found != found else brief(found)
             raise self.error(
-                f"{self.place}: row {at + row}, column {brief(name)}: expected {expected}; got {what}. Correct or drop the row."
+                f"{self.place}: row {at + row}, column {brief(name)}: expected {expected}; got {what}. Correct or drop "
+                "the row."
             )
 
 
@@ -220,15 +224,16 @@ class _Dataset(Table):
             lacking = next((name for name in roles.read if name not in held.names), None)
             if lacking is not None:
                 raise self.error(
-                    f"{file}: has no column {brief(lacking)}, which other files of {self.place} have; give all files the same columns, or leave "
-                    "it out with --ignore-columns (ignore_columns=)."
+                    f"{file}: has no column {brief(lacking)}, which other files of {self.place} have; give all files "
+                    "the same columns, or leave it out with --ignore-columns (ignore_columns=)."
                 )
 
 
 class _Parquet(_Dataset):
     """A Parquet file, or a folder of them (hive partitions become columns).
 
-    Batches are read as they are asked for. A scanner reads to the end before it closes: an error in the first row would be said after the last.
+    Batches are read as they are asked for. A scanner reads to the end before it closes: an error in the first row would
+    be said after the last.
     """
 
     def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -247,7 +252,8 @@ class _Parquet(_Dataset):
 
 
 def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any]) -> pa.RecordBatch:
-    """The columns that are asked for: values of the partition repeated, columns that one file of many lacks as nulls."""
+    """The columns that are asked for: values of the partition repeated,
+    columns that one file of many lacks as nulls."""
     n, columns = records.num_rows, []
     for field in asked:
         if field.name in fixed:
@@ -308,7 +314,8 @@ def document_texts(values: Any) -> np.ndarray:
 
 
 def _texts(column: pa.Array) -> np.ndarray:
-    """(n,) document ids of any kind as text, "" where there is none; whole numbers without a point, whatever holds them."""
+    """(n,) document ids of any kind as text, "" where there is none;
+    whole numbers without a point, whatever holds them."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):  # as pandas keeps whole numbers beside missing ones
@@ -325,7 +332,8 @@ def _rows(roles: Roles) -> int:
 
 
 def open_table(path: str | os.PathLike, kind: str) -> Table:
-    """The table in a file or folder; `kind` is what `data.reading.kind_of` found: 'parquet', 'arrow', 'folder' or 'csv'."""
+    """The table in a file or folder; `kind` is what `data.reading.kind_of` found:
+    'parquet', 'arrow', 'folder' or 'csv'."""
     from pyarrow import dataset as ds
 
     place = str(path)
@@ -340,7 +348,8 @@ def open_table(path: str | os.PathLike, kind: str) -> Table:
 
 
 def table_of(name: str, frame: Any) -> Table:
-    """What the user holds in memory: an Arrow table or data set, a pandas or polars frame, whatever gives an Arrow stream."""
+    """What the user holds in memory: an Arrow table or data set, a pandas or polars frame,
+    whatever gives an Arrow stream."""
     from pyarrow import dataset as ds
 
     if isinstance(frame, ds.Dataset):
@@ -357,21 +366,25 @@ def table_of(name: str, frame: Any) -> Table:
 
 def is_frame(source: Any) -> bool:
     """Whether `table_of` takes it."""
-    return hasattr(source, "__arrow_c_stream__") or (hasattr(source, "columns") and hasattr(source, "__getitem__")) or (
-        hasattr(source, "get_fragments")
-    )  # fmt: skip
+    return (
+        hasattr(source, "__arrow_c_stream__")
+        or (hasattr(source, "columns") and hasattr(source, "__getitem__"))
+        or (hasattr(source, "get_fragments"))
+    )
 
 
 @contextmanager
 def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iterator[None]:
-    """What Arrow and the system say of a file, as one sentence; `columns` are those of a CSV file, which Arrow numbers."""
+    """What Arrow and the system say of a file, as one sentence;
+    `columns` are those of a CSV file, which Arrow numbers."""
     try:
         yield
     except FileNotFoundError as error:
         raise DataFormatError(f"{place}: no such file; check the path.") from error
     except pa.ArrowMemoryError as error:
         raise DataFormatError(
-            f"{place}: does not fit into memory ({error}); write it with smaller pages and row groups, or use a machine with more memory."
+            f"{place}: does not fit into memory ({error}); write it with smaller pages and row groups, or use a "
+            "machine with more memory."
         ) from error
     except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]

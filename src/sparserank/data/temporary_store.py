@@ -50,7 +50,8 @@ class HeldRows(Stream):
 
 
 def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> RankingDataset:
-    """The rows of a stream in a store in the folder for temporary files (TMPDIR), which goes with the features of the data set.
+    """The rows of a stream in a store in the folder for temporary files (TMPDIR), which goes with the features of the
+    data set.
 
     Raises
         DataFormatError     what cannot be read

@@ -23,10 +23,11 @@ MAX_LINE_BYTES = 256 << 20  # a model file may be one line
 
 
 def text_lines(path: str | os.PathLike, expected: str) -> Iterator[tuple[int, str]]:
-    """(line number from 1, text without its end) for each line of a UTF-8 file, plain or gzip, a byte-order mark left out.
+    """(line number from 1, text without its end) for each line of a UTF-8 file, plain or gzip, a byte-order mark left
+    out.
 
-    Lines end at LF or CRLF only; what else Unicode calls a line separator is part of its line. No more of the file than a line and a block
-    is held.
+    Lines end at LF or CRLF only; what else Unicode calls a line separator is part of its line. No more of the file than
+    a line and a block is held.
 
     Raises
         DataFormatError   names file and line: not readable, binary, not UTF-8, a carriage return inside a line
@@ -67,7 +68,8 @@ def _lines(path: str | os.PathLike, expected: str) -> Iterator[bytes]:
 
 
 def read_entries(path: str | os.PathLike, expected: str) -> list[str]:
-    """What the lines hold, blanks around it left out; entry k stands on line k + 1. Blank lines may stand at the end only.
+    """What the lines hold, blanks around it left out; entry k stands on line k + 1. Blank lines may stand at the end
+    only.
 
     Raises
         DataFormatError   as `text_lines`, or a blank line before the last entry
@@ -109,6 +111,7 @@ def read_names(path: str | os.PathLike) -> list[str]:
     for number, name in enumerate(names, start=1):
         if first.setdefault(name, number) != number:
             raise DataFormatError(
-                f"{path}:{number}: feature name {brief(name)} stands on line {first[name]} already; names must be unique."
+                f"{path}:{number}: feature name {brief(name)} stands on line {first[name]} already; names must be "
+                "unique."
             )
     return names

@@ -23,7 +23,8 @@ NEARLY_LINEAR = 0.9  # correlation within queries from which a transformed featu
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """x -> t(x) for each feature: 'none' x, 'log' sign(x) log(1 + |x|), 'asinh' asinh(x / constant). 0 stays 0, so sparse stays sparse.
+    """x -> t(x) for each feature: 'none' x, 'log' sign(x) log(1 + |x|), 'asinh' asinh(x / constant). 0 stays 0, so
+    sparse stays sparse.
 
     kinds (n_features,) of KINDS; constants (n_features,) > 0, 1 where nothing needs one
     """
@@ -84,7 +85,8 @@ def _values(x: np.ndarray, kind: str, constants: np.ndarray) -> np.ndarray:
 
 
 def fit_transform(data: RankingDataset, kind: str) -> Transform:
-    """The same shape for every feature; constants are the medians of |x| where it is not 0, without labels, of about SAMPLE_VALUES values.
+    """The same shape for every feature; constants are the medians of |x| where it is not 0, without labels, of about
+    SAMPLE_VALUES values.
 
     Raises
         DataError   an unknown kind

@@ -22,7 +22,8 @@ class Run(dict[tuple[str, str], float]):
     """{(qid, docno): score}: what a system retrieved."""
 
     def of(self, data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
-        """((n_docs,) scores of the documents of `data`, by query and document id, 0 where the run has none; (n_docs,) bool where it has one).
+        """((n_docs,) scores of the documents of `data`, by query and document id, 0 where the run has none; (n_docs,)
+        bool where it has one).
 
         Raises
             DataError   it has none of them
@@ -42,8 +43,8 @@ class Qrels(dict[tuple[str, str], float]):
     """{(qid, docno): relevance}: judgments."""
 
     def documents(self, runs: Sequence[Run]) -> RankingDataset:
-        """What was judged or retrieved, query by query of the judgments, without features; what was not judged has relevance 0. Queries that were not
-        judged are left out.
+        """What was judged or retrieved, query by query of the judgments, without features; what was not judged has
+        relevance 0. Queries that were not judged are left out.
 
         Raises
             DataError   there is no judgment
@@ -95,7 +96,8 @@ def write_run(data: RankingDataset, scores: np.ndarray, path: str | os.PathLike,
 
     Parameters
         tag      name of the run, one word
-        scores   (n_docs,) in the order of the rows that the data set was made of, as `RankingModel.score_dataset` gives them
+        scores   (n_docs,) in the order of the rows that the data set was made of, as `RankingModel.score_dataset` gives
+                 them
     Raises
         DataError   another number of scores, scores that are not finite, ids that the file cannot hold
     """
@@ -157,8 +159,8 @@ def _read_trec(path: str | os.PathLike, layout: str, number_at: int) -> dict[tup
         key = (fields[0], fields[2])
         if lines.setdefault(key, line) != line:
             raise DataFormatError(
-                f"{path}:{line}: document {brief(key[1])} of query {brief(key[0])} stands on line {lines[key]} already; "
-                "give each document once per query."
+                f"{path}:{line}: document {brief(key[1])} of query {brief(key[0])} stands on line {lines[key]} "
+                "already; give each document once per query."
             )
         found[key] = _number(path, line, fields[number_at])
     return found

@@ -33,7 +33,8 @@ def varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
 
 
 def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Whether smallest and largest values of features differ by more than the rounding of what they were computed from."""
+    """Whether smallest and largest values of features differ by more than the rounding of what they were computed
+    from."""
     low, high = low.astype(np.float64), high.astype(np.float64)
     with np.errstate(over="ignore"):  # an infinite difference is one
         return np.asarray(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))

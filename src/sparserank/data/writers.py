@@ -23,13 +23,15 @@ _DOCID = re.compile(r"docid[ \t]*[=:][ \t]*([^ \t]*)", re.IGNORECASE | re.ASCII)
 
 
 def write_letor(data: RankingDataset, path: str | os.PathLike, *, index_base: int = 1) -> None:
-    """Write `label qid:ID index:value ... # comment`; values by shortest exact representation, zeros left out if sparse.
+    """Write `label qid:ID index:value ... # comment`; values by shortest exact representation, zeros left out if
+    sparse.
 
-    `read_letor` gives the same data back, if it is told `n_features` when the last ones are absent; of a comment blanks around it are lost.
+    `read_letor` gives the same data back, if it is told `n_features` when the last ones are absent; of a comment blanks
+    around it are lost.
 
     Raises
-        DataError   an id that the text cannot hold: with blanks or control characters, of a query also with '#'; a comment of several lines.
-                    Nothing is written then
+        DataError   an id that the text cannot hold: with blanks or control characters, of a query also with '#'; a
+                    comment of several lines. Nothing is written then
     """
     with atomic_write(path) as out:
         out.writelines(letor_lines(data.X, data.relevance, data.qid, data.docid, data.comment, index_base))
@@ -67,7 +69,8 @@ def _docid_in(comment: str) -> str | None:
 
 def _unwritable(what: str, text: str, held: str) -> DataError:
     return DataError(
-        f"{what} {brief(text)} is empty or holds {held}, which ranking text cannot; change it, or write Parquet or a store."
+        f"{what} {brief(text)} is empty or holds {held}, which ranking text cannot; change it, or write Parquet or a "
+        "store."
     )
 
 

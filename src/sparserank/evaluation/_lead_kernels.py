@@ -11,8 +11,8 @@ GROUP = 32  # neighbouring candidates that are looked at together or not at all
 
 @njit(cache=True, nogil=True)
 def largest_leads(z, top, inverse, room, rows, out):
-    """out[a, d] = max(0, max over i of (z[d, i] - z[d, j]) inverse[j, i]) for j = rows[a], without the groups of candidates in which no z exceeds
-    z[d, j] by more than room[j, group].
+    """out[a, d] = max(0, max over i of (z[d, i] - z[d, j]) inverse[j, i]) for j = rows[a], without the groups of
+    candidates in which no z exceeds z[d, j] by more than room[j, group].
 
     Parameters
         z         (n_draws, m) float32

@@ -1,5 +1,5 @@
-"""Bounds on what each of many candidates loses against the best of them, valid whichever is chosen after seeing the values:
-multiple comparisons with the best."""
+"""Bounds on what each of many candidates loses against the best of them, valid whichever is chosen after seeing the
+values: multiple comparisons with the best."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ class LossBounds:
     """Candidates compared on the same queries.
 
     means       (m,) mean metric
-    upper       (m,) bound on the mean loss of each against the best of all, >= 0; together they hold with probability `confidence`
+    upper       (m,) bound on the mean loss of each against the best of all, >= 0; together they hold with probability
+                `confidence`
     error       (m, m) standard error of the difference of two means, no less than LEAST_ERROR of the median one
-    quantile    (m,) t quantiles: with candidate j as the best, no other's lead is overestimated by more than quantile[j] error[:, j]
+    quantile    (m,) t quantiles: with candidate j as the best, no other's lead is overestimated by more than
+                quantile[j] error[:, j]
     n_queries   queries that have a value; n_zero of them are 0 for every candidate
-    draw_error  (m,) standard error of each upper bound that comes from the draws alone, as different seeds would show it
+    draw_error  (m,) standard error of each upper bound that comes from the draws alone, as different seeds would show
+                it
     """
 
     means: np.ndarray
@@ -44,13 +47,13 @@ class LossBounds:
 
     @property
     def resolution(self) -> float:
-        """What these queries can show: the smallest bound of any candidate, or where one is clearly the best the smallest error of a lead; 0 where
-        no candidate differs from another on any query."""
+        """What these queries can show: the smallest bound of any candidate, or where one is clearly the best the
+        smallest error of a lead; 0 where no candidate differs from another on any query."""
         return max(float(self.upper.min()), self._least_reach)
 
     def against(self, i: int, j: int) -> float:
-        """Bound on the mean loss of candidate i against candidate j; for one j those of all i hold together, whichever is chosen. Below 0: i gains at
-        least as much."""
+        """Bound on the mean loss of candidate i against candidate j; for one j those of all i hold together, whichever
+        is chosen. Below 0: i gains at least as much."""
         return float(self.means[j] + self._reach[j, i] - self.means[i])
 
     def at(self, means: np.ndarray) -> tuple[np.ndarray, float]:
@@ -87,20 +90,22 @@ def loss_bounds(
         values       (m, n_queries) metric of each candidate on the same queries, NaN where a convention skips the query
         confidence   > 0.5 and <= 0.99
         seed         of the draws
-        draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is more), is at most this; by
-                     default 0.35%, above a confidence of 0.95 0.7%. After MOST_ROUNDS rounds of draws it stays as it is
+        draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is
+                     more), is at most this; by default 0.35%, above a confidence of 0.95 0.7%. After MOST_ROUNDS rounds
+                     of draws it stays as it is
         n_draws      at least so many, in any case
     Returns
-        LossBounds: with probability about `confidence` every candidate's true mean loss is at most its bound; bounds are infinite for fewer
-        than LEAST_QUERIES queries. The same bits whatever the number of threads
+        LossBounds: with probability about `confidence` every candidate's true mean loss is at most its bound; bounds
+        are infinite for fewer than LEAST_QUERIES queries. The same bits whatever the number of threads
     Raises
         ParameterError   confidence out of its range
     Cost
-        m^2 n_queries, then memory of m^2 and 4096 m values, and time between m^2 / 32 and m^2 for each draw; 33,000 draws or more
+        m^2 n_queries, then memory of m^2 and 4096 m values, and time between m^2 / 32 and m^2 for each draw; 33,000
+        draws or more
     Source
-        Hsu (1981), Ann. Statist. 9(5), with critical values of Dunnett's kind drawn from the candidates' own covariance, each candidate in
-        turn as the best. Departs from it: a normal quantile is turned into one of Student's t with n - 1 degrees of freedom, and
-        standard errors below LEAST_ERROR of the median are raised to it.
+        Hsu (1981), Ann. Statist. 9(5), with critical values of Dunnett's kind drawn from the candidates' own
+        covariance, each candidate in turn as the best. Departs from it: a normal quantile is turned into one of
+        Student's t with n - 1 degrees of freedom, and standard errors below LEAST_ERROR of the median are raised to it.
     """
     check_confidence(confidence)
     V = values[:, np.isfinite(values).all(axis=0)].astype(np.float64)
@@ -146,8 +151,8 @@ def _quantiles(
     draw_error: float,
     least_rounds: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) for each candidate as the best the t quantile of the largest standardised error of the others' leads; (m,) standard errors of the
-    bounds, from rounds of draws that are independent of each other."""
+    """(m,) for each candidate as the best the t quantile of the largest standardised error of the others' leads; (m,)
+    standard errors of the bounds, from rounds of draws that are independent of each other."""
     m = len(means)
     if not error.any():
         return np.zeros(m), np.zeros(m)

@@ -37,7 +37,8 @@ class Comparison:
     baseline: str
 
     def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
-        """One row per metric and system: mean, interval, difference to the baseline with interval, p, Holm-corrected p."""
+        """One row per metric and system: mean, interval, difference to the baseline with interval, p,
+        Holm-corrected p."""
         table = []
         for metric in next(iter(self.values.values())):
             base = self.values[self.baseline][metric]
@@ -70,16 +71,20 @@ def evaluate(
     """Ranking metrics of scores.
 
     Parameters
-        scores      (n_docs,) an array, list or column, an object with `predict`, or a Run; or a mapping of names to these. Arrays are in the order of the
-                    rows of `data`, for a RankingDataset of the rows that it was made of (scores computed from data.X: data.to_input_order(scores)).
-                    Documents that a run does not rank count among the relevant ones, and nowhere else
-        data        judged documents: a path, a RankingDataset, a frame, (X, y, qid), or their relevance alone as an array with qid= the queries of its rows.
-                    Or Qrels, with runs alone: all queries of the judgments count, those that a run misses with 0
-        label, qid  names of a frame's columns (default 'label' and 'qid'); or qid (n_docs,) beside an array of relevance
-        docid       name of a frame's column of document ids, by which runs are read (default a text column 'docno', 'docid' or 'doc_id'); or
-                    docid (n_docs,) beside an array of relevance
+        scores      (n_docs,) an array, list or column, an object with `predict`, or a Run; or a mapping of names to
+                    these. Arrays are in the order of the rows of `data`, for a RankingDataset of the rows that it was
+                    made of (scores computed from data.X: data.to_input_order(scores)). Documents that a run does not
+                    rank count among the relevant ones, and nowhere else
+        data        judged documents: a path, a RankingDataset, a frame, (X, y, qid), or their relevance alone as an
+                    array with qid= the queries of its rows. Or Qrels, with runs alone: all queries of the judgments
+                    count, those that a run misses with 0
+        label, qid  names of a frame's columns (default 'label' and 'qid'); or qid (n_docs,) beside an array of
+                    relevance
+        docid       name of a frame's column of document ids, by which runs are read (default a text column 'docno',
+                    'docid' or 'doc_id'); or docid (n_docs,) beside an array of relevance
         metrics     names or Metric objects
-        convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; None: 'default', with Qrels 'trec'; a prefix in a name wins
+        convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; None: 'default', with Qrels 'trec'; a
+                    prefix in a name wins
         per_query   return arrays (n_queries,) instead of means
         baseline    for several systems: the one to test against (default the first)
     Returns
@@ -133,7 +138,8 @@ def per_query_values(
     retrieved: np.ndarray | None = None,
     docid: np.ndarray | None = None,
 ) -> list[np.ndarray]:
-    """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as of `rank_lists`; docid: default those of the data."""
+    """(n_queries,) values for each metric; lists are ranked once per convention. retrieved as of `rank_lists`; docid:
+    default those of the data."""
     ranked: dict[Convention, RankedLists] = {}
     out = []
     for metric in metrics:
@@ -155,13 +161,15 @@ def _runs_of(scores: Any) -> list[Run]:
     systems = list(scores.values()) if isinstance(scores, Mapping) and not isinstance(scores, Run) else [scores]
     if not all(isinstance(s, Run) for s in systems):
         raise DataError(
-            "judgments alone say nothing of features; evaluate runs with them (sr.read_run), or models on judged documents."
+            "judgments alone say nothing of features; evaluate runs with them (sr.read_run), or models on judged "
+            "documents."
         )
     return systems
 
 
 def _on_frame(system: Any, frame: Any, whose: str = "") -> Any:
-    """The scores of a model on a frame, of which it reads its own columns alone; other systems as they are. `whose` begins what is said of a mistake."""
+    """The scores of a model on a frame, of which it reads its own columns alone; other systems as they are.
+    `whose` begins what is said of a mistake."""
     if not hasattr(system, "score_dataset") or system.scaling.per_query:
         return system
     try:
@@ -203,7 +211,8 @@ def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> 
         whole = next((m for m in metrics if m.convention.short_lists != "full" or m.name == "mean_ndcg"), None)
         if whole is not None and not retrieved.all():
             raise DataError(
-                f"{whole!r} goes by the length of whole lists, and the run misses documents; take another metric or convention, such as trec."
+                f"{whole!r} goes by the length of whole lists, and the run misses documents; take another metric or "
+                "convention, such as trec."
             )
         return per_query_values(retrieved_scores, data, metrics, retrieved, document_ids(data))
     return per_query_values(_scores_of(system, data), data, metrics)

@@ -1,4 +1,5 @@
-"""Quantiles of the largest standardised lead over each candidate, when all candidates are equally good and only chance moves their means."""
+"""Quantiles of the largest standardised lead over each candidate,
+when all candidates are equally good and only chance moves their means."""
 
 from __future__ import annotations
 
@@ -17,13 +18,15 @@ EVEN = 64  # leading components whose points are spread evenly; the others are p
 
 
 class Leads:
-    """Largest leads (z_i - z_j) / error_ij over each candidate j, z normal with the covariance of the candidates' means.
+    """Largest leads (z_i - z_j) / error_ij over each candidate j, z normal with the covariance of the candidates'
+    means.
 
-    Definition: L_j = max(0, max over i of (z_i - z_j) / error_ij), z ~ N(0, covariance); without candidates i of error 0.
+    Definition: L_j = max(0, max over i of (z_i - z_j) / error_ij), z ~ N(0, covariance); without candidates i of
+    error 0.
 
-    A draw needs L_j only where it may exceed a floor below the quantile. In a group of candidates whose largest z exceeds z_j by no more than
-    floor times the smallest error of the group against j, no lead exceeds the floor: the group is left out. A quantile that turns out not to lie
-    above its floor is taken again from all leads.
+    A draw needs L_j only where it may exceed a floor below the quantile. In a group of candidates whose largest z
+    exceeds z_j by no more than floor times the smallest error of the group against j, no lead exceeds the floor: the
+    group is left out. A quantile that turns out not to lie above its floor is taken again from all leads.
 
     Parameters
         covariance   (m, m) of the means
@@ -69,7 +72,8 @@ class Leads:
         return np.asarray((1.0 - share) * low + share * high)
 
     def _largest(self, z: np.ndarray, floor: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """(len(rows), n_draws) L of these candidates where it exceeds the floor, elsewhere something between 0 and the floor."""
+        """(len(rows), n_draws) L of these candidates where it exceeds the floor,
+        elsewhere something between 0 and the floor."""
         top = np.maximum.reduceat(z, self._starts, axis=1)
         room = np.where(floor[:, None] > 0, SLACK * floor[:, None] * self._least, 0.0).astype(np.float32)
         out = np.empty((len(rows), len(z)), dtype=np.float32)
@@ -87,8 +91,8 @@ def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) ->
     """(n_points, n_dimensions) standard normal points; the first EVEN dimensions are spread evenly over the quantiles.
 
     Source
-        Multiples of square roots of primes, shifted at random and folded (Richtmyer 1951; Genz and Bretz 2009, Computation of Multivariate Normal
-        and t Probabilities, section 4.2.2).
+        Multiples of square roots of primes, shifted at random and folded (Richtmyer 1951; Genz and Bretz 2009,
+        Computation of Multivariate Normal and t Probabilities, section 4.2.2).
     """
     points = rng.standard_normal((n_points, n_dimensions))
     even = min(EVEN, n_dimensions)
@@ -99,7 +103,8 @@ def normal_points(rng: np.random.Generator, n_points: int, n_dimensions: int) ->
 
 
 def _of_differences(covariance: np.ndarray) -> np.ndarray:
-    """The covariance after the mean over candidates is taken off each draw: differences are the same, and more digits are left for them."""
+    """The covariance after the mean over candidates is taken off each draw:
+    differences are the same, and more digits are left for them."""
     mean = covariance.mean(axis=0)
     return np.asarray(covariance - mean - mean[:, None] + mean.mean())
 
@@ -115,8 +120,8 @@ def _neighbours_together(root: np.ndarray, members: np.ndarray) -> np.ndarray:
 
 
 def _position(n_draws: int, confidence: float) -> float:
-    """Where among the sorted draws, counted from 1, the quantile lies that is median-unbiased for almost any distribution (Hyndman and Fan 1996,
-    definition 8)."""
+    """Where among the sorted draws, counted from 1, the quantile lies that is median-unbiased for almost any
+    distribution (Hyndman and Fan 1996, definition 8)."""
     return (n_draws + 1.0 / 3.0) * confidence + 1.0 / 3.0
 
 

@@ -64,7 +64,8 @@ def paired_comparison(a: np.ndarray, b: np.ndarray, confidence: float = 0.95) ->
 
 
 def one_sided_t(better: np.ndarray, worse: np.ndarray) -> float:
-    """p value of the paired one-sided t test that the mean of `better` is larger; over the pairs where both have a value."""
+    """p value of the paired one-sided t test that the mean of `better` is larger;
+    over the pairs where both have a value."""
     two_sided = paired_comparison(better, worse)
     if not np.isfinite(two_sided.p_value):
         return float("nan")
@@ -72,7 +73,8 @@ def one_sided_t(better: np.ndarray, worse: np.ndarray) -> float:
 
 
 def randomisation_test(better: np.ndarray, worse: np.ndarray, *, n_samples: int = 10_000, seed: int = 0) -> float:
-    """One-sided p value of the paired randomisation test: how often random signs give at least the observed mean difference.
+    """One-sided p value of the paired randomisation test: how often random signs give at least the observed mean
+    difference.
 
     Source
         Smucker, Allan and Carterette (2007), doi:10.1145/1321440.1321528; the observed assignment counts as one sample.

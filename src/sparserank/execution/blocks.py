@@ -26,7 +26,8 @@ def split_queries(query_ptr: np.ndarray, row_bytes: float, minimum_bytes: float 
 
 
 def shard_end(ends: np.ndarray, until: np.ndarray, at: int, n_bytes: int) -> int:
-    """The row behind a shard that begins with row `at`: the first end of a query with at least n_bytes of features before it.
+    """The row behind a shard that begins with row `at`: the first end of a query with at least n_bytes of features
+    before it.
 
     ends    rows behind each query, rising, the last one behind all
     until   (n_docs + 1,) bytes of features before each row

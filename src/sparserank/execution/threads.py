@@ -72,7 +72,8 @@ def _leave_blas_limit() -> None:
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
-    """threadpoolctl leaves OpenBLAS alone in all threads but the first that ever set a limit; we count our users ourselves."""
+    """threadpoolctl leaves OpenBLAS alone in all threads but the first that ever set a limit;
+    we count our users ourselves."""
     getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
 
 
@@ -102,7 +103,8 @@ class BlockExecutor:
         return list(_pool(self.n_threads).map(function, range(n_blocks)))
 
     def few_at_once(self, function: Callable[[int], T], n_blocks: int) -> Iterator[T]:
-        """The results of `map` in block order, of which no more than two per thread are held at a time: for large ones."""
+        """The results of `map` in block order, of which no more than two per thread are held at a time:
+        for large ones."""
         if self.n_threads == 1 or n_blocks == 1:
             yield from map(function, range(n_blocks))
             return
@@ -115,9 +117,9 @@ class BlockExecutor:
             yield pending.popleft().result()
 
     def share(self, works: Sequence[tuple[Callable[[int, int], object], int]]) -> None:
-        """For each (function, n_blocks) of works `function(start, step)` in every thread, for the blocks start, start + step, ...: one
-        hand-over per thread, not per block or function. Threads take blocks in turn, across functions too. After an error no thread begins
-        another work, and it is raised when all have ended."""
+        """For each (function, n_blocks) of works `function(start, step)` in every thread, for the blocks start, start +
+        step, ...: one hand-over per thread, not per block or function. Threads take blocks in turn, across functions
+        too. After an error no thread begins another work, and it is raised when all have ended."""
         total = sum(n_blocks for _, n_blocks in works)
         step = max(min(self.n_threads, total), 1)
         failed: list[int] = []

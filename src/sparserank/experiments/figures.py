@@ -68,7 +68,8 @@ def removed_features(results: Results) -> str:
 
 
 def map_against_sparsity(results: Results, dataset: str) -> str:
-    """Laporte 2014, Fig. 3: test MAP against the share of features that remain; the dashed line is the systems' mean."""
+    """Laporte 2014, Fig. 3: test MAP against the share of features that remain;
+    the dashed line is the systems' mean."""
     figure, axes = new_axes("sparsity ratio (varying features that remain)", "MAP")
     rows = best_systems(results, dataset)
     for k, r in enumerate(rows):
@@ -136,7 +137,8 @@ def fenchel_against_primal(results: Results, dataset: str) -> str:
 
 
 def by_size(results: Results, dataset: str, metric: str) -> str:
-    """Lai 2013, Figs 1-3: FSMRank cut to k weights, FSMSVM and GAS-E at every k; their other parameters by validation."""
+    """Lai 2013, Figs 1-3: FSMRank cut to k weights, FSMSVM and GAS-E at every k;
+    their other parameters by validation."""
     figure, axes = new_axes("number of features", f"test {metric}")
     for n, s in enumerate(("fsm_truncated", "fsmsvm", "gas_e")):
         folds = results.folds(dataset, s)
@@ -175,9 +177,13 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
         for k in sizes
     }
     axes.fill_between(
-        sizes, [best[k]["mean"] - half[k] for k in sizes], [best[k]["mean"] + half[k] for k in sizes], color=BAND,
-        linewidth=0, label="paired 95% interval to the best",
-    )  # fmt: skip
+        sizes,
+        [best[k]["mean"] - half[k] for k in sizes],
+        [best[k]["mean"] + half[k] for k in sizes],
+        color=BAND,
+        linewidth=0,
+        label="paired 95% interval to the best",
+    )
     drawn = list(dict.fromkeys(r["system"] for r in rows))
     named = drawn if len(drawn) <= len(SERIES) else [s for s in FRONTIER_HIGHLIGHT if s in drawn]
     for s in drawn:

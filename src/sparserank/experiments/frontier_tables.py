@@ -39,10 +39,10 @@ def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
                     f"{dataset}: test {metric} ({results.plan.convention}) with at most k features",
                     ["system", *map(str, sizes)],
                     lines,
-                    "The model of each k is chosen on validation. * largest mean at this k; a trailing - : significantly below it "
-                    "(one-sided paired t test over queries, Holm's correction over the systems at this k, 5%). No mark is no "
-                    "proof of equality, and the largest mean was picked on the test queries themselves. sparserank select trains on the "
-                    "validation queries too and is no reference.",
+                    "The model of each k is chosen on validation. * largest mean at this k; a trailing - : "
+                    "significantly below it (one-sided paired t test over queries, Holm's correction over the systems "
+                    "at this k, 5%). No mark is no proof of equality, and the largest mean was picked on the test "
+                    "queries themselves. sparserank select trains on the validation queries too and is no reference.",
                     screen=(0, *(1 + i for i, k in enumerate(sizes) if k in SCREEN_SIZES)),
                 )
             )
@@ -74,7 +74,8 @@ def _verdicts(rows: list[dict[str, Any]]) -> Table:
         "How often each system is the best, and how often it is significantly below the best",
         ["system", "comparisons", "best", "below", "where below"],
         sorted(lines, key=lambda line: int(line[3])),
-        "One comparison per data set, metric and k for which the system has a model of at most k features; marks as above.",
+        "One comparison per data set, metric and k for which the system has a model of at most k features; marks as "
+        "above.",
     )
 
 

@@ -70,9 +70,13 @@ class Experiment:
         pieces = [Piece((u,), u.label, u.system) for u in waiting]
         processes = min(self.n_workers, len(waiting)) > 1
         finished = work_through(
-            UnitRunner(self.plan), pieces, n_workers=self.n_workers, processes=processes, progress=progress,
+            UnitRunner(self.plan),
+            pieces,
+            n_workers=self.n_workers,
+            processes=processes,
+            progress=progress,
             n_resumed=len(self.units) - len(waiting),
-        )  # fmt: skip
+        )
         with closing(finished):
             for piece, outcome in finished:
                 if outcome.error is None:

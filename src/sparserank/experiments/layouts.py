@@ -80,7 +80,8 @@ def find_folds(folder: str | os.PathLike) -> list[FoldFiles]:
 
 
 def find_published(root: str | os.PathLike) -> tuple[dict[str, Path], dict[str, str]]:
-    """({name: folder} of the papers' data sets below `root`, {name: why not} of the others), whatever the folders' case."""
+    """({name: folder} of the papers' data sets below `root`, {name: why not} of the others),
+    whatever the folders' case."""
     found: dict[str, Path] = {}
     lacking: dict[str, str] = {}
     for name in PUBLISHED_DATASETS:

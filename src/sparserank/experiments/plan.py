@@ -64,7 +64,8 @@ class ExperimentPlan:
     watch       further metrics that every candidate gets on validation, for curves; default mean_ndcg where the
                 convention has it
     metrics     what is reported on the test queries; choose_by and watch are part of it
-    convention  metric convention. letor4 and letor3 keep file order at ties, in the choice too, as the published tables do
+    convention  metric convention. letor4 and letor3 keep file order at ties, in the choice too, as the published tables
+                do
     max_size    for each k up to this, the best validated model with at most k features is tested too; at most 10,000
     folds       numbers 1..5; default all
     grids       {system: {parameter: values}} instead of the system's own

@@ -20,15 +20,39 @@ from sparserank.losses.levels import pair_totals, relevance_levels
 Value = float | str | None  # None: not available
 
 SYSTEM_OF = {
-    "Fenchel": "fenchel_rank", "FenchelRank": "fenchel_rank", "FSM": "fsm_rank", "FSMRank": "fsm_rank",
+    "Fenchel": "fenchel_rank",
+    "FenchelRank": "fenchel_rank",
+    "FSM": "fsm_rank",
+    "FSMRank": "fsm_rank",
     "ℓ_1": "l1",  # noqa: RUF001 (as printed)
-    "MCP": "mcp", "log": "log", "Log": "log", "l_{0.5}": "l0.5", "GRankRLS": "greedy_rank_rls", "RankRLS": "rank_rls",
-    "RankSVM-Primal": "rank_svm", "RankSVM-primal": "rank_svm", "RSVM-P": "rank_svm", "TGRank": "tg_rank", "RSRank": "rs_rank",
-    "GAS-E": "gas_e", "FSMSVM": "fsmsvm", "s=1": "fsm_s1", "s=PC": "fsm_spc",
-}  # fmt: skip
+    "MCP": "mcp",
+    "log": "log",
+    "Log": "log",
+    "l_{0.5}": "l0.5",
+    "GRankRLS": "greedy_rank_rls",
+    "RankRLS": "rank_rls",
+    "RankSVM-Primal": "rank_svm",
+    "RankSVM-primal": "rank_svm",
+    "RSVM-P": "rank_svm",
+    "TGRank": "tg_rank",
+    "RSRank": "rs_rank",
+    "GAS-E": "gas_e",
+    "FSMSVM": "fsmsvm",
+    "s=1": "fsm_s1",
+    "s=PC": "fsm_spc",
+}
 LAPORTE = ["fenchel_rank", "fsm_rank", "l1", "mcp", "log", "l0.5"]
 DATASET_OF = {"Ohsumed": "OHSUMED"}
-PAHIKKALA_METRIC = {"3": "map", "4": "p@10", "5": "mean_ndcg", "6": "ndcg@10", "7": "map", "8": "p@10", "9": "mean_ndcg", "10": "ndcg@10"}  # fmt: skip
+PAHIKKALA_METRIC = {
+    "3": "map",
+    "4": "p@10",
+    "5": "mean_ndcg",
+    "6": "ndcg@10",
+    "7": "map",
+    "8": "p@10",
+    "9": "mean_ndcg",
+    "10": "ndcg@10",
+}
 SIGNIFICANCE = 0.05
 
 
@@ -172,7 +196,10 @@ def _against_best(metric: str) -> Callable[[Results, Cell], Value]:
             return "~"
         fold_means = [[v.mean() for v in results.values(cell.dataset, s, "map", metric)] for s in (best, system)]
         by_fold = one_sided_t(*(np.array(v) for v in fold_means))
-        return f"{100.0 * (means[system] / means[best] - 1.0):.1f}% p={'<0.001' if p < 0.001 else f'{p:.3f}'} (folds {by_fold:.3f})"
+        return (
+            f"{100.0 * (means[system] / means[best] - 1.0):.1f}% p={'<0.001' if p < 0.001 else f'{p:.3f}'} (folds "
+            f"{by_fold:.3f})"
+        )
 
     return value
 
@@ -233,18 +260,20 @@ def _no_counterpart(results: Results, cell: Cell) -> Value:
 
 
 RANKRLS_NOTE = (
-    "Choice by validation MAP over lambda = 2^0..2^10 and every k (GRankRLS), 2^-15..2^15 (RankRLS); ties to the smaller "
-    "lambda and k. RankSVM there is SVMrank, cited from the LETOR site."
+    "Choice by validation MAP over lambda = 2^0..2^10 and every k (GRankRLS), 2^-15..2^15 (RankRLS); ties to the "
+    "smaller lambda and k. RankSVM there is SVMrank, cited from the LETOR site."
 )
 LAPORTE_NOTE = (
-    "Choice by validation MAP. The paper prints no grid of C: ours is 31 strengths over four decades below alpha_max of l1. "
-    "Sparsity is of the features that vary within queries (40 of 46 on MQ2008, 36 of 45 on OHSUMED). lp is smoothed with "
-    "eps = 0.1, the paper's only eps; it prints none for lp. ~: no significant decrease against the best of the six, by a "
-    "one-sided t test paired over queries; where there is one, the same test over the five folds is in brackets. MCP with gamma = 2 in sum scale is l1 but for rounding."
+    "Choice by validation MAP. The paper prints no grid of C: ours is 31 strengths over four decades below alpha_max "
+    "of l1. Sparsity is of the features that vary within queries (40 of 46 on MQ2008, 36 of 45 on OHSUMED). lp is "
+    "smoothed with eps = 0.1, the paper's only eps; it prints none for lp. ~: no significant decrease against the best "
+    "of the six, by a one-sided t test paired over queries; where there is one, the same test over the five folds is "
+    "in brackets. MCP with gamma = 2 in sum scale is l1 but for rounding."
 )
 LAI_NOTE = (
-    "Choice by validation NDCG@10. FenchelRank's grid is the paper's; those of RankSVM-Primal, TGRank, RSRank and FSMRank are "
-    "unprinted and ours. ListNet, AdaRank, RankSVM-Struct, RankBoost, SVMMAP are cited there, and have no column of ours."
+    "Choice by validation NDCG@10. FenchelRank's grid is the paper's; those of RankSVM-Primal, TGRank, RSRank and "
+    "FSMRank are unprinted and ours. ListNet, AdaRank, RankSVM-Struct, RankBoost, SVMMAP are cited there, and have no "
+    "column of ours."
 )
 
 TABLES: tuple[PublishedTable, ...] = (

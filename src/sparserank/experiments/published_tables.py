@@ -102,10 +102,16 @@ def published_rows(results: Results) -> list[dict[str, Any]]:
     """One row per printed cell for CSV."""
     return [
         {
-            "source": c.cell.source, "table": c.cell.table, "dataset": c.cell.dataset, "row": c.cell.row, "column": c.cell.column,
-            "published": c.printed, "ours": "not available" if c.value is None else c.value,
-            "difference": "" if math.isnan(c.difference) else c.difference, "equal": "" if c.agrees is None else c.agrees,
+            "source": c.cell.source,
+            "table": c.cell.table,
+            "dataset": c.cell.dataset,
+            "row": c.cell.row,
+            "column": c.cell.column,
+            "published": c.printed,
+            "ours": "not available" if c.value is None else c.value,
+            "difference": "" if math.isnan(c.difference) else c.difference,
+            "equal": "" if c.agrees is None else c.agrees,
         }
         for t in TABLES
         for c in compare(t, results)
-    ]  # fmt: skip
+    ]

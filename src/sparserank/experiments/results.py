@@ -47,7 +47,8 @@ class Results:
         return bool(self.folds(dataset, system))
 
     def systems(self, dataset: str) -> list[str]:
-        """Systems with results that are compared with each other, in the registry's order; any others if there are none."""
+        """Systems with results that are compared with each other, in the registry's order;
+        any others if there are none."""
         return [s for s in COMPARED if self.has(dataset, s)] or [s for s in SYSTEMS if self.has(dataset, s)]
 
     def complete(self, dataset: str, by: str, systems: list[str] | None = None) -> list[str]:

@@ -28,9 +28,9 @@ def _presents(inside: tuple[str, ...]) -> bool:
 class ResultsStore(RunDirectory):
     """OUT/candidates/*.parquet (one row per fitted model) and OUT/per_query/*.parquet (test values of chosen ones).
 
-    The name of a piece holds a hash of what it depends on: data, grid, metrics, and the source of everything that computes.
-    A changed plan or program recomputes what it changes and nothing else. Pieces of earlier plans stay; plan.json lists those
-    of the present one.
+    The name of a piece holds a hash of what it depends on: data, grid, metrics, and the source of everything that
+    computes. A changed plan or program recomputes what it changes and nothing else. Pieces of earlier plans stay;
+    plan.json lists those of the present one.
     """
 
     def __init__(self, path: str | os.PathLike, plan: ExperimentPlan) -> None:
@@ -58,10 +58,19 @@ class ResultsStore(RunDirectory):
     def _name(self, unit: Unit) -> str:
         p = self.plan
         depends_on = [
-            code_hash(_presents), unit.content, unit.dataset.missing, unit.dataset.scaling,
-            unit.system, sorted((k, list(v)) for k, v in p.grid(unit.system).items()), p.choose_by, p.valid_names,
-            p.metric_names, p.convention, p.max_size, p.seed,
-        ]  # fmt: skip
+            code_hash(_presents),
+            unit.content,
+            unit.dataset.missing,
+            unit.dataset.scaling,
+            unit.system,
+            sorted((k, list(v)) for k, v in p.grid(unit.system).items()),
+            p.choose_by,
+            p.valid_names,
+            p.metric_names,
+            p.convention,
+            p.max_size,
+            p.seed,
+        ]
         return name_of(f"{unit.dataset.name}-fold{unit.fold}-{unit.system}", depends_on)
 
     def has(self, unit: Unit) -> bool:

@@ -26,8 +26,8 @@ def system_table(
 ) -> list[dict[str, Any]]:
     """One row per system, tested against the one with the best mean of `by` on the test queries (`select` apart).
 
-    Columns: every reported metric (mean over folds), sparsity of all and of varying features, features per fold, the best
-    system's advantage as p values of one-sided paired tests (t over queries, Holm-corrected; t over folds;
+    Columns: every reported metric (mean over folds), sparsity of all and of varying features, features per fold, the
+    best system's advantage as p values of one-sided paired tests (t over queries, Holm-corrected; t over folds;
     randomisation over queries), seconds per fit, grid points, folds in which all candidates tie on validation, most
     frequent features. Systems that made no choice in some fold are left out.
     """
@@ -82,7 +82,8 @@ def _all_tied(rows: list[dict[str, Any]], by: str) -> bool:
 
 @cache
 def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]]:
-    """Test quality of each system with at most k features, k = 1..max_size; the model of each k is chosen on validation.
+    """Test quality of each system with at most k features, k = 1..max_size; the model of each k is chosen on
+    validation.
 
     Columns: system, k, n_features (mean over folds of what was taken), mean over folds, 95% interval (low, high) over
     queries; best: the system with the largest mean at this k; behind: mean paired difference to it over queries, with
@@ -99,11 +100,18 @@ def frontier(results: Results, dataset: str, metric: str) -> list[dict[str, Any]
             taken = [r["n_features"] for f in results.folds(dataset, s) for r in results.chosen(dataset, s, f, by)]
             at_k.append(
                 {
-                    "dataset": dataset, "metric": metric, "system": s, "title": SYSTEMS[s].title, "k": k,
-                    "n_features": float(np.mean(taken)), "mean": results.mean(dataset, s, by, metric), "low": low,
-                    "high": high, "values": pooled,
+                    "dataset": dataset,
+                    "metric": metric,
+                    "system": s,
+                    "title": SYSTEMS[s].title,
+                    "k": k,
+                    "n_features": float(np.mean(taken)),
+                    "mean": results.mean(dataset, s, by, metric),
+                    "low": low,
+                    "high": high,
+                    "values": pooled,
                 }
-            )  # fmt: skip
+            )
         if not at_k:
             continue
         comparable = _references([r["system"] for r in at_k])

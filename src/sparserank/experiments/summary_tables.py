@@ -29,21 +29,53 @@ def summary_sections(results: Results) -> list[Section]:
             tables.append(
                 Table(
                     f"{dataset}, chosen by validation {by} ({results.plan.convention}); p: tests against {best}",
-                    ["system", *shown, "SR", "SR varying", "p (t)", "p (Holm)", "p (folds)", "p (random.)", "s/fit", "grid", "features per fold", "often"],
                     [
-                        [r["title"], *(figure(r[m]) for m in shown), figure(r["sparsity_all"], 3), figure(r["sparsity_varying"], 3),
-                         p_text(r.get("p_query")), p_text(r.get("p_holm")), p_text(r.get("p_fold")), p_text(r.get("p_randomisation")),
-                         f"{r['time_s']:.3f}", f"{r['grid']:.0f}", " ".join(map(str, r["features"])) or "-", " ".join(map(str, r["frequent"])) or "-"]
+                        "system",
+                        *shown,
+                        "SR",
+                        "SR varying",
+                        "p (t)",
+                        "p (Holm)",
+                        "p (folds)",
+                        "p (random.)",
+                        "s/fit",
+                        "grid",
+                        "features per fold",
+                        "often",
+                    ],
+                    [
+                        [
+                            r["title"],
+                            *(figure(r[m]) for m in shown),
+                            figure(r["sparsity_all"], 3),
+                            figure(r["sparsity_varying"], 3),
+                            p_text(r.get("p_query")),
+                            p_text(r.get("p_holm")),
+                            p_text(r.get("p_fold")),
+                            p_text(r.get("p_randomisation")),
+                            f"{r['time_s']:.3f}",
+                            f"{r['grid']:.0f}",
+                            " ".join(map(str, r["features"])) or "-",
+                            " ".join(map(str, r["frequent"])) or "-",
+                        ]
                         for r in rows
                     ],
-                    "Means over folds of test means. SR: features that remain / all features, / features that vary within "
-                    "queries. p: one-sided paired tests against the best mean: t over queries, with Holm's correction; t over "
-                    "folds; randomisation over queries. s/fit: mean over the grid, without what its points share (similarities, "
-                    "decompositions, FSMRank before FSMSVM). often: the five features chosen in most folds. sparserank select trains on the "
-                    "validation queries too and is no reference. " + _notes(results, dataset, by, rows),
-                    screen=(0, *range(1, 1 + len(shown)), 1 + len(shown), 4 + len(shown), 9 + len(shown), 10 + len(shown)),
+                    "Means over folds of test means. SR: features that remain / all features, / features that vary "
+                    "within queries. p: one-sided paired tests against the best mean: t over queries, with Holm's "
+                    "correction; t over folds; randomisation over queries. s/fit: mean over the grid, without what its "
+                    "points share (similarities, decompositions, FSMRank before FSMSVM). often: the five features "
+                    "chosen in most folds. sparserank select trains on the validation queries too and is no "
+                    "reference. " + _notes(results, dataset, by, rows),
+                    screen=(
+                        0,
+                        *range(1, 1 + len(shown)),
+                        1 + len(shown),
+                        4 + len(shown),
+                        9 + len(shown),
+                        10 + len(shown),
+                    ),
                 )
-            )  # fmt: skip
+            )
         if results.has(dataset, "fenchel_rank"):
             tables.append(fenchel_table(results, dataset))
         tables += [
@@ -83,27 +115,47 @@ def fenchel_table(results: Results, dataset: str) -> Table:
     for radius in sorted(rows):
         mine = rows[radius]
         line = [
-            f"{radius:g}", f"{sum(r['gap'] > epsilon for r in mine)} of {len(mine)}", f"{max(r['gap'] for r in mine):.2g}",
-            figure(np.mean([r["n_features"] for r in mine]), 1), *(figure(results.test_mean(list(mine), m)) for m in metrics), f"{np.mean([r['time_s'] for r in mine]):.2f}",
-        ]  # fmt: skip
+            f"{radius:g}",
+            f"{sum(r['gap'] > epsilon for r in mine)} of {len(mine)}",
+            f"{max(r['gap'] for r in mine):.2g}",
+            figure(np.mean([r["n_features"] for r in mine]), 1),
+            *(figure(results.test_mean(list(mine), m)) for m in metrics),
+            f"{np.mean([r['time_s'] for r in mine]):.2f}",
+        ]
         if radius in exact:
             best = exact[radius]
             excess = [a["loss"] - b["loss"] for a, b in zip(mine, best, strict=True)]
             line += [
-                f"{max(excess):.1e}", f"{max(b['gap'] for b in best):.0e}", figure(np.mean([b["n_features"] for b in best]), 1),
+                f"{max(excess):.1e}",
+                f"{max(b['gap'] for b in best):.0e}",
+                figure(np.mean([b["n_features"] for b in best]), 1),
                 *(figure(results.test_mean(list(best), m)) for m in metrics),
                 f"{np.mean([b['time_s'] for b in best]):.2f}",
-            ]  # fmt: skip
+            ]
         else:
             line += ["-"] * (4 + len(metrics))
         lines.append(line)
     short = sum(any(r["gap"] > epsilon for r in mine) for mine in rows.values())
     return Table(
-        f"{dataset}, FenchelRank as published against the exact optimum: {short} of {len(rows)} radii are not optimal in some fold",
-        ["radius", f"gap > {epsilon:g}", "worst gap", "features", *metrics, "s", "loss above optimum", "gap, exact", "features", *metrics, "s"],
+        f"{dataset}, FenchelRank as published against the exact optimum: {short} of {len(rows)} radii are not optimal "
+        "in some fold",
+        [
+            "radius",
+            f"gap > {epsilon:g}",
+            "worst gap",
+            "features",
+            *metrics,
+            "s",
+            "loss above optimum",
+            "gap, exact",
+            "features",
+            *metrics,
+            "s",
+        ],
         lines,
-        f"Published: epsilon = {epsilon:g}, at most {results.plan.grid('fenchel_rank')['max_iter'][0]} iterations. Means over folds, test metrics.",
-    )  # fmt: skip
+        f"Published: epsilon = {epsilon:g}, at most {results.plan.grid('fenchel_rank')['max_iter'][0]} iterations. "
+        "Means over folds, test metrics.",
+    )
 
 
 def _by_radius(results: Results, dataset: str, system: str) -> dict[float, list[dict[str, Any]]]:
@@ -119,17 +171,21 @@ def ablation_table(results: Results, dataset: str) -> Table:
     measured = ["fsm_rank", "fsm_s1", "fsm_spc", "fsm_ai", "fsm_apc"]
     names = [s for s in measured if all(results.complete(dataset, by, [s]) for by in results.plan.choose_by)]
     lines = [
-        [SYSTEMS[s].title, *(figure(results.mean(dataset, s, by, m)) for by in results.plan.choose_by for m in results.headline),
-         *(figure(results.sparsity(dataset, s, by, varying=True), 3) for by in results.plan.choose_by)]
+        [
+            SYSTEMS[s].title,
+            *(figure(results.mean(dataset, s, by, m)) for by in results.plan.choose_by for m in results.headline),
+            *(figure(results.sparsity(dataset, s, by, varying=True), 3) for by in results.plan.choose_by),
+        ]
         for s in names
-    ]  # fmt: skip
+    ]
     columns = [f"{m}, by {by}" for by in results.plan.choose_by for m in results.headline]
     columns += [f"SR varying, by {by}" for by in results.plan.choose_by]
     return Table(f"{dataset}, FSMRank's measures one at a time", ["system", *columns], lines if len(names) > 1 else [])
 
 
 def timing_table(results: Results, dataset: str) -> Table:
-    """Lai 2012's Table 6 on this data set: TGRank at C_sum = 0.1, then FenchelRank and the exact optimum at its norm."""
+    """Lai 2012's Table 6 on this data set: TGRank at C_sum = 0.1,
+    then FenchelRank and the exact optimum at its norm."""
     lines = []
     for fold in results.folds(dataset, "lai2012_timing"):
         by = {r["params"]["method"]: r for r in results.rows[dataset, "lai2012_timing", fold]}
@@ -189,10 +245,14 @@ def sensitivity_tables(results: Results, dataset: str) -> list[Table]:
                 ]
             )
             lines.append(
-                [f"{value:g}", *(figure(results.test_mean(best, m)) for m in results.headline),
-                 figure(np.mean([r["n_features"] / r["n_features_varying"] for r in found]), 3),
-                 " ".join(str(r["n_features"]) for r in found), f"{time_s:.3f}"]
-            )  # fmt: skip
+                [
+                    f"{value:g}",
+                    *(figure(results.test_mean(best, m)) for m in results.headline),
+                    figure(np.mean([r["n_features"] / r["n_features_varying"] for r in found]), 3),
+                    " ".join(str(r["n_features"]) for r in found),
+                    f"{time_s:.3f}",
+                ]
+            )
         tables.append(
             Table(
                 f"{dataset}, sensitivity of {SYSTEMS[system].title.partition(',')[0]} to {parameter}",

@@ -47,7 +47,8 @@ class UnitRunner:
     plan: ExperimentPlan
 
     def __call__(self, unit: Unit) -> tuple[pa.Table, pa.Table]:
-        """(candidates, per query): every candidate with its validation metrics, and test values of those that were chosen."""
+        """(candidates, per query): every candidate with its validation metrics,
+        and test values of those that were chosen."""
         with one_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # statuses travel with the candidates
             return self._run(unit)
@@ -82,7 +83,8 @@ class UnitRunner:
     def _choices(
         self, unit: Unit, candidates: list[Candidate], valid: np.ndarray, sizes: np.ndarray
     ) -> list[tuple[int, str]]:
-        """(candidate, what it was chosen for): by each metric overall and for each largest size; never an empty model."""
+        """(candidate, what it was chosen for): by each metric overall and for each largest size;
+        never an empty model."""
         out = []
         if unit.system == "random":
             return [(i, m) for i in range(len(sizes)) for m in self.plan.choose_by]  # all draws: their mean is reported

@@ -1,4 +1,5 @@
-"""Models in the words of search engines, databases and runtimes: one sum of terms, written by one function per format."""
+"""Models in the words of search engines, databases and runtimes:
+one sum of terms, written by one function per format."""
 
 from __future__ import annotations
 
@@ -49,20 +50,25 @@ def export(
     Parameters
         to           one of FORMATS
         name         of the model in the engine, and of its feature store or set
-        features     {our name of a feature: what it is in the engine}: for solr {class, params}, for elasticsearch and opensearch {params, template},
-                     for vespa, lucene and sql an expression; vespa needs one of every selected feature
-        normalizers  solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding it into the weights
+        features     {our name of a feature: what it is in the engine}: for solr {class, params}, for elasticsearch and
+                     opensearch {params, template}, for vespa, lucene and sql an expression; vespa needs one of every
+                     selected feature
+        normalizers  solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding
+                     it into the weights
         offset       added to every score, where an engine refuses or clamps negative ones
-        sigmoid      scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0 below about -100
-        filled       the engine's own features give the values that the model takes for missing ones (vespa, sql, onnx and python say them; solr, elasticsearch,
-                     opensearch, ranklib and lucene, which take 0, are refused without this where another value was learned)
-        wide         onnx: one input X (n_docs, n_features) of all features of the training data in their order, instead of an input (n_docs, 1) of its name
-                     for each selected feature
+        sigmoid      scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0
+                     below about -100
+        filled       the engine's own features give the values that the model takes for missing ones (vespa, sql, onnx
+                     and python say them; solr, elasticsearch, opensearch, ranklib and lucene, which take 0, are refused
+                     without this where another value was learned)
+        wide         onnx: one input X (n_docs, n_features) of all features of the training data in their order, instead
+                     of an input (n_docs, 1) of its name for each selected feature
     Notes
-        A value is missing where it is NULL, NaN, infinite, or from 1.79e308 on in size. The value that the model knows takes its place; without one there is
-        no score: python raises, sql gives NULL (order by score DESC NULLS LAST), onnx, vespa and lucene give NaN.
-        Only selected features are written. Scores are those of `predict`, but for the intercept in solr, elasticsearch, opensearch and ranklib, which have
-        none, and for the precision that engines compute in (mostly float32).
+        A value is missing where it is NULL, NaN, infinite, or from 1.79e308 on in size. The value that the model knows
+        takes its place; without one there is no score: python raises, sql gives NULL (order by score DESC NULLS LAST),
+        onnx, vespa and lucene give NaN. Only selected features are written. Scores are those of `predict`, but for the
+        intercept in solr, elasticsearch, opensearch and ranklib, which have none, and for the precision that engines
+        compute in (mostly float32).
     Raises
         DataError   an unknown format; a model or an option that it cannot say, with the remedy
     """

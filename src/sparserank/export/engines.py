@@ -1,4 +1,5 @@
-"""Search engines that take weights of features: Solr, the learning-to-rank plugins of Elasticsearch and OpenSearch, RankLib's text."""
+"""Search engines that take weights of features: Solr, the learning-to-rank plugins of Elasticsearch and OpenSearch,
+RankLib's text."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ MUSTACHE = "mustache"
 
 
 def solr(of: Sum, options: Options) -> Files:
-    """model.json for schema/model-store and, with `features`, features.json for schema/feature-store: {our name: {class, params}}."""
+    """model.json for schema/model-store and, with `features`, features.json for schema/feature-store: {our name:
+    {class, params}}."""
     linear_only(of, "Solr's LinearModel")
     zero_only(of, "Solr", filled=options.filled)
     options.refuse("Solr's LinearModel has no constant and no link", "offset", "sigmoid")
@@ -42,7 +44,8 @@ def _solr_norm(term: Term) -> dict[str, Any]:
 
 
 def elasticsearch(of: Sum, options: Options) -> Files:
-    """model.json for _ltr/_featureset/NAME/_createmodel and, with `features`, featureset.json for _ltr/_featureset/NAME: {our name: {params, template}}."""
+    """model.json for _ltr/_featureset/NAME/_createmodel and, with `features`,
+    featureset.json for _ltr/_featureset/NAME: {our name: {params, template}}."""
     linear_only(of, "the plugin's model/linear")
     zero_only(of, "the plugin", filled=options.filled)
     options.refuse("the plugin's model/linear has no constant and no link", "offset", "sigmoid")
@@ -77,7 +80,8 @@ def _definition(features: Mapping[str, Any], name: str, needed: str) -> Mapping[
     if not isinstance(given, Mapping) or needed not in given:
         what = "is missing" if name not in features else f"has no {needed!r}"
         raise DataError(
-            f"features: the definition of {brief(name)} {what}; give an object with {needed!r} for every selected feature."
+            f"features: the definition of {brief(name)} {what}; give an object with {needed!r} for every selected "
+            "feature."
         )
     if needed == "class" and not isinstance(given[needed], str):
         raise DataError(f"features: the class of {brief(name)} must be a text; got {brief(str(given[needed]))}.")
@@ -85,7 +89,8 @@ def _definition(features: Mapping[str, Any], name: str, needed: str) -> Mapping[
 
 
 def _single(of: Sum, normalizers: bool) -> dict[str, float]:
-    """Weights that single precision holds: all of them times a power of two, which changes no order, where they do not fit as they are.
+    """Weights that single precision holds: all of them times a power of two, which changes no order, where they do not
+    fit as they are.
 
     Raises
         DataError   they do not fit together
@@ -96,7 +101,8 @@ def _single(of: Sum, normalizers: bool) -> dict[str, float]:
     norms = [abs(v) for t in of.terms for v in (t.center, t.scale) if v] if normalizers else []
     if not _fits(sizes * factor) or not _fits(np.array(norms)):
         raise DataError(
-            "the weights of this model do not fit together into the single precision of the engine; scale the features, or export to python, sql or onnx."
+            "the weights of this model do not fit together into the single precision of the engine; scale the "
+            "features, or export to python, sql or onnx."
         )
     return {name: w * factor for name, w in weights.items()}
 

@@ -17,8 +17,8 @@ SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # needs no brackets
 TOGETHER = 8  # summands of one bracket: a long chain is too deep for parsers
 BRACKETS = {")": "(", "]": "[", "}": "{"}
 QUOTES = "'\"`"
-# What ends an expression or hides the rest of it in one of the languages, in quotes too: where these end is not agreed on. `$$` and `$name$` are
-# quotes in PostgreSQL.
+# What ends an expression or hides the rest of it in one of the languages, in quotes too: where these end is not agreed
+# on. `$$` and `$name$` are quotes in PostgreSQL.
 FORBIDDEN = re.compile(r"--|/\*|;|(?<![\w$])\$\w*\$|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -35,7 +35,8 @@ class Dialect:
     variable   of our name of a feature; raises DataError where the language has no such variables
     log        sign(x) log(1 + |x|), and whether it must keep its digits near 0
     asinh      of x over a constant > 0, likewise
-    clip       t, a rising function of x, between two values: of (x, t, (the x where t takes the lower one, and the upper one), (the two values))
+    clip       t, a rising function of x, between two values: of (x, t, (the x where t takes the lower one, and the
+               upper one), (the two values))
     given      a value where x is there; else another one, or with None no score: of (x, value, other)
     real       a feature as a number of double precision
     exp        e^x; number: a constant
@@ -129,13 +130,15 @@ def _value(term: Term, dialect: Dialect, features: Mapping[str, Any]) -> str:
     text = given.strip()
     if not _is_one_expression(text, dialect.comments):
         raise DataError(
-            f"features: {brief(term.name)} must be one expression, its brackets and quotes closed, without comments; got {brief(text)}."
+            f"features: {brief(term.name)} must be one expression, its brackets and quotes closed, without comments; "
+            f"got {brief(text)}."
         )
     return text if SIMPLE.fullmatch(text) else f"({text})"
 
 
 def _is_one_expression(text: str, comments: Sequence[str]) -> bool:
-    """Whether every bracket and quote that the text opens is closed in it, in turn, and nothing in it ends or hides what follows."""
+    """Whether every bracket and quote that the text opens is closed in it, in turn,
+    and nothing in it ends or hides what follows."""
     if FORBIDDEN.search(text):
         return False
     opened: list[str] = []

@@ -21,8 +21,8 @@ SMALL, LARGE = 1e-4, 1e8  # where log(1 + x) would lose digits, and x * x + 1 it
 
 
 def onnx(of: Sum, options: Options) -> Files:
-    """model.onnx: for each selected feature an input of its name, double (n_docs, 1); with `wide` one double X (n_docs, n_features), all features of the
-    training data in their order. Output: double score (n_docs, 1).
+    """model.onnx: for each selected feature an input of its name, double (n_docs, 1); with `wide` one double X (n_docs,
+    n_features), all features of the training data in their order. Output: double score (n_docs, 1).
 
     Raises
         DataError   the package onnx is not installed; a feature's name cannot be that of an input

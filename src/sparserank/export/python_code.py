@@ -49,8 +49,8 @@ def _curve(x, knots, values):
 
 
 def python(of: Sum, options: Options) -> Files:
-    """model.py with score(row), row a mapping of feature names to numbers; what is not there is missing. score raises KeyError or ValueError for a missing
-    value that the model refuses."""
+    """model.py with score(row), row a mapping of feature names to numbers; what is not there is missing. score raises
+    KeyError or ValueError for a missing value that the model refuses."""
     options.refuse("Python code has its scaling folded in, and names of its own", "normalizers", "features")
     lines = [repr(of.intercept + options.offset), *(_line(t) for t in of.terms)]
     inner = summed(lines, "\n        ")
@@ -58,7 +58,8 @@ def python(of: Sum, options: Options) -> Files:
     result = "_sigmoid(total)" if options.sigmoid else "total"
     text = (
         f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
-        f'    """The score of a document; row: a mapping of the FEATURES to numbers."""\n    total = (\n        {inner}\n    )\n    return {result}\n'
+        '    """The score of a document; row: a mapping of the FEATURES to numbers."""\n    total = (\n        '
+        f"{inner}\n    )\n    return {result}\n"
     )
     return {"model.py": text}
 

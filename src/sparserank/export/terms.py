@@ -67,7 +67,8 @@ class Term:
         return added
 
     def pieces(self) -> list[tuple[float, float, float]]:
-        """(from, to, slope) of the segments of the curve that rise or fall: it is the first value plus the sum over them of slope * (clip(t) - from)."""
+        """(from, to, slope) of the segments of the curve that rise or fall:
+        it is the first value plus the sum over them of slope * (clip(t) - from)."""
         assert self.curve is not None
         knots, values = self.curve.knots, self.curve.values
         with np.errstate(all="ignore"):
@@ -103,13 +104,15 @@ def sum_of(model: RankingModel) -> Sum:
     scaling = model.scaling
     if scaling.per_query:
         raise DataError(
-            "this model scales features within each query, which nothing can do for one document at a time; train with --scaling within-query-std."
+            "this model scales features within each query, which nothing can do for one document at a time; train with "
+            "--scaling within-query-std."
         )
     if len(model.support) == 0:
         raise DataError("this model uses no feature; there is nothing to export.")
     if scaling.logarithmic and (model.transform is not None or model.curves):
         raise DataError(
-            "this model takes logarithms in its scaling and has transforms or curves besides; fit it with --transform log instead."
+            "this model takes logarithms in its scaling and has transforms or curves besides; fit it with --transform "
+            "log instead."
         )
     terms, intercept = [], 0.0
     for j in model.support.tolist():
@@ -133,7 +136,8 @@ def sum_of(model: RankingModel) -> Sum:
 
 
 def _spread(method: str, scale: float, curve: Curve | None) -> float:
-    """How far t goes for the term to say something: its fitted scale, or the range of the curve by its steepest slope; 0 where nobody knows."""
+    """How far t goes for the term to say something: its fitted scale, or the range of the curve by its steepest slope;
+    0 where nobody knows."""
     if curve is None:
         return 0.0 if method == "none" else scale
     with np.errstate(all="ignore"):
@@ -144,7 +148,8 @@ def _spread(method: str, scale: float, curve: Curve | None) -> float:
 def _refuse_infinite(name: str, *numbers: float) -> None:
     if not all(map(math.isfinite, numbers)):
         raise DataError(
-            f"feature {brief(name)} cannot be exported: its weight in units of the feature leaves the range of numbers; scale the feature first."
+            f"feature {brief(name)} cannot be exported: its weight in units of the feature leaves the range of "
+            "numbers; scale the feature first."
         )
 
 
@@ -153,16 +158,18 @@ def linear_only(terms: Sum, engine: str) -> None:
     bent = next((t for t in terms.terms if not t.is_linear), None)
     if bent is not None:
         raise DataError(
-            f"{engine} takes weights of features as they are, and cannot say {bent.shown}; export to vespa, lucene, sql, onnx or python, or train with "
-            "--transform none, without curves, and a linear --scaling (within-query-std)."
+            f"{engine} takes weights of features as they are, and cannot say {bent.shown}; export to vespa, lucene, "
+            "sql, onnx or python, or train with --transform none, without curves, and a linear --scaling "
+            "(within-query-std)."
         )
 
 
 def zero_only(terms: Sum, engine: str, *, filled: bool) -> None:
-    """Raises DataError for a term whose missing values are not the 0 that the engine takes, unless the engine's own features fill them in."""
+    """Raises DataError for a term whose missing values are not the 0 that the engine takes,
+    unless the engine's own features fill them in."""
     odd = next((t for t in terms.terms if t.fill), None)
     if odd is not None and not filled:
         raise DataError(
-            f"the model takes {odd.fill!r} for a missing {brief(odd.name)}, and {engine} takes 0; let the engine's feature give {odd.fill!r} there and say so "
-            "with --filled (filled=True), or train with --missing zero."
+            f"the model takes {odd.fill!r} for a missing {brief(odd.name)}, and {engine} takes 0; let the engine's "
+            f"feature give {odd.fill!r} there and say so with --filled (filled=True), or train with --missing zero."
         )

@@ -28,7 +28,8 @@ def _plain(name: str, engine: str) -> str:
 
 def _no_attribute(name: str) -> str:
     raise DataError(
-        f"Vespa does not know what {brief(name)} is; say it of every selected feature in a file of features (--features, features=): "
+        f"Vespa does not know what {brief(name)} is; say it of every selected feature in a file of features "
+        "(--features, features=): "
         '{"our name": "bm25(title)", "another": "attribute(price)", ...}.'
     )
 
@@ -49,7 +50,8 @@ def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
         other = first.setdefault(name.lower(), name)
         if other != name:
             raise DataError(
-                f"{brief(other)} and {brief(name)} are one column where SQL does not look at capitals; give the expression of one of them in a file of "
+                f"{brief(other)} and {brief(name)} are one column where SQL does not look at capitals; give the "
+                "expression of one of them in a file of "
                 'features (--features): {"our name": "the expression", ...}.'
             )
 
@@ -119,8 +121,8 @@ def _given(choice: Callable[[str, str, str], str], size: str) -> Callable[[str, 
 
 
 def _known(x: str, value: str, other: str | None) -> str:
-    """NaN is larger than all numbers in DuckDB and PostgreSQL, so the second comparison would do; but DuckDB decides it by the smallest and largest values
-    in a Parquet file, which leave NaN out. Differences it computes."""
+    """NaN is larger than all numbers in DuckDB and PostgreSQL, so the second comparison would do; but DuckDB decides it
+    by the smallest and largest values in a Parquet file, which leave NaN out. Differences it computes."""
     known = f"{x} - {x} = 0 AND ABS({x}) < {MISSING_FROM}"
     return f"CASE WHEN {known} THEN {value} END" if other is None else _case(known, value, other)
 
@@ -168,21 +170,27 @@ def lucene(of: Sum, options: Options) -> Files:
 
 
 def vespa(of: Sum, options: Options) -> Files:
-    """NAME.profile, a rank profile whose second phase is the model; `features` say what each selected feature is in Vespa."""
+    """NAME.profile, a rank profile whose second phase is the model;
+    `features` say what each selected feature is in Vespa."""
     options.refuse("an expression has its scaling folded in", "normalizers")
     name = options.name
     if not IDENTIFIER.fullmatch(name) or name in ("default", "unranked"):
         raise DataError(
-            f"--name must be letters, digits and _, and not default or unranked, which Vespa has already; got {brief(name)}."
+            "--name must be letters, digits and _, and not default or unranked, which Vespa has already; got "
+            f"{brief(name)}."
         )
     body = expression(of, VESPA, options.features, options.offset, options.sigmoid).strip()
     inner = "\n".join(f"            {line}" for line in body.splitlines())
-    text = f"rank-profile {name} inherits default {{\n    second-phase {{\n        expression {{\n{inner}\n        }}\n    }}\n}}\n"
+    text = (
+        f"rank-profile {name} inherits default {{\n    second-phase {{\n        expression {{\n{inner}\n        }}\n"
+        "    }\n}\n"
+    )
     return {f"{name}.profile": text}
 
 
 def sql(of: Sum, options: Options) -> Files:
-    """score.sql, an expression over columns of the features' names; NULL where a feature is missing that the model knows no value for."""
+    """score.sql, an expression over columns of the features' names;
+    NULL where a feature is missing that the model knows no value for."""
     options.refuse("an expression has its scaling folded in", "normalizers")
     _one_column_each(of, options.features or {})
     return {"score.sql": expression(of, SQL, options.features, options.offset, options.sigmoid)}

@@ -4,11 +4,12 @@ Conventions
     scores (m,) float64 and levels (m,) of one query; levels are relevance ranks from 0.
     order (m,) int32 holds documents by descending score; it comes in as a guess (the last permutation) and is
     corrected in place. table (K, K) holds the weight of a pair of levels, table[upper, lower], and 0 elsewhere.
-    doc_weight (m,) multiplies the weight of a pair by that of its upper document; None for 1, which compiles to nothing.
-    Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw floats,
-    in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay exactly 0.
-    Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time. Places in the
-    sums, and levels, are unsigned: of a signed index it is asked at every look whether it counts from the end.
+    doc_weight (m,) multiplies the weight of a pair by that of its upper document; None for 1, which compiles to
+    nothing. Pair (i, j), levels[i] > levels[j], is active iff scores[i] - scores[j] < 1.0: one predicate, on the raw
+    floats, in every sweep. Both sweeps only add documents, never remove one: on a separated list the sums stay
+    exactly 0. Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time.
+    Places in the sums, and levels, are unsigned: of a signed index it is asked at every look whether it counts from the
+    end.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _LAST = np.uint64(AT_ONCE - 1)  # i & _LAST is i where i < _AT_ONCE, and a place
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     """(loss of one query, sum of phi'^2 / 4: the same number); its gradient by scores is written to `gradient` (m,).
 
-    With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - one of them) / 2:
-    linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
+    With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - one of
+    them) / 2: linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
     Documents of level 0 are nobody's upper: the others stand in a list of their own, half of all or a twentieth.
-    One merge finds where the active partners of each document begin and end; behind it nothing depends on the data any more
-    but addresses. A document is added to the sums of every level that it makes pairs with, four levels at a time.
-    work (WORK_ROWS, more than m) float64, C-ordered, is scratch: an allocation per query would cost a quarter of the sweep,
-    and what X has pushed out of the first-level cache comes back slowly, so there is little of it.
+    One merge finds where the active partners of each document begin and end; behind it nothing depends on the data any
+    more but addresses. A document is added to the sums of every level that it makes pairs with, four levels at a time.
+    work (WORK_ROWS, more than m) float64, C-ordered, is scratch: an allocation per query would cost a quarter of the
+    sweep, and what X has pushed out of the first-level cache comes back slowly, so there is little of it.
     """
     m = len(scores)
     ranked, slope, sums = work[0], work[1], work[2 : 2 + SUMS].reshape((work.shape[1], SUMS))
@@ -101,7 +102,8 @@ def _partners(ranked, m, raised, n, begins, ends):
 
 @njit(cache=True, nogil=True, inline="always")
 def _lower_sums(ranked, level, m, table, first, sums):
-    """sums[p, c]: weights of the first p documents for uppers of level first + 1 + c; and, AT_ONCE further, times score."""
+    """sums[p, c]: weights of the first p documents for uppers of level first + 1 + c;
+    and, AT_ONCE further, times score."""
     c0 = c1 = c2 = c3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     for c in range(SUMS):

@@ -16,7 +16,8 @@ from sparserank.losses._huber_kernels import put_together, see_from_both_sides
 
 @njit(cache=True, nogil=True)
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
-    """(loss of one query, sum of phi'^2 / 4); its gradient by scores is written to `gradient` (m,). work (17, ...) is scratch."""
+    """(loss of one query, sum of phi'^2 / 4); its gradient by scores is written to `gradient` (m,).
+    work (17, ...) is scratch."""
     down, up, sums = work[0:6], work[6:12], work[12:17]
     see_from_both_sides(scores, levels, 0, doc_weight, order, down, up)
     _partners(down, len(scores), n_levels, table, False, sums)

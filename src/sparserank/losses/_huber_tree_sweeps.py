@@ -1,8 +1,8 @@
 """Pairwise modified Huber of one sorted query with many or real-valued grades: Fenwick trees over relevance ranks.
 
 Conventions
-    As in _huber_kernels; `table` is not used: pair weights are 1. Side 1 has mirrored levels, so that a sum over lower ranks
-    is one over higher levels.
+    As in _huber_kernels; `table` is not used: pair weights are 1. Side 1 has mirrored levels, so that a sum over lower
+    ranks is one over higher levels.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -18,7 +18,8 @@ from sparserank.losses._huber_kernels import put_together, see_from_both_sides
 
 @njit(cache=True, nogil=True)
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
-    """(loss of one query, sum of phi'^2 / 4); its gradient by scores is written to `gradient` (m,). work (17, ...) is scratch."""
+    """(loss of one query, sum of phi'^2 / 4); its gradient by scores is written to `gradient` (m,).
+    work (17, ...) is scratch."""
     down, up, trees = work[0:6], work[6:12], work[12:17]
     see_from_both_sides(scores, levels, n_levels - 1, doc_weight, order, down, up)
     _partners(down, len(scores), n_levels, trees)

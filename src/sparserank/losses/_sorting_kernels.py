@@ -8,7 +8,8 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def sort_descending(scores, order, ranked):
-    """Sort `order` by descending score, ties by row: one result, whatever permutation comes in; linear when it is nearly right.
+    """Sort `order` by descending score, ties by row: one result, whatever permutation comes in; linear when it is
+    nearly right.
 
     ranked[a] (at least m) becomes the score at position a. It is sorted along: scores are looked up by document once.
     """

@@ -23,8 +23,8 @@ from sparserank.losses._sorting_kernels import sort_descending
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     """(loss of one query, sum of phi'^2 / 4: the same number); its gradient by scores is written to `gradient` (m,).
 
-    With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - origin) / 2:
-    linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
+    With r_i = sum of h_ij over the active lower partners of i, the loss is sum_i r_i + gradient . (scores - origin) /
+    2: linear in the scores, so a spread of 1e6 costs 1e-10 of accuracy where C u^2 + 2 u A + B costs 1e-4.
     work (3, at least m and n_levels + 1) is scratch: an allocation per query would cost a quarter of the sweep.
     """
     m = len(scores)

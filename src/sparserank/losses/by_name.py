@@ -34,8 +34,8 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
 
 
 def loss_name(loss: PairwiseLoss) -> str:
-    """What a loss is called: 'squared_hinge', 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are no numbers, texts or arrays by
-    their type."""
+    """What a loss is called: 'squared_hinge', 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are
+    no numbers, texts or arrays by their type."""
     shown = [f"{name}={_plain(value)!r}" for name, value in _parameters(loss).items() if value is not None]
     known = {cls: name for name, cls in LOSSES.items()}
     if not shown and type(loss) in known:
@@ -44,8 +44,8 @@ def loss_name(loss: PairwiseLoss) -> str:
 
 
 def loss_identity(loss: PairwiseLoss) -> str:
-    """A text that is the same in every process for equal losses, and differs where class, code of the class or parameters differ; one that cannot be pickled
-    is like no other."""
+    """A text that is the same in every process for equal losses, and differs where class, code of the class or
+    parameters differ; one that cannot be pickled is like no other."""
     name, cls = loss_name(loss), type(loss)
     if name in LOSSES:
         return name

@@ -1,7 +1,7 @@
 """The loss's half of the dual: D(s) = -sum_p v_p phi*(s phi'_p) - (penalty's half), along theta_p = -s v_p phi'_p.
 
-phi* is the conjugate of the loss phi of a margin; at s = 1 Fenchel and Young give sum_p v_p phi*(phi'_p) = w.g - f for every
-loss, and 0 <= s <= 1 is always in its domain.
+phi* is the conjugate of the loss phi of a margin; at s = 1 Fenchel and Young give sum_p v_p phi*(phi'_p) = w.g - f for
+every loss, and 0 <= s <= 1 is always in its domain.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class QuadraticDual:
 
 @dataclass(frozen=True)
 class SweptDual:
-    """Any other loss: the value at s = 1 is known, every other costs a sweep of the scores, so s = 1 or the limit below it."""
+    """Any other loss: the value at s = 1 is known, every other costs a sweep of the scores,
+    so s = 1 or the limit below it."""
 
     at_one: float
     sweep: Callable[[float], float]

@@ -16,9 +16,9 @@ CHUNK = 1 << 16  # documents, about, that are ranked together: sorting needs ten
 
 @dataclass(frozen=True)
 class RelevanceLevels:
-    """levels (n_docs,), uint8 where there is a table of at most 256 levels, as a pass reads them each time, else int32; n_levels (n_queries,)
-    int64, 0 for an empty query; table (K, K): pair weights below the diagonal and 0 elsewhere, or (0, 0) for the tree. K - 1 is
-    a multiple of AT_ONCE, whatever the number of levels.
+    """levels (n_docs,), uint8 where there is a table of at most 256 levels, as a pass reads them each time, else int32;
+    n_levels (n_queries,) int64, 0 for an empty query; table (K, K): pair weights below the diagonal and 0 elsewhere, or
+    (0, 0) for the tree. K - 1 is a multiple of AT_ONCE, whatever the number of levels.
     """
 
     levels: np.ndarray
@@ -32,7 +32,8 @@ def relevance_levels(
     """Rank the grades: within each query, or over all grades 0..K-1 when a K x K weight table is given.
 
     Parameters
-        grade_pair_weights  (K, K), entry [a, b] >= 0 weighs a pair of grades a > b; relevance must then be integers in 0..K-1
+        grade_pair_weights  (K, K), entry [a, b] >= 0 weighs a pair of grades a > b; relevance must then be integers in
+                            0..K-1
     Raises
         DataError           relevance outside the table, table not square, not finite or negative
     """

@@ -15,7 +15,8 @@ from sparserank.losses.pairwise import PairwiseLoss
 class ModifiedHuber(PairwiseLoss):
     """Modified Huber over all preferred pairs of each query, without pairs.
 
-    Definition: phi(m) = 0 for m >= 1, (1 - m)^2 for -1 <= m < 1, -4 m for m < -1. phi*(u) = u + u^2 / 4 for -4 <= u <= 0.
+    Definition: phi(m) = 0 for m >= 1, (1 - m)^2 for -1 <= m < 1, -4 m for m < -1. phi*(u) = u + u^2 / 4 for -4 <=
+    u <= 0.
 
     Conventions
         As in PairwiseLoss. The generalised Hessian is that of the pairs with -1 <= m < 1.

@@ -11,7 +11,9 @@ import numpy as np
 from sparserank.losses.dual import Dual, QuadraticDual, SweptDual
 from sparserank.losses.levels import RelevanceLevels, pair_totals, relevance_levels
 
-WORK_ROWS = 17  # scratch rows of a sweep (those of the modified Huber use all), each at least as long as the list and one more than there are levels
+# scratch rows of a sweep (those of the modified Huber use all), each at least as long as the list and one more than
+# there are levels
+WORK_ROWS = 17
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,12 @@ class PairwiseLoss:
             hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out): out = W Z
         smoothness       Lipschitz constant of phi', for curvatures and the radius of safe screening
         value_at_zero    phi(0): the weighted mean loss of w = 0
-        largest_scale    phi* is u + u^2 / 4 on its domain, which holds s phi' up to this s; None: phi* is another function
+        largest_scale    phi* is u + u^2 / 4 on its domain, which holds s phi' up to this s; None: phi* is another
+                         function
         square_is_value  the two sums of `sweep` are one number, so that a certificate needs no scores
         dual_sweep       if largest_scale is None, a compiled function of one query
-            dual_sweep(scores, levels, n_levels, table, doc_weight, order, s) -> sum t phi*(s phi'); order is a guess here too
+            dual_sweep(scores, levels, n_levels, table, doc_weight, order, s) -> sum t phi*(s phi'); order is a guess
+            here too
     Source
         Documents weighted by propensity: Joachims, Swaminathan and Schnabel (2017).
     """
@@ -52,11 +56,13 @@ class PairwiseLoss:
     dual_sweep: ClassVar[Callable | None] = None
 
     def sweeps(self, levels: RelevanceLevels) -> tuple[Callable, Callable]:
-        """The compiled (sweep, hessian_sweep) that suit these grades; queries with fewer than two grades are not swept."""
+        """The compiled (sweep, hessian_sweep) that suit these grades;
+        queries with fewer than two grades are not swept."""
         raise NotImplementedError
 
     def dual(self, value: float, slope: float, square: Callable[[], float], sweep: Callable[[float], float]) -> Dual:
-        """The dual at w from f(w), slope = w.g, the sum of v phi'^2 / 4 and the conjugate sum at s; the last two if needed."""
+        """The dual at w from f(w), slope = w.g, the sum of v phi'^2 / 4 and the conjugate sum at s;
+        the last two if needed."""
         if self.largest_scale is None:
             return SweptDual(slope - value, sweep)
         squares = value if self.square_is_value else square()
@@ -105,7 +111,8 @@ class PairwiseLoss:
         Z: np.ndarray,
         doc_weight: np.ndarray | None = None,
     ) -> np.ndarray:
-        """W Z (n_docs, k): the generalised Hessian in score space, block-diagonal by query, times a block of columns."""
+        """W Z (n_docs, k): the generalised Hessian in score space, block-diagonal by query,
+        times a block of columns."""
         lv = self.levels(relevance, query_ptr)
         _, hessian_sweep = self.sweeps(lv)
         scores = np.asarray(scores, dtype=np.float64)

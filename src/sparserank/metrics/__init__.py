@@ -24,7 +24,8 @@ _NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cut
 
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
-    """A metric from its name: 'ndcg@10', 'map', 'letor4:mean_ndcg', 'xgboost:ndcg@10-'; a prefix wins over `convention`.
+    """A metric from its name: 'ndcg@10', 'map', 'letor4:mean_ndcg', 'xgboost:ndcg@10-'; a prefix wins over
+    `convention`.
 
     Raises
         DataError   an unknown name, convention or cutoff
@@ -38,7 +39,8 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     if match["minus"]:
         if not chosen.name.startswith("xgboost"):
             raise DataError(
-                f"{brief(name)}: the minus is XGBoost's (queries without relevant documents count 0); write xgboost:ndcg@10-."
+                f"{brief(name)}: the minus is XGBoost's (queries without relevant documents count 0); write "
+                "xgboost:ndcg@10-."
             )
         chosen = CONVENTIONS["xgboost-"]
     cutoff: Any = match["cutoff"]

@@ -20,8 +20,8 @@ def exponential_gain(relevance: np.ndarray) -> np.ndarray:
     """
     if np.max(relevance, initial=0.0) > MAX_EXPONENTIAL_GRADE:
         raise DataError(
-            f"relevance {np.max(relevance):g} is too large for a gain of 2^relevance - 1 (at most {MAX_EXPONENTIAL_GRADE}); "
-            "use the trec convention (linear gain), or map the labels to grades."
+            f"relevance {np.max(relevance):g} is too large for a gain of 2^relevance - 1 (at most "
+            f"{MAX_EXPONENTIAL_GRADE}); use the trec convention (linear gain), or map the labels to grades."
         )
     return np.maximum(np.exp2(relevance) - 1.0, 0.0)
 
@@ -30,16 +30,19 @@ def exponential_gain(relevance: np.ndarray) -> np.ndarray:
 class Convention:
     """One tool's rules.
 
-    gain        'exp2' (2^rel - 1), 'linear' (rel) or 'letor' (2^rel - 1 for the grades 0..4, any other label 0)
-    discount    'log2' (1 / log2(rank + 1)) or 'letor' (1, 1, 1 / log2(rank) from rank 3)
-    ties        order of equal scores: 'pessimistic' (least relevant first: independent of row order),
-                'file' (row order) or 'docid' (document id descending)
-    empty       value of a query without relevant documents: 'zero', 'one', 'skip' (left out of the mean).
-                It applies to NDCG and average precision; the other metrics give 0 there, except 'skip', which applies to all.
-    short_lists 'full' (a cutoff beyond the list uses the whole list, P@n is padded), 'zero_ndcg' (NDCG@n is 0 for n > length, P@n is
-                padded) or 'zero' (both are 0): the LETOR scripts 4.0 and 3.0; 'length' (P@n is a share of the list where that is shorter)
-    most_hits   what average precision at a cutoff is divided by: 'all' relevant documents of the list, or at most the 'cutoff'
-    mean_ndcg   whether the tool reports MeanNDCG
+    gain         'exp2' (2^rel - 1), 'linear' (rel) or 'letor' (2^rel - 1 for the grades 0..4, any other label 0)
+    discount     'log2' (1 / log2(rank + 1)) or 'letor' (1, 1, 1 / log2(rank) from rank 3)
+    ties         order of equal scores: 'pessimistic' (least relevant first: independent of row order),
+                 'file' (row order) or 'docid' (document id descending)
+    empty        value of a query without relevant documents: 'zero', 'one', 'skip' (left out of the mean).
+                 It applies to NDCG and average precision; the other metrics give 0 there, except 'skip', which applies
+                 to all.
+    short_lists  'full' (a cutoff beyond the list uses the whole list, P@n is padded), 'zero_ndcg' (NDCG@n is 0 for n >
+                 length, P@n is padded) or 'zero' (both are 0): the LETOR scripts 4.0 and 3.0; 'length' (P@n is a share
+                 of the list where that is shorter)
+    most_hits    what average precision at a cutoff is divided by: 'all' relevant documents of the list, or at most the
+                 'cutoff'
+    mean_ndcg    whether the tool reports MeanNDCG
     """
 
     name: str

@@ -14,8 +14,8 @@ from sparserank.metrics.ranking import RankedLists
 
 @dataclass(frozen=True, repr=False)
 class Precision(Metric):
-    """Definition: relevant documents (rel >= 1) among the top `cutoff`, divided by `cutoff`; short lists are padded, or divided by their length where the
-    convention has it so."""
+    """Definition: relevant documents (rel >= 1) among the top `cutoff`, divided by `cutoff`; short lists are padded, or
+    divided by their length where the convention has it so."""
 
     name: ClassVar[str] = "p"
     description: ClassVar[str] = "precision at a cutoff"
@@ -39,7 +39,8 @@ class Precision(Metric):
 class AveragePrecision(Metric):
     """Definition: mean over the relevant documents of the list of the precision at their rank; 0 without any.
 
-    With a cutoff, documents below it add 0 and the divisor stays the number of relevant documents, or is the cutoff where that is less and the convention has it so.
+    With a cutoff, documents below it add 0 and the divisor stays the number of relevant documents, or is the cutoff
+    where that is less and the convention has it so.
     """
 
     name: ClassVar[str] = "map"

@@ -18,8 +18,9 @@ class RankedLists:
     """Relevance of every document in ranked order, list after list.
 
     relevance (n_docs,) in ranked order; query_ptr (n_queries + 1,); rank (n_docs,) from 1; lengths (n_queries,);
-    scores (n_docs,) in ranked order; retrieved (n_docs,) bool, False at the end of a list for documents that a run does not rank: they count among the
-    relevant ones, and nowhere else; None: all are; known: what depends on the lists alone, made once for all rankings of them.
+    scores (n_docs,) in ranked order; retrieved (n_docs,) bool, False at the end of a list for documents that a run does
+    not rank: they count among the relevant ones, and nowhere else; None: all are; known: what depends on the lists
+    alone, made once for all rankings of them.
     """
 
     relevance: np.ndarray
@@ -46,8 +47,9 @@ def rank_documents(
 ) -> np.ndarray:
     """(n_docs,) row numbers, query after query, by descending score.
 
-    Ties: 'pessimistic' puts the less relevant first, so the result does not depend on row order; 'file' keeps row order;
-    'docid' puts the larger document id first, row order where no ids are known, and compares scores in single precision: trec_eval.
+    Ties: 'pessimistic' puts the less relevant first, so the result does not depend on row order; 'file' keeps row
+    order; 'docid' puts the larger document id first, row order where no ids are known, and compares scores in single
+    precision: trec_eval.
     """
     second = np.zeros(len(scores))
     if ties == "pessimistic":
@@ -71,8 +73,8 @@ def rank_lists(
     known: dict[Any, np.ndarray] | None = None,
     retrieved: np.ndarray | None = None,
 ) -> RankedLists:
-    """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`. retrieved (n_docs,) bool: documents
-    that are ranked at all; scores of the others are not read.
+    """Sort each query once; all metrics of a convention share the result, and all rankings of the same lists `known`.
+    retrieved (n_docs,) bool: documents that are ranked at all; scores of the others are not read.
 
     Raises
         DataError   shapes disagree, or a score is not finite

@@ -121,25 +121,33 @@ def frank_wolfe(
         step     as in FrankWolfe
     Source
         Lai et al. (2012), Algorithm 1, in original units w' = radius w: the paper's D(w_t) is minus the mean loss, its
-        d^T K is -radius times the gradient. The closed form is clip(p <d, Kb> / (2 r^2 ||Kb||^2), 0, 1): the paper prints
-        min and max swapped and leaves out the factor.
+        d^T K is -radius times the gradient. The closed form is clip(p <d, Kb> / (2 r^2 ||Kb||^2), 0, 1): the paper
+        prints min and max swapped and leaves out the factor.
     """
     solver = FrankWolfe(step)
     s = run(minimising(solver, Ball(objective, radius), None, Stop(tol=epsilon, max_iter=max_iter)))
     return BallSolution(
-        s.w, s.loss, s.kkt_violation, float(np.abs(s.gradient).max()), s.n_iter, s.status,
-        np.array(solver.features, dtype=np.int64), np.array(solver.signs), np.array(solver.steps),
-        np.array([gap for _, _, gap in s.history]), np.array([loss for _, loss, _ in s.history]),
-    )  # fmt: skip
+        s.w,
+        s.loss,
+        s.kkt_violation,
+        float(np.abs(s.gradient).max()),
+        s.n_iter,
+        s.status,
+        np.array(solver.features, dtype=np.int64),
+        np.array(solver.signs),
+        np.array(solver.steps),
+        np.array([gap for _, _, gap in s.history]),
+        np.array([loss for _, loss, _ in s.history]),
+    )
 
 
 def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
     """The exact minimum of the loss over ||w||_1 <= radius.
 
-    Finds the alpha at which the norm of the l1-penalised optimum passes the radius (it falls as alpha grows), by Brent's
-    method on log alpha with warm starts. Almost collinear features let the norm jump there: the two sides are then
-    both optimal at that alpha, and so is the point between them whose norm is the radius. Where the norm stays below
-    the radius for every alpha the constraint is not active.
+    Finds the alpha at which the norm of the l1-penalised optimum passes the radius (it falls as alpha grows), by
+    Brent's method on log alpha with warm starts. Almost collinear features let the norm jump there: the two sides are
+    then both optimal at that alpha, and so is the point between them whose norm is the radius. Where the norm stays
+    below the radius for every alpha the constraint is not active.
     """
     top = float(np.abs(objective.gradient_at_zero).max())
     if top == 0:  # there is no strength to search

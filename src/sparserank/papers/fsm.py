@@ -22,8 +22,8 @@ class FsmProblem:
     """(lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + f(w), or with split=False the quadratic w^T A w.
 
     Conventions
-        `split` is the published equation (2): 2d nonnegative coordinates (u, v), w = u - v, quadratic (u + v)^T A (u + v).
-        With A >= 0 no solution has u_j v_j > 0, hence |w|. Equation (1) has w^T A w: a different problem.
+        `split` is the published equation (2): 2d nonnegative coordinates (u, v), w = u - v, quadratic (u + v)^T A (u +
+        v). With A >= 0 no solution has u_j v_j > 0, hence |w|. Equation (1) has w^T A w: a different problem.
         importance (d,) >= 0, where 0 forbids the feature; similarity (d, d) symmetric, entries >= 0.
     """
 
@@ -105,7 +105,8 @@ class FsmProblem:
 
 @dataclass(frozen=True)
 class FsmSolution:
-    """w (d,), objective, seconds so far and L of each iteration; `status` is 'not certified' when the published rule ended it."""
+    """w (d,), objective, seconds so far and L of each iteration;
+    `status` is 'not certified' when the published rule ended it."""
 
     w: np.ndarray
     objectives: np.ndarray
@@ -119,8 +120,9 @@ class FsmSolution:
 class Nesterov:
     """Algorithm 1 of Lai et al. (2013): Nesterov's steps with Nemirovski's line search.
 
-    L starts at L0 / 2^10, doubles until the quadratic bound holds, never shrinks. Stops by itself when the objective changes by at
-    most `tol` of itself, which says nothing about optimality; the violation does, where A is positive semidefinite.
+    L starts at L0 / 2^10, doubles until the quadratic bound holds, never shrinks. Stops by itself when the objective
+    changes by at most `tol` of itself, which says nothing about optimality; the violation does, where A is positive
+    semidefinite.
     """
 
     gives_up = Status.NOT_CERTIFIED
@@ -156,8 +158,8 @@ class Nesterov:
             self._L *= GROWTH
             if not np.isfinite(self._L):
                 raise DataError(
-                    "the objective of FSMRank leaves the range of numbers; multiply the features by constants that bring "
-                    "their values near 1, or take smaller strengths."
+                    "the objective of FSMRank leaves the range of numbers; multiply the features by constants that "
+                    "bring their values near 1, or take smaller strengths."
                 )
         self.lipschitz.append(self._L)
         self.n_iter += 1

@@ -15,8 +15,8 @@ from sparserank.weighting import Evaluation
 
 
 class ImportanceWeighted:
-    """The importance-weighted mean of the modified Huber loss and its gradient, + the penalty; the weights follow w, so this
-    is the gradient of no function, and nothing is certified.
+    """The importance-weighted mean of the modified Huber loss and its gradient, + the penalty; the weights follow w, so
+    this is the gradient of no function, and nothing is certified.
 
     Source
         Sun et al. (2009), in the form of Lai et al. (2012), equation (8.5).

@@ -51,8 +51,8 @@ def laporte2014_penalty(name: str) -> Penalty:
 def laporte2014_solver(name: str, *, published: bool = False) -> Solver:
     """Algorithm 1 for l1, Algorithm 2 otherwise.
 
-    published=True solves the (weighted) l1 problems by FISTA with the paper's Lipschitz constant; the default by proximal
-    Newton, which reaches the same unique minimum in a fraction of the time.
+    published=True solves the (weighted) l1 problems by FISTA with the paper's Lipschitz constant; the default by
+    proximal Newton, which reaches the same unique minimum in a fraction of the time.
     """
     if name == "l1":
         return Fista(step="published") if published else ProxNewton()
@@ -64,8 +64,8 @@ def laporte2014_solve(
 ) -> Solution:
     """Algorithm 1 from w = 0, or Algorithm 2 from its first round.
 
-    The first round of Algorithm 2 (beta = 1: plain l1) is solved before the shared loop looks at the certificate: for large
-    alpha w = 0 is stationary already, and the published algorithm passes by it.
+    The first round of Algorithm 2 (beta = 1: plain l1) is solved before the shared loop looks at the certificate: for
+    large alpha w = 0 is stationary already, and the published algorithm passes by it.
     """
     solver = laporte2014_solver(name, published=published)
     if name == "l1":
@@ -86,8 +86,8 @@ def laporte_path(
 ) -> list[Point]:
     """Solutions for decreasing strengths, each from beta = 1 as Algorithm 2 has it.
 
-    Ratios are relative to alpha_max of l1, from which the first round is zero; 1 / (alpha n_pairs) is the paper's C for l1, log
-    and lp.
+    Ratios are relative to alpha_max of l1, from which the first round is zero; 1 / (alpha n_pairs) is the paper's C for
+    l1, log and lp.
     """
     penalty = penalty or laporte2014_penalty(name)
     penalty = penalty.resolve(objective.curvature, objective.total_weight)

@@ -13,7 +13,8 @@ def exact_minimum(
 ) -> float:
     """argmin over 0 <= mu <= high of a convex, piecewise quadratic function with slope < 0 at 0.
 
-    Newton steps on the piecewise linear slope, kept in a bracket: once a step stays on its piece it lands on the minimum.
+    Newton steps on the piecewise linear slope, kept in a bracket: once a step stays on its piece it lands on the
+    minimum.
 
     Parameters
         at     mu -> (value, slope, curvature)

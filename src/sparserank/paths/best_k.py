@@ -1,5 +1,5 @@
-"""The best model of each size by splicing: features are exchanged for others, as a quadratic model of the loss advises, as long as that lowers the
-objective itself."""
+"""The best model of each size by splicing: features are exchanged for others, as a quadratic model of the loss advises,
+as long as that lowers the objective itself."""
 
 from __future__ import annotations
 
@@ -35,16 +35,21 @@ Found = dict[int, Solution]  # the best of each size so far
 
 @dataclass(frozen=True)
 class BestKPath:
-    """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or groups of the penalty's (all coefficients
-    of a feature, and all features of a group, with it). Every set is a local optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most promising others
-    advises; at k = 1 every feature is tried, of more than 1,000 the most promising, and of groups and curves 50 (`single_columns`); sizes are gone through upwards, a feature added, and downwards, one dropped, until no size gains. Sets of a penalty's path (`plan.starts`) are tried too.
-    `best_k_bounds` says how far below other sets could be.
+    """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or
+    groups of the penalty's (all coefficients of a feature, and all features of a group, with it). Every set is a local
+    optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most
+    promising others advises; at k = 1 every feature is tried, of more than 1,000 the most promising, and of groups and
+    curves 50 (`single_columns`); sizes are gone through upwards, a feature added, and downwards, one dropped, until no
+    size gains. Sets of a penalty's path (`plan.starts`) are tried too. `best_k_bounds` says how far below other sets
+    could be.
 
-    Point k has the strength 1 / k, so that they fall. Points are kept when all are done: each depends on those of its neighbours.
+    Point k has the strength 1 / k, so that they fall. Points are kept when all are done: each depends on those of its
+    neighbours.
 
     Source
-        Splicing: Zhu, Wen, Zhu, Zhang and Wang (2020); theirs exchanges by what each feature alone is worth, which on correlated features misses what
-        the model sees: exchanges are ranked by the decrease of the model with all other coefficients fitted again.
+        Splicing: Zhu, Wen, Zhu, Zhang and Wang (2020); theirs exchanges by what each feature alone is worth, which on
+        correlated features misses what the model sees: exchanges are ranked by the decrease of the model with all other
+        coefficients fitted again.
     """
 
     penalty: BestK
@@ -67,9 +72,17 @@ class BestKPath:
         scale = float(np.abs(objective.gradient_at_zero).max())
         names = plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width))
         return PathResult.of(
-            points, self.penalty, 1.0 / np.arange(1, len(points) + 1), 1.0, scale, objective.n_pairs, objective.total_weight, names,
-            width=objective.width, ridge=np.full(len(points), splicing.ridge),
-        )  # fmt: skip
+            points,
+            self.penalty,
+            1.0 / np.arange(1, len(points) + 1),
+            1.0,
+            scale,
+            objective.n_pairs,
+            objective.total_weight,
+            names,
+            width=objective.width,
+            ridge=np.full(len(points), splicing.ridge),
+        )
 
 
 class _Splicing:
@@ -192,8 +205,8 @@ class _Splicing:
         return np.bincount(np.maximum(self._unit, 0), worth, len(self.members))
 
     def _promising(self, promise: np.ndarray, chosen: tuple[int, ...]) -> list[int]:
-        """The most promising units beside the chosen ones, LEAST_OTHERS at least and as many as MOST_COLUMNS have room for; what is too large for that makes
-        way for smaller ones."""
+        """The most promising units beside the chosen ones, LEAST_OTHERS at least and as many as MOST_COLUMNS have room
+        for; what is too large for that makes way for smaller ones."""
         others: list[int] = []
         room = MOST_COLUMNS - sum(len(self.members[u]) for u in chosen)
         for u in np.argsort(-promise, kind="stable").tolist():
@@ -233,7 +246,8 @@ class _Splicing:
 
 
 class _Model:
-    """u^T A u / 2 - b^T u over the columns of some units side by side, so many (sizes) for each; chosen, kept: positions among them."""
+    """u^T A u / 2 - b^T u over the columns of some units side by side, so many (sizes) for each; chosen, kept:
+    positions among them."""
 
     def __init__(
         self,
@@ -260,7 +274,8 @@ class _Model:
         return self._named([c for c in self._chosen if c != least])
 
     def exchanges(self, most: int) -> list[tuple[int, ...]]:
-        """At most so many sets that the model holds to be lower, the lowest first: one unit exchanged, or two of those that are missed least."""
+        """At most so many sets that the model holds to be lower, the lowest first:
+        one unit exchanged, or two of those that are missed least."""
         now = self._explained(self._chosen)
         free = [i for i in self._chosen if i not in self._kept]
         without = {i: self._explained([c for c in self._chosen if c != i]) for i in free}

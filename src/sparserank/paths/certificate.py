@@ -16,11 +16,13 @@ ON_CURVES = "on the coefficients of curves"
 class Certificate:
     """Of the coefficients of the scaled features.
 
-    problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, as those half-way to a refit. With curves
-                      it is paid for their coefficients, as `penalties.nested` has it, and says so: such a text is no penalty by itself
-    problem_features  'all' (where features enter in one of several forms, each in its own), or 'of the model': the others, of curves the other
-                      coefficients, are fixed at 0; None without a problem
-    status            how the solve ended ('optimal', 'stationary', 'stalled', 'iteration limit'); 'not certified' without a problem
+    problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, as those
+                      half-way to a refit. With curves it is paid for their coefficients, as `penalties.nested` has it,
+                      and says so: such a text is no penalty by itself
+    problem_features  'all' (where features enter in one of several forms, each in its own), or 'of the model': the
+                      others, of curves the other coefficients, are fixed at 0; None without a problem
+    status            how the solve ended ('optimal', 'stationary', 'stalled', 'iteration limit'); 'not certified'
+                      without a problem
     kkt_violation     of the problem, in units of the gradient; None without one
     gap               a bound on the distance to the minimum of the problem, where it is convex
     gap_condition     over which models the gap holds, where these are not all (always-kept features)
@@ -48,7 +50,8 @@ def certificate_of(
 
     Parameters
         penalty   of the path, at the strength of the point
-        ridge     strength of the ridge on the features of the model that was solved instead; NaN: nothing was; None: the penalty itself
+        ridge     strength of the ridge on the features of the model that was solved instead; NaN: nothing was; None:
+                  the penalty itself
         curves    the coefficients are those of curves
     """
     known = None if gap is None or np.isnan(gap) else float(gap)

@@ -77,20 +77,23 @@ def fit_path(
     """Fit a path of models, from the sparsest to the densest, warm-started.
 
     Parameters
-        data             documents grouped by query, whose doc_weight counts; or files, a frame, (X, y, qid), as in `select`
-        label, qid       names of a frame's columns (default 'label' and 'qid'); docid: that of the document ids, which is no feature
+        data             documents grouped by query, whose doc_weight counts; or files, a frame, (X, y, qid), as in
+                         `select`
+        label, qid       names of a frame's columns (default 'label' and 'qid'); docid: that of the document ids, which
+                         is no feature
         loss             as in SparseRanker
         scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
         penalty          name ('l1', 'mcp(gamma=2.0)') or Penalty; its alpha is ignored
         n_alphas         points, log-spaced from the penalty's own start down to alpha_min_ratio times it
-        alphas           strictly positive strengths instead; sorted downwards. Under best_k, whose path goes through sizes 1 to k_max, n_alphas and
-                         alpha_min_ratio mean nothing, alphas and early_stop are refused
+        alphas           strictly positive strengths instead; sorted downwards. Under best_k, whose path goes through
+                         sizes 1 to k_max, n_alphas and alpha_min_ratio mean nothing, alphas and early_stop are refused
         tol              kkt_violation to reach, relative to the alpha_max of l1
         max_features     stop after the first point with more features than this
-        early_stop       stop once ten successive points together lower the loss by less than this share of it; None: never
+        early_stop       stop once ten successive points together lower the loss by less than this share of it; None:
+                         never
         progress         called with (points done, points in all)
-        client           a dask.distributed Client whose workers do the reading, of a store that they all see (anything else is written to
-                         one in the folder for temporary files first)
+        client           a dask.distributed Client whose workers do the reading, of a store that they all see (anything
+                         else is written to one in the folder for temporary files first)
     Returns
         PathResult with n_alphas points (fewer after an early stop)
     Raises
@@ -98,9 +101,9 @@ def fit_path(
     Warns
         ConvergenceWarning   once per reason, if points did not reach the tolerance
     Notes
-        A nonconvex problem is solved at each alpha from the neighbour's solution and, where a quadratic model of the loss says
-        that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path followed from w = 0
-        alone never leaves 0 for lp).
+        A nonconvex problem is solved at each alpha from the neighbour's solution and, where a quadratic model of the
+        loss says that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path
+        followed from w = 0 alone never leaves 0 for lp).
     """
     if not isinstance(data, RankingDataset):
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
@@ -108,14 +111,27 @@ def fit_path(
     sums_of = None if client is None else sums_on(client, data.X)
     scale = feature_scale(data, scaling, query_weight, sums_of)
     objective = PairwiseObjective(
-        data, loss=loss, query_weight=query_weight, pair_weights=pair_weights, scale=scale, n_threads=n_threads,
+        data,
+        loss=loss,
+        query_weight=query_weight,
+        pair_weights=pair_weights,
+        scale=scale,
+        n_threads=n_threads,
         client=client,
-    )  # fmt: skip
+    )
     path = fit_path_on(
-        objective, parse_penalty(penalty).for_features(data.feature_names or ()), n_alphas=n_alphas, alpha_min_ratio=alpha_min_ratio, alphas=alphas, tol=tol,
-        max_iter=max_iter, max_features=max_features, early_stop=early_stop, progress=progress,
+        objective,
+        parse_penalty(penalty).for_features(data.feature_names or ()),
+        n_alphas=n_alphas,
+        alpha_min_ratio=alpha_min_ratio,
+        alphas=alphas,
+        tol=tol,
+        max_iter=max_iter,
+        max_features=max_features,
+        early_stop=early_stop,
+        progress=progress,
         feature_names=tuple(data.feature_names or ()),
-    )  # fmt: skip
+    )
     return replace(path, scale=scale)
 
 
@@ -127,8 +143,9 @@ def fit_path_on(
     warn: bool = True,
     **options: Any,
 ) -> PathResult:
-    """`following` with these options, driven to its end; warns like `fit_path`, unless warn=False. A limit on size has no strengths: of the options it takes tol, max_iter,
-    max_features and feature_names; n_alphas and alpha_min_ratio mean nothing there.
+    """`following` with these options, driven to its end; warns like `fit_path`, unless warn=False. A limit on size has
+    no strengths: of the options it takes tol, max_iter, max_features and feature_names; n_alphas and alpha_min_ratio
+    mean nothing there.
 
     Raises
         ParameterError   alphas or early_stop under a limit on size

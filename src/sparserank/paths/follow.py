@@ -32,8 +32,8 @@ def _falling(start: float, n_alphas: int, alpha_min_ratio: float) -> np.ndarray:
         raise DataError(f"n_alphas must be >= 1 and alpha_min_ratio in (0, 1); got {n_alphas} and {alpha_min_ratio}.")
     if start <= 0:
         raise DataError(
-            "no penalised feature can leave 0: all are constant within queries, unpenalised, never to be used or held by "
-            "their sign constraint, so there is no path."
+            "no penalised feature can leave 0: all are constant within queries, unpenalised, never to be used or held "
+            "by their sign constraint, so there is no path."
         )
     return start * np.logspace(0, np.log10(alpha_min_ratio), n_alphas) if n_alphas > 1 else np.array([start])
 
@@ -85,8 +85,10 @@ def following(
 
     Parameters
         starts   where problems of a concave penalty are started from; default: l1 solutions, made on the way
-        done     points of this path that are known already, as `keep` gave them; the path goes on behind them, to the same bits
-        keep     called with each new point and the number of points in all: nothing else crosses from strength to strength
+        done     points of this path that are known already, as `keep` gave them; the path goes on behind them, to the
+                 same bits
+        keep     called with each new point and the number of points in all: nothing else crosses from strength to
+                 strength
     """
     if not (tol > 0 and max_iter >= 1):
         raise DataError(f"tol must be positive and max_iter >= 1; got {tol} and {max_iter}.")
@@ -125,9 +127,16 @@ def following(
         if keep is not None:
             keep(points[-1], len(alphas))
     return PathResult.of(
-        points, given, alphas[: len(points)], alpha_max, scale, objective.n_pairs, objective.total_weight,
-        feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)), width=objective.width,
-    )  # fmt: skip
+        points,
+        given,
+        alphas[: len(points)],
+        alpha_max,
+        scale,
+        objective.n_pairs,
+        objective.total_weight,
+        feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)),
+        width=objective.width,
+    )
 
 
 def _enough(
@@ -177,7 +186,8 @@ def refit_on_support(
 def refitting(
     objective: PairwiseObjective, start: np.ndarray, tol: float = 1e-8, signs: tuple[int, ...] | None = None
 ) -> Steps[Solution]:
-    """`refit_on_support` of the features of a solution, from there and under its signs, as steps for a driver; it never warns."""
+    """`refit_on_support` of the features of a solution, from there and under its signs, as steps for a driver;
+    it never warns."""
     penalty, stop = _refit_problem(objective, np.flatnonzero(start), None, tol, signs)
     return solving(ProxNewton(), objective, penalty, start, stop)
 

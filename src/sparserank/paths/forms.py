@@ -18,8 +18,9 @@ from sparserank.solvers.lockstep import Steps
 class OneFormEach:
     """A path maker: that of a penalty on columns of which the k-th n_features are the features in their k-th form.
 
-    The form is the one of the largest |gradient| at 0 over the root of its pair norm (the correlation of a difference with the preference),
-    the first one among equals; the other columns are never used. It is learned from what the objective holds, so without the queries of the fold.
+    The form is the one of the largest |gradient| at 0 over the root of its pair norm (the correlation of a difference
+    with the preference), the first one among equals; the other columns are never used. It is learned from what the
+    objective holds, so without the queries of the fold.
     """
 
     maker: PenaltyPath | BestKPath

@@ -1,4 +1,5 @@
-"""Path makers: what turns an objective into a path of candidates. A selection takes makers, whatever they vary along the path."""
+"""Path makers: what turns an objective into a path of candidates.
+A selection takes makers, whatever they vary along the path."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class PathPlan:
 class PathMaker(Protocol):
     """A picklable value whose `path` asks for what it needs, so that several advance in lockstep.
 
-    It must call plan.keep with every new point, take plan.done for granted, and let nothing else cross from point to point.
+    It must call plan.keep with every new point, take plan.done for granted, and let nothing else cross from point to
+    point.
     """
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]: ...

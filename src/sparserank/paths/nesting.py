@@ -1,4 +1,5 @@
-"""Penalties of groups and curves on the coefficients of an objective: what enters, enters whole; a feature is straight, or bent at a further price."""
+"""Penalties of groups and curves on the coefficients of an objective: what enters, enters whole;
+a feature is straight, or bent at a further price."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from sparserank.penalties.nested import Nested, nested
 
 
 def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
-    """The penalty on the coefficients of an objective: itself, or, where it has groups or the objective has curves, nested.
+    """The penalty on the coefficients of an objective: itself, or, where it has groups or the objective has curves,
+    nested.
 
     A feature bends at the price of as many coefficients as its bends have degrees of freedom.
     """

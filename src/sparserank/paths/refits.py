@@ -24,9 +24,10 @@ LEAST_TOL = 1e-6
 
 @dataclass(frozen=True)
 class RefitPath:
-    """A path maker: for the point that stands for each size on another path (`plan.starts`) the points RELAX of the way to the
-    ridge solution on its features (1e-4 of their mean curvature, under the same signs), so that 2 points have the alpha of the one they come
-    from. The full refit is certified for that ridge problem; a point on the way solves no problem, and has no certificate.
+    """A path maker: for the point that stands for each size on another path (`plan.starts`) the points RELAX of the way
+    to the ridge solution on its features (1e-4 of their mean curvature, under the same signs), so that 2 points have
+    the alpha of the one they come from. The full refit is certified for that ridge problem; a point on the way solves
+    no problem, and has no certificate.
 
     Source
         Meinshausen (2007), the relaxed lasso; Hastie, Tibshirani and Tibshirani (2020) for a mixture of both solutions.
@@ -59,10 +60,17 @@ class RefitPath:
         ridge = np.where(np.tile(RELAX, len(chosen)) == 1.0, np.repeat(solved, len(RELAX)), np.nan)
         scale = float(np.abs(objective.gradient_at_zero).max())
         return PathResult.of(
-            points, Ridge(), alphas, float(source.alphas[0]), scale, objective.n_pairs, objective.total_weight,
+            points,
+            Ridge(),
+            alphas,
+            float(source.alphas[0]),
+            scale,
+            objective.n_pairs,
+            objective.total_weight,
             plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)),
-            width=objective.width, ridge=ridge,
-        )  # fmt: skip
+            width=objective.width,
+            ridge=ridge,
+        )
 
     def n_points(self, plan: PathPlan) -> int:
         return len(RELAX) * plan.n_alphas

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Point:
     """One strength of a path, solved: what a run keeps of it, and goes on from.
 
-    coef is (1, n_features), sparse: a path holds as many numbers as its models have features. n_iter is 0 where it was found while
-    the strength before was solved. ahead, of the shape of coef: where the next strength was looked at, if it was; its share of the
-    time is this point's.
+    coef is (1, n_features), sparse: a path holds as many numbers as its models have features. n_iter is 0 where it was
+    found while the strength before was solved. ahead, of the shape of coef: where the next strength was looked at, if
+    it was; its share of the time is this point's.
     """
 
     coef: sp.csr_array
@@ -66,8 +66,8 @@ class Point:
 
 @dataclass(frozen=True)
 class PathCertificate:
-    """How well a path is solved: statuses met, largest kkt_violation relative to alpha_max of l1, largest gap (and over which models it
-    holds, where these are not all), seconds."""
+    """How well a path is solved: statuses met, largest kkt_violation relative to alpha_max of l1, largest gap (and over
+    which models it holds, where these are not all), seconds."""
 
     status: str
     kkt_violation: float
@@ -80,13 +80,16 @@ class PathCertificate:
 class PathResult:
     """Solutions for decreasing `alphas`, each with its certificate.
 
-    alphas (n_alphas,), sparse_coefs (n_alphas, n_features) CSR, of the scaled features, losses and objectives (mean loss, +
-    penalty), kkt_violations,
-    gaps (NaN when nonconvex; `penalty.gap_condition` says where they hold with always-kept features), n_iters (0: found while the strength before was solved), times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
-    penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of tolerances.
+    alphas (n_alphas,), sparse_coefs (n_alphas, n_features) CSR, of the scaled features, losses and objectives (mean
+    loss, + penalty), kkt_violations,
+    gaps (NaN when nonconvex; `penalty.gap_condition` says where they hold with always-kept features), n_iters (0: found
+    while the strength before was solved), times_s, statuses ('optimal', 'stationary', 'stalled', 'iteration limit').
+    penalty holds the resolved shape parameters; alpha_max is where the path starts, l1_alpha_max the scale of
+    tolerances.
 
-    Certificates are those of the penalty at its strength, unless `ridge` (n_alphas,) says otherwise, as for refits and best_k: the point is
-    then certified for a ridge of that strength on its own features; where it is NaN the point solves no problem ('not certified').
+    Certificates are those of the penalty at its strength, unless `ridge` (n_alphas,) says otherwise, as for refits and
+    best_k: the point is then certified for a ridge of that strength on its own features; where it is NaN the point
+    solves no problem ('not certified').
     """
 
     penalty: Penalty
@@ -125,16 +128,32 @@ class PathResult:
     ) -> PathResult:
         """The path of these points, one per alpha."""
         return cls(
-            penalty, alphas.copy(), _below([p.coef for p in points], width * len(feature_names)), np.array([p.loss for p in points]),
-            np.array([p.objective for p in points]), np.array([p.kkt_violation for p in points]),
-            np.array([p.gap for p in points]), np.array([p.n_iter for p in points]),
-            np.array([p.time_s for p in points]), tuple(p.status for p in points),
-            alpha_max, l1_alpha_max, n_pairs, total_weight, feature_names, scale, width, ridge,
-        )  # fmt: skip
+            penalty,
+            alphas.copy(),
+            _below([p.coef for p in points], width * len(feature_names)),
+            np.array([p.loss for p in points]),
+            np.array([p.objective for p in points]),
+            np.array([p.kkt_violation for p in points]),
+            np.array([p.gap for p in points]),
+            np.array([p.n_iter for p in points]),
+            np.array([p.time_s for p in points]),
+            tuple(p.status for p in points),
+            alpha_max,
+            l1_alpha_max,
+            n_pairs,
+            total_weight,
+            feature_names,
+            scale,
+            width,
+            ridge,
+        )
 
     def __repr__(self) -> str:
         sizes = f"{self.nnz.min()} to {self.nnz.max()}" if len(self.alphas) else "no"
-        return f"PathResult({self.penalty.label}, {len(self.alphas)} points, {sizes} of {len(self.feature_names)} features)"
+        return (
+            f"PathResult({self.penalty.label}, {len(self.alphas)} points, {sizes} of {len(self.feature_names)} "
+            "features)"
+        )
 
     @property
     def scaled_coefs(self) -> np.ndarray:
@@ -150,7 +169,8 @@ class PathResult:
         """
         if self.width > 1:
             raise DataError(
-                "a path of curves has no coefficients in units of X; scaled_coefs holds those of linear parts and bends."
+                "a path of curves has no coefficients in units of X; scaled_coefs holds those of linear parts and "
+                "bends."
             )
         return self.scaled_coefs if self.scale is None else self.scaled_coefs / self.scale
 
@@ -159,8 +179,8 @@ class PathResult:
         return np.asarray(self.sparse_coefs[[index]].toarray()[0])
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """(features that some point uses, (n_alphas, their number) what stands for each in a picture: its coefficient, or the norm of its
-        coefficients)."""
+        """(features that some point uses, (n_alphas, their number) what stands for each in a picture: its coefficient,
+        or the norm of its coefficients)."""
         columns = np.unique(self.sparse_coefs.indices)
         dense = self.sparse_coefs[:, columns].toarray()
         if self.width == 1:
@@ -208,12 +228,18 @@ class PathResult:
         coefs.eliminate_zeros()
         nothing = np.full(len(self.alphas), np.nan)
         return replace(
-            self, sparse_coefs=coefs, losses=nothing, objectives=nothing, kkt_violations=nothing, gaps=nothing,
+            self,
+            sparse_coefs=coefs,
+            losses=nothing,
+            objectives=nothing,
+            kkt_violations=nothing,
+            gaps=nothing,
             statuses=("truncated",) * len(self.alphas),
-        )  # fmt: skip
+        )
 
     def to_table(self) -> pa.Table:
-        """Tidy Arrow table, one row per alpha; C_sum and C_mean are the papers' scales of the same strength, r the l1 norm."""
+        """Tidy Arrow table, one row per alpha; C_sum and C_mean are the papers' scales of the same strength,
+        r the l1 norm."""
         import pyarrow as pa
 
         with np.errstate(divide="ignore"):

@@ -1,4 +1,5 @@
-"""Lower bounds for the best set of k features: how far below a model of best_k another set of its size could be, at most."""
+"""Lower bounds for the best set of k features: how far below a model of best_k another set of its size could be,
+at most."""
 
 from __future__ import annotations
 
@@ -45,15 +46,17 @@ def best_k_bounds(objective: PairwiseObjective, path: PathResult) -> BestKBounds
     """Bounds for every size of a path of best_k on this objective.
 
     Parameters
-        path   what `BestKPath` made of `objective`; where it has groups, k counts those. Features that it never uses are left out of the bounds too; signs and features that it
-               always keeps only exclude models, so that the bounds hold, and may be loose
+        path   what `BestKPath` made of `objective`; where it has groups, k counts those. Features that it never uses
+               are left out of the bounds too; signs and features that it always keeps only exclude models, so that the
+               bounds hold, and may be loose
     Raises
         DataError   the path is not of best_k or not of this objective; more than 1,000 coefficients vary
     Notes
-        The best set is min over z in {0, 1}^d, sum z <= k, of phi(z) = min over w of f(w) + (ridge/2) sum_j w_j^2 / z_j, w_j a feature's coefficients.
-        With 0 <= z_j <= 1 it is convex in (w, z): the penalty becomes the squared k-support norm (Argyriou, Foygel and Srebro 2012). Steps in
-        turn: z for the present w, in closed form; for that z a Newton step in w. Each w gives the bound of `lower_bound`, and the relaxed
-        objective there says what can still be gained. Source of the relaxation: Pilanci, Wainwright and El Ghaoui (2015).
+        The best set is min over z in {0, 1}^d, sum z <= k, of phi(z) = min over w of f(w) + (ridge/2) sum_j w_j^2 /
+        z_j, w_j a feature's coefficients. With 0 <= z_j <= 1 it is convex in (w, z): the penalty becomes the squared
+        k-support norm (Argyriou, Foygel and Srebro 2012). Steps in turn: z for the present w, in closed form; for that
+        z a Newton step in w. Each w gives the bound of `lower_bound`, and the relaxed objective there says what can
+        still be gained. Source of the relaxation: Pilanci, Wainwright and El Ghaoui (2015).
     Cost    a Hessian of all varying columns and a pass for each step: a few to some hundred steps for each size
     """
     penalty = path.penalty
@@ -62,7 +65,8 @@ def best_k_bounds(objective: PairwiseObjective, path: PathResult) -> BestKBounds
     at_last = objective.evaluate(path.scaled_coef(len(path.alphas) - 1)).value
     if not np.isclose(at_last, path.losses[-1], rtol=1e-6, atol=0.0):
         raise DataError(
-            f"best_k_bounds needs the objective that the path was fitted on; its last model has a loss of {path.losses[-1]:.6g} there, {at_last:.6g} here."
+            "best_k_bounds needs the objective that the path was fitted on; its last model has a loss of "
+            f"{path.losses[-1]:.6g} there, {at_last:.6g} here."
         )
     usable = penalty.usable(objective.n_features // objective.width)
     ridge = penalty.strength(objective.curvature[objective.varying])
@@ -77,10 +81,12 @@ def best_k_bounds(objective: PairwiseObjective, path: PathResult) -> BestKBounds
 
 
 def lower_bound(objective: PairwiseObjective, w: np.ndarray, k: int, ridge: float) -> float:
-    """No model u with at most k features has f(u) + ridge |u|^2 / 2 below this; from any w (n_features,), sharpest at the relaxed minimum.
+    """No model u with at most k features has f(u) + ridge |u|^2 / 2 below this; from any w (n_features,), sharpest at
+    the relaxed minimum.
 
-    For the squared hinge (2f - w.g)^2 / (4f + (2/ridge) * sum of the k largest g_j^2), 0 where f = 0; g_j a feature's part of the gradient g. In
-    general max over s of -sum_p v_p phi*(s phi'_p) - s^2 / (2 ridge) * that sum: the Fenchel dual of the ridge problem on the worst set of k.
+    For the squared hinge (2f - w.g)^2 / (4f + (2/ridge) * sum of the k largest g_j^2), 0 where f = 0; g_j a feature's
+    part of the gradient g. In general max over s of -sum_p v_p phi*(s phi'_p) - s^2 / (2 ridge) * that sum: the Fenchel
+    dual of the ridge problem on the worst set of k.
 
     Raises
         DataError   k < 1, ridge <= 0, or w not one number per coefficient
@@ -92,7 +98,8 @@ def lower_bound(objective: PairwiseObjective, w: np.ndarray, k: int, ridge: floa
 
 
 class _Relaxation:
-    """min over w and z of f + (ridge/2) sum_j w_j^2 / z_j on some columns, j their units (n_columns,): features or groups, numbered from 0."""
+    """min over w and z of f + (ridge/2) sum_j w_j^2 / z_j on some columns, j their units (n_columns,):
+    features or groups, numbered from 0."""
 
     def __init__(self, objective: PairwiseObjective, ridge: float, columns: np.ndarray, units: np.ndarray) -> None:
         self._objective, self._ridge, self._columns, self._unit = objective, ridge, columns, units
@@ -129,8 +136,8 @@ class _Relaxation:
         return max(-dual.value(s) - s * s * largest / (2.0 * self._ridge), 0.0)
 
     def _step(self, w: np.ndarray, at: Evaluation, z: np.ndarray) -> tuple[np.ndarray, Evaluation] | None:
-        """A Newton step for these shares (n_columns,), halved until the objective falls; None: it does not. In units of sqrt(z), where the ridge is that of
-        every column."""
+        """A Newton step for these shares (n_columns,), halved until the objective falls; None: it does not. In units of
+        sqrt(z), where the ridge is that of every column."""
         c, root = self._columns, np.sqrt(z)
 
         def value(w: np.ndarray, at: Evaluation) -> float:
@@ -153,7 +160,8 @@ class _Relaxation:
 
 
 def _shares(norms: np.ndarray, k: int) -> np.ndarray:
-    """z of 0 <= z_j <= 1, sum z <= k, for which sum norms_j^2 / z_j is least: min(1, norms_j / tau); 1 where k features or fewer are in use."""
+    """z of 0 <= z_j <= 1, sum z <= k, for which sum norms_j^2 / z_j is least: min(1, norms_j / tau);
+    1 where k features or fewer are in use."""
     if k >= np.count_nonzero(norms):
         return np.ones(len(norms))
     falling = np.sort(norms)[::-1]

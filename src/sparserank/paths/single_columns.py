@@ -23,8 +23,9 @@ def best_column(
         columns   candidates, all of which vary; of more than MOST_COLUMNS the most promising
         signs     (n_features,) 1 where t >= 0, -1 where t <= 0, 0 where both are allowed; None: everywhere
 
-    Along a column the objective is convex: two tangents bound its minimum from below, its values from above. A column is left once its lower
-    bound is above the lowest value of another, so the answer is that of complete minimisations, to CLOSE (after MOST_ROUNDS: the lowest value seen).
+    Along a column the objective is convex: two tangents bound its minimum from below, its values from above. A column
+    is left once its lower bound is above the lowest value of another, so the answer is that of complete minimisations,
+    to CLOSE (after MOST_ROUNDS: the lowest value seen).
     """
     gradient, at_zero = objective.gradient_at_zero, objective.loss.value_at_zero
     direction = -np.sign(gradient)
@@ -54,8 +55,8 @@ def best_column(
 
 
 class _Lines:
-    """Convex functions of u >= 0 with F(0) = value and F'(0) = slopes < 0: what is known of their minima. Each has a place left of its minimum, and, once
-    one was met, a place right of it."""
+    """Convex functions of u >= 0 with F(0) = value and F'(0) = slopes < 0: what is known of their minima. Each has a
+    place left of its minimum, and, once one was met, a place right of it."""
 
     def __init__(self, value: float, slopes: np.ndarray, curvature: np.ndarray) -> None:
         n = len(slopes)
@@ -88,7 +89,8 @@ class _Lines:
         self.lower[met] = np.maximum(self.lower[met], self._crossing(met)[1])
 
     def _crossing(self, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(where, how high) the tangents on both sides meet: a lower bound of the minimum; a slope of 0 is a minimum itself."""
+        """(where, how high) the tangents on both sides meet: a lower bound of the minimum;
+        a slope of 0 is a minimum itself."""
         a, fa, ga = self._left[some], self._left_value[some], self._left_slope[some]
         b, fb, gb = self._right[some], self._right_value[some], self._right_slope[some]
         with np.errstate(invalid="ignore"):

@@ -1,4 +1,5 @@
-"""Second starts of concave penalties: an l1 solution nearby, tried where the model of the loss says that it may lead lower."""
+"""Second starts of concave penalties: an l1 solution nearby,
+tried where the model of the loss says that it may lead lower."""
 
 from __future__ import annotations
 
@@ -72,10 +73,11 @@ def better(
 ) -> Steps[Solution]:
     """The lower of `best`, which the solver has just found, and what is found from `start`.
 
-    The solver's quadratic model of the loss near `best` is minimised from `start` first: where that leads back, or to a place that is higher
-    by more than the model can be wrong, nothing is read. Otherwise that place is tried, then `start` itself: two basins, as
-    often as not. Each is evaluated, the model made to agree with what is seen there and asked again; where it still
-    leads to something new and lower a solve begins, first to the rough tolerance, and to the end if it is lower there.
+    The solver's quadratic model of the loss near `best` is minimised from `start` first: where that leads back, or to a
+    place that is higher by more than the model can be wrong, nothing is read. Otherwise that place is tried, then
+    `start` itself: two basins, as often as not. Each is evaluated, the model made to agree with what is seen there and
+    asked again; where it still leads to something new and lower a solve begins, first to the rough tolerance, and to
+    the end if it is lower there.
     """
     here, curvature = best.iterate, solver.curvature
     assert curvature is not None
@@ -85,7 +87,8 @@ def better(
     H = yield from curvature.near(here, columns)
 
     def minimum(near: Iterate, begin: np.ndarray) -> tuple[np.ndarray, float, float]:
-        """(where the model at an iterate leads to from `begin`, how much lower than `best` that is, the quadratic term)."""
+        """(where the model at an iterate leads to from `begin`, how much lower than `best` that is, the quadratic
+        term)."""
         part = problem.penalty.restrict(columns, len(start))
         slope = near.gradient[columns] + H @ (begin - near.w)[columns]
         w = begin.copy()

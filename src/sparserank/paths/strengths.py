@@ -1,6 +1,8 @@
-"""How one strength of a path is solved from what the last ones left: a convex penalty, a concave one, a smooth one with very many features.
+"""How one strength of a path is solved from what the last ones left: a convex penalty, a concave one, a smooth one with
+very many features.
 
-Nothing crosses from strength to strength but points, and what follows from them: `again` finds it behind points that are known.
+Nothing crosses from strength to strength but points, and what follows from them: `again` finds it behind points that
+are known.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class Strengths(Protocol):
 
 
 class Convex:
-    """Each problem begins at the last solution, or where it was looked at beforehand; the Hessian is sampled along the way."""
+    """Each problem begins at the last solution, or where it was looked at beforehand;
+    the Hessian is sampled along the way."""
 
     def __init__(self, problems: Problems, stop: Stop, kept: Iterate | None) -> None:
         """kept: the solution of always-keep features alone, where the path begins; None: at 0."""
@@ -95,7 +98,8 @@ class Convex:
         return best
 
     def _looks_ahead(self, i: int) -> bool:
-        """Whether the next strength is looked at: not where it is so far that nothing is known of it, or where this solution will do."""
+        """Whether the next strength is looked at: not where it is so far that nothing is known of it,
+        or where this solution will do."""
         alphas = self._problems.alphas
         if i + 1 == len(alphas) or not self._problems.objective.shares_reads:
             return False

@@ -41,7 +41,8 @@ def _scad_value(x, alpha, a, scale):
 
 @njit(cache=True, nogil=True)
 def prox_scad(z, h, alpha, a, scale):
-    """Slope alpha up to scale alpha, falling to 0 at a scale alpha (Fan and Li 2001): the best of the pieces' candidates."""
+    """Slope alpha up to scale alpha, falling to 0 at a scale alpha (Fan and Li 2001):
+    the best of the pieces' candidates."""
     first = scale * alpha
     last = a * scale * alpha
     best = 0.0

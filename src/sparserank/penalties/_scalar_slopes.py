@@ -1,4 +1,5 @@
-"""Scalar slopes of penalties, compiled: p'(x) at x >= 0, for alpha > 0, with the shape parameters that the scalar proxes take."""
+"""Scalar slopes of penalties, compiled: p'(x) at x >= 0, for alpha > 0,
+with the shape parameters that the scalar proxes take."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 

@@ -20,9 +20,10 @@ class Penalty(FeatureRules):
     """A separable penalty sum_j p(|w_j|; alpha * weights_j), alpha included.
 
     Conventions
-        Strength and rules per feature as in FeatureRules. Instances are immutable values: `parse_penalty(repr(p)) == p`.
-        Subclasses give `_value`, `_slope`, `_bend` and a scalar prox (`_scalar_prox.py`); nothing else. A penalty that ties
-        columns together overrides what is under "what solvers ask", and says separable = False.
+        Strength and rules per feature as in FeatureRules. Instances are immutable values:
+        `parse_penalty(repr(p)) == p`. Subclasses give `_value`, `_slope`, `_bend` and a scalar prox
+        (`_scalar_prox.py`); nothing else. A penalty that ties columns together overrides what is under "what solvers
+        ask", and says separable = False.
 
     Raises
         DataError   a parameter outside its range
@@ -99,14 +100,15 @@ class Penalty(FeatureRules):
         return columns
 
     def pressure(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
-        """(n_features,) > 0 for a zero coordinate whose gradient uses up more than `share` of what holds it at 0, larger for
-        those that will sooner leave; `curvature` (n_features,) > 0 bounds that of the loss."""
+        """(n_features,) > 0 for a zero coordinate whose gradient uses up more than `share` of what holds it at 0,
+        larger for those that will sooner leave; `curvature` (n_features,) > 0 bounds that of the loss."""
         if self.kkt_is_vacuous_at_zero:
             return np.abs(self.prox(w - gradient / curvature, 1.0 / curvature)) * curvature
         return np.asarray(np.abs(gradient) - share * self.derivative(np.zeros(len(w))))
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
-        """The dual side along -s gradient. For convex penalties only; sources: the Fenchel duals of l1, ridge, elastic net.
+        """The dual side along -s gradient. For convex penalties only; sources: the Fenchel duals of l1, ridge, elastic
+        net.
 
         A feature without a price has no finite conjugate: it is bounded to KEEP_BOX max(1, |w_j|).
         """
@@ -127,30 +129,43 @@ class Penalty(FeatureRules):
         return Conjugate(float(np.min(alphas[limited] / pull[limited], initial=np.inf)), cost)
 
     def gap_condition(self, n_features: int) -> str | None:
-        """Over which models a duality gap bounds the distance to the optimum, where these are not all: features without a price are bounded, see
-        `conjugate`."""
+        """Over which models a duality gap bounds the distance to the optimum, where these are not all: features without
+        a price are bounded, see `conjugate`."""
         if not self.is_convex or self.shape()[0] > 0 or not (self.feature_weights(n_features) == 0).any():
             return None
-        return f"among models whose always-kept features have weights of at most {KEEP_BOX:g} max(1, |w_j|) in size, w_j the weight found"
+        return (
+            f"among models whose always-kept features have weights of at most {KEEP_BOX:g} max(1, |w_j|) in size, w_j "
+            "the weight found"
+        )
 
     def can_screen(self, varying: np.ndarray) -> bool:
-        """Whether `safely_zero` knows anything: for l1 (weights and signs included), not with a quadratic part, a concave penalty,
-        or a feature without a price among those that vary, with which the dual point is only feasible within a box."""
+        """Whether `safely_zero` knows anything: for l1 (weights and signs included), not with a quadratic part, a
+        concave penalty, or a feature without a price among those that vary, with which the dual point is only feasible
+        within a box.
+        """
         if not self.is_convex or self.shape()[0] > 0:
             return False
         return not (self.always_in(len(varying)) & varying).any()
 
     def safely_zero(self, gradient: np.ndarray, slack: np.ndarray) -> np.ndarray:
-        """(n_features,) bool: features that are 0 at a solution whose dual gradient is within slack_j of `gradient`_j."""
+        """(n_features,) bool: features that are 0 at a solution whose dual gradient is within slack_j of
+        `gradient`_j."""
         return np.asarray(self._pull(gradient) + slack < self.feature_alphas(len(gradient)))
 
     def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | BlockPart | Part:
         """The penalty on some of n_features columns."""
         first, second = self.shape()
         return SeparablePart(
-            self.feature_alphas(n_features)[columns], self.feature_signs(n_features)[columns], self.kind, first, second,
-            self.is_convex, self._value, self._slope, self._bend,
-        )  # fmt: skip
+            self.feature_alphas(n_features)[columns],
+            self.feature_signs(n_features)[columns],
+            self.kind,
+            first,
+            second,
+            self.is_convex,
+            self._value,
+            self._slope,
+            self._bend,
+        )
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         """argmin over u of step * value(u) + 0.5 ||u - v||^2; `step` is one number or one per coordinate."""
@@ -158,9 +173,15 @@ class Penalty(FeatureRules):
         out = np.empty(len(v))
         first, second = self.shape()
         prox_all(
-            self.kind, np.asarray(v, dtype=np.float64), 1.0 / steps, self.feature_alphas(len(v)),
-            self.feature_signs(len(v)), first, second, out,
-        )  # fmt: skip
+            self.kind,
+            np.asarray(v, dtype=np.float64),
+            1.0 / steps,
+            self.feature_alphas(len(v)),
+            self.feature_signs(len(v)),
+            first,
+            second,
+            out,
+        )
         return out
 
     def prox_1d(self, v_j: float, step: float, j: int = 0) -> float:
@@ -197,8 +218,8 @@ class Penalty(FeatureRules):
     def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:
         """Smallest strength at which no coordinate step from w = 0 leaves 0: where a path starts.
 
-        A concave penalty jumps: w = 0 can be stationary and still worse than a far point, so this is at least `alpha_max`.
-        `curvature` (n_features,) is the largest curvature of the loss along each coordinate.
+        A concave penalty jumps: w = 0 can be stationary and still worse than a far point, so this is at least
+        `alpha_max`. `curvature` (n_features,) is the largest curvature of the loss along each coordinate.
         """
         usable = curvature > 0
         beta = self.feature_weights(len(curvature))
@@ -231,7 +252,8 @@ class Penalty(FeatureRules):
         return L1(1.0, self.weights, self.signs, self.always_keep, self.never_use, self.groups)
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
-        """The penalty with every parameter on the mean-loss scale; only concave penalties with a declared scale change."""
+        """The penalty with every parameter on the mean-loss scale;
+        only concave penalties with a declared scale change."""
         return self
 
     def __repr__(self) -> str:

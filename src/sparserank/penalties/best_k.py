@@ -13,8 +13,9 @@ from sparserank.penalties.base import Penalty
 
 @dataclass(frozen=True, repr=False)
 class BestK(Penalty):
-    """ridge * (curvature of the loss) * |w|^2 / 2 with at most k features in use. Its path goes through k = 1 .. k_max, not through strengths
-    (`paths.BestKPath`); solvers know nothing of it. Signs, never_use and always_keep hold; costs do not matter to it.
+    """ridge * (curvature of the loss) * |w|^2 / 2 with at most k features in use. Its path goes through k = 1 .. k_max,
+    not through strengths (`paths.BestKPath`); solvers know nothing of it. Signs, never_use and always_keep hold; costs
+    do not matter to it.
 
     ridge keeps it well-posed: a share of the mean curvature of the features that vary.
     """
@@ -27,7 +28,8 @@ class BestK(Penalty):
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         raise DataError(
-            "best_k goes through sizes, not strengths: fit a path of it, or give the number of features (n_features_to_select, --k)."
+            "best_k goes through sizes, not strengths: fit a path of it, or give the number of features "
+            "(n_features_to_select, --k)."
         )
 
     def strength(self, curvature: np.ndarray) -> float:

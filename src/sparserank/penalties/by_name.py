@@ -62,7 +62,8 @@ def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int |
 
 
 def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The rules that name features, by number: one value per feature (weight 1, sign 0, a group of its own where none is given), or the features.
+    """The rules that name features, by number: one value per feature (weight 1, sign 0, a group of its own where none
+    is given), or the features.
 
     Raises
         DataError   a name that no feature has

@@ -54,7 +54,8 @@ class ElasticNet(Penalty):
 
 @dataclass(frozen=True, repr=False)
 class Ridge(Penalty):
-    """alpha * sum_j w_j^2 / 2: the penalty of RankSVM. A weight is 1 or inf (never use): there is no l1 part to weigh."""
+    """alpha * sum_j w_j^2 / 2: the penalty of RankSVM. A weight is 1 or inf (never use):
+    there is no l1 part to weigh."""
 
     name: ClassVar[str] = "ridge"
     kind: ClassVar[int] = ELASTIC
@@ -64,8 +65,8 @@ class Ridge(Penalty):
     def _check(self) -> None:
         if self.always_keep or any(b != 1 and np.isfinite(b) for b in self.weights or ()):
             raise DataError(
-                "Ridge: a weight must be 1 or inf (never use), and no feature is always kept, since the strength is the same for "
-                "every feature; use ElasticNet, whose weights act on its l1 part, or L1."
+                "Ridge: a weight must be 1 or inf (never use), and no feature is always kept, since the strength is "
+                "the same for every feature; use ElasticNet, whose weights act on its l1 part, or L1."
             )
 
     @property

@@ -15,7 +15,8 @@ from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
 
 @dataclass(frozen=True, repr=False)
 class Mcp(Penalty):
-    """sum_j alpha_j |w_j| - w_j^2 / (2 gamma) up to |w_j| = gamma alpha_j, then gamma alpha_j^2 / 2; alpha_j = alpha weights_j.
+    """sum_j alpha_j |w_j| - w_j^2 / (2 gamma) up to |w_j| = gamma alpha_j, then gamma alpha_j^2 / 2; alpha_j = alpha
+    weights_j.
 
     `gamma` is in units declared by `gamma_scale`: 'curvature' (default: of the inverse median curvature of the loss),
     'mean' (the formula as it stands on the mean loss) or 'sum' (Laporte et al. 2014, whose loss is a sum over pairs:

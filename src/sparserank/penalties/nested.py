@@ -29,20 +29,21 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Nested(Penalty):
-    """sum_G p(|u_G|; alpha beta_G sqrt(m_G)) + sum_j p(|u_j,curve|; alpha beta_j kappa_j) of coefficients u_j (width,) for each feature, the first of
-    which is its linear part, the others its bends; Euclidean norms, p the scalar penalty `of`, whose own rules are not read.
+    """sum_G p(|u_G|; alpha beta_G sqrt(m_G)) + sum_j p(|u_j,curve|; alpha beta_j kappa_j) of coefficients u_j (width,)
+    for each feature, the first of which is its linear part, the others its bends; Euclidean norms, p the scalar penalty
+    `of`, whose own rules are not read.
 
     Conventions
-        A group G is a feature of its own where `groups` says nothing; m_G counts its features that may be used (`on_coefficients` leaves out those that
-        do not vary), beta_G is their common weight, or 0
+        A group G is a feature of its own where `groups` says nothing; m_G counts its features that may be used
+        (`on_coefficients` leaves out those that do not vary), beta_G is their common weight, or 0
         where one of them is always kept: the group is paid for then.
-        A concave p leaves large coefficients free, and bends that the data hardly see would be large: `ridge` |u|^2 / 2 is added on curves (0 for l1).
-        Rules (weights beta, signs, always_keep, never_use, groups) are given per feature, and hold for all its columns; `kappa` (n_features,) is the
-        price of bending, read where width > 1.
+        A concave p leaves large coefficients free, and bends that the data hardly see would be large: `ridge` |u|^2 / 2
+        is added on curves (0 for l1). Rules (weights beta, signs, always_keep, never_use, groups) are given per
+        feature, and hold for all its columns; `kappa` (n_features,) is the price of bending, read where width > 1.
 
     Source
-        Yuan and Lin (2006) for groups and sqrt(m_G); Zhao, Rocha and Yu (2009), composite absolute penalties, for nested norms; a linear
-        feature on its own pays exactly its price under `of`.
+        Yuan and Lin (2006) for groups and sqrt(m_G); Zhao, Rocha and Yu (2009), composite absolute penalties, for
+        nested norms; a linear feature on its own pays exactly its price under `of`.
     """
 
     of: Penalty = field(default_factory=L1)
@@ -69,7 +70,7 @@ class Nested(Penalty):
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         return replace(self, of=self.of.resolve(curvature, total_weight))
 
-    # -- rules, by column and by group ----------------------------------------------------------------------------------
+    # -- rules, by column and by group ---------------------------------------------------------------------------------
 
     def _make_weights(self, n_columns: int) -> np.ndarray:
         beta = super()._make_weights(n_columns // self.width)
@@ -83,8 +84,8 @@ class Nested(Penalty):
         if unequal.any():
             j = int(np.argmax(unequal))
             raise DataError(
-                f"{self._shown}: a group is paid for once, so its features need the same weight; feature f{j + 1} has {beta[j]:g}, another of "
-                f"its group {most[group[j]]:g}."
+                f"{self._shown}: a group is paid for once, so its features need the same weight; feature f{j + 1} has "
+                f"{beta[j]:g}, another of its group {most[group[j]]:g}."
             )
         return np.repeat(beta, self.width)
 
@@ -154,7 +155,8 @@ class Nested(Penalty):
         return float(paid) + 0.5 * self.ridge * float(w @ w)
 
     def _open(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The direction of ascent as far as rules leave it open: 0 where a coefficient that is 0 cannot follow, or may not be used."""
+        """The direction of ascent as far as rules leave it open:
+        0 where a coefficient that is 0 cannot follow, or may not be used."""
         signs = self.feature_signs(len(w))
         ascent = np.where(self.usable(len(w)), -gradient, 0.0)
         ascent = np.where((signs == NONNEGATIVE) & (w == 0), np.maximum(ascent, 0.0), ascent)
@@ -214,10 +216,11 @@ class Nested(Penalty):
         return self.alpha_max(grad_at_zero)
 
     def _limits(self, gradient: np.ndarray) -> np.ndarray:
-        """(n_groups,) the smallest strength, for a slope of 1 at 0, that holds each group at 0; 0 of those without a price.
+        """(n_groups,) the smallest strength, for a slope of 1 at 0, that holds each group at 0; 0 of those without a
+        price.
 
-        The root of |(straight, (bent - alpha k)_+)| = alpha B, k and B the unit prices: the left side less the right is convex and falls, so Newton steps
-        from 0 stay on one side; where they end it is a quadratic equation.
+        The root of |(straight, (bent - alpha k)_+)| = alpha B, k and B the unit prices: the left side less the right is
+        convex and falls, so Newton steps from 0 stay on one side; where they end it is a quadratic equation.
         """
         n = len(gradient)
         group, n_groups = self._groups(n)
@@ -244,7 +247,8 @@ class Nested(Penalty):
         return np.where(priced, root, 0.0)
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
-        """The dual side along -s gradient, of l1: the largest s that holds every group at 0; features without a price as in `Penalty`."""
+        """The dual side along -s gradient, of l1: the largest s that holds every group at 0;
+        features without a price as in `Penalty`."""
         most = float(self._limits(gradient).max(initial=0.0))
         kept = self.always_in(len(w))
         pull = np.abs(self._open(w, gradient))
@@ -255,8 +259,8 @@ class Nested(Penalty):
         return self.is_convex and not (self.always_in(len(varying)) & varying).any()
 
     def safely_zero(self, gradient: np.ndarray, slack: np.ndarray) -> np.ndarray:
-        """Groups that are 0 at a solution, and bends of others. The slack of several columns is the root of the sum of their squares, or, of a
-        curve that is not monotone, whose columns are orthogonal, the largest."""
+        """Groups that are 0 at a solution, and bends of others. The slack of several columns is the root of the sum of
+        their squares, or, of a curve that is not monotone, whose columns are orthogonal, the largest."""
         n = len(slack)
         group, _ = self._groups(n)
         blocks = np.where(self.usable(n), slack, 0.0).reshape(-1, self.width)
@@ -281,16 +285,29 @@ class Nested(Penalty):
         first, behind = bending[runs], bending[np.append(runs[1:], len(bending)) - 1] + 1 if len(runs) else runs
         shape = self.of.shape()
         return BlockPart(
-            order, np.append(starts, len(columns)), whole[group[feature[starts]]], first, behind, bend[feature[first]],
-            self.feature_signs(n_features)[columns], self.of.kind, shape[0], shape[1], self.ridge,
-            self.of._value, self.of._slope, self.of._bend,
-        )  # fmt: skip
+            order,
+            np.append(starts, len(columns)),
+            whole[group[feature[starts]]],
+            first,
+            behind,
+            bend[feature[first]],
+            self.feature_signs(n_features)[columns],
+            self.of.kind,
+            shape[0],
+            shape[1],
+            self.ridge,
+            self.of._value,
+            self.of._slope,
+            self.of._bend,
+        )
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
-        """For l1 only: the bends are shrunk first, then the whole; `step` is one number or the same for all columns of a group."""
+        """For l1 only: the bends are shrunk first, then the whole;
+        `step` is one number or the same for all columns of a group."""
         if not self.is_convex:
             raise DataError(
-                f"the prox of nested concave penalties has no closed form; solve groups and curves of {self.of.name} with ProxNewton."
+                f"the prox of nested concave penalties has no closed form; solve groups and curves of {self.of.name} "
+                "with ProxNewton."
             )
         n = len(v)
         group, n_groups = self._groups(n)
@@ -333,9 +350,17 @@ def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, signs: 
     own = of.signs if signs is None else tuple(int(s) for s in signs) if signs.any() else None
     bare = replace(of, alpha=1.0, weights=None, signs=None, always_keep=(), never_use=(), groups=None)
     return cls(
-        of.alpha, of.weights, own, of.always_keep, of.never_use, of.groups, of=bare, width=width,
-        kappa=() if kappa is None else tuple(kappa.tolist()), ridge=ridge,
-    )  # fmt: skip
+        of.alpha,
+        of.weights,
+        own,
+        of.always_keep,
+        of.never_use,
+        of.groups,
+        of=bare,
+        width=width,
+        kappa=() if kappa is None else tuple(kappa.tolist()),
+        ridge=ridge,
+    )
 
 
 def _left(size: np.ndarray, by: np.ndarray) -> np.ndarray:

@@ -56,9 +56,9 @@ class SeparablePart:
 class BlockPart:
     """A nested penalty of blocks of columns, in the form that compiled block descent takes.
 
-    The columns are taken in the order `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] - 1, and pays
-    p(|u|; whole[b]) + ridge |u|^2 / 2; curve c is the columns first[c] .. behind[c] - 1 of one of the blocks, and pays p(|u|; bend[c]) besides.
-    signs (n,): 1 where u >= 0, -1 where u <= 0.
+    The columns are taken in the order `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] -
+    1, and pays p(|u|; whole[b]) + ridge |u|^2 / 2; curve c is the columns first[c] .. behind[c] - 1 of one of the
+    blocks, and pays p(|u|; bend[c]) besides. signs (n,): 1 where u >= 0, -1 where u <= 0.
     """
 
     order: np.ndarray

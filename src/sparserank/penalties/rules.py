@@ -23,10 +23,10 @@ class FeatureRules:
     Conventions
         `alpha` is on the mean-loss scale. Feature costs `weights` multiply alpha; 0 means always keep, inf never use;
         `always_keep` and `never_use` name features (0-based) and set those. `signs` holds 1 (w_j >= 0), -1 (w_j <= 0)
-        or 0 (free) per feature. `groups` numbers the group of each feature: its features enter together, and it is paid for
-        once (`nested.py`); their weights, the cost of the group, are the same.
-        All of them take names too: weights={"bm25": 2.0}, signs={"bm25": "+"}, groups={"bm25_title": "title"}, always_keep=("bm25",).
-        What is fitted on data puts numbers in their place (`for_features`).
+        or 0 (free) per feature. `groups` numbers the group of each feature: its features enter together, and it is paid
+        for once (`nested.py`); their weights, the cost of the group, are the same.
+        All of them take names too: weights={"bm25": 2.0}, signs={"bm25": "+"}, groups={"bm25_title": "title"},
+        always_keep=("bm25",). What is fitted on data puts numbers in their place (`for_features`).
     """
 
     alpha: float = 1.0
@@ -131,8 +131,8 @@ class FeatureRules:
         if lost.any():  # inf would mean never use, 0 always keep
             j = int(np.argmax(lost))
             raise DataError(
-                f"{self._shown}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature f{j + 1} leaves the range "
-                "of numbers; take weights of moderate size."
+                f"{self._shown}: alpha {self.alpha:g} times the weight {beta[j]:g} of feature f{j + 1} leaves the "
+                "range of numbers; take weights of moderate size."
             )
         return alphas
 
@@ -149,7 +149,8 @@ class FeatureRules:
         return np.zeros(n_features, dtype=np.int64) if self.signs is None else np.array(self.signs, dtype=np.int64)
 
     def group_of(self, n_features: int) -> np.ndarray:
-        """(n_features,) the group of each feature, numbered from 0 without gaps; without groups each is one of its own."""
+        """(n_features,) the group of each feature, numbered from 0 without gaps;
+        without groups each is one of its own."""
         return self._remembered("groups", n_features, self._make_groups)
 
     def _make_groups(self, n_features: int) -> np.ndarray:

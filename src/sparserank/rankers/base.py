@@ -44,8 +44,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     """Base of the rankers: `coef_` ranks documents by X @ coef_, larger first.
 
     `qid` names the query of each row, ints or strings in any order; None puts all rows into one query. `group` gives
-    consecutive block sizes instead. Features whose coefficient is not 0 are the selected ones (SelectorMixin). `medians_` (n_features,) holds the medians of
-    their training values, NaN elsewhere: what `to_model().predict(X, missing='model')` takes for a missing value.
+    consecutive block sizes instead. Features whose coefficient is not 0 are the selected ones (SelectorMixin).
+    `medians_` (n_features,) holds the medians of their training values, NaN elsewhere: what
+    `to_model().predict(X, missing='model')` takes for a missing value.
     """
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 (scikit-learn reads it from the class)
@@ -75,15 +76,18 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> Self:
         """Fit on X (n_docs, n_features) with relevance y (n_docs,), any finite reals.
 
-        A data frame's column qid is the query of each row, and no feature. query_weight holds one weight >= 0 per query, in order of first
-        appearance; doc_weight (n_docs,) one per row, the weight of every pair in which that document is the preferred one (not all rankers
-        take it). Evaluation sets are accepted for callers that always pass them, (X, y) or a list of such pairs with eval_qid or eval_group, and
-        must have the features of X; only SparseRankerCV uses them. Keywords of other rankers are refused with ours. coef_ takes the dtype of X;
-        where float32 would lose a weight (to infinity or to 0) it stays float64. client is a dask.distributed Client whose workers do the reading, of a store that they all
-        see; anything else is written to one in the folder for temporary files (TMPDIR) first (not all rankers take it). Collections of Dask are computed into memory.
+        A data frame's column qid is the query of each row, and no feature. query_weight holds one weight >= 0 per
+        query, in order of first appearance; doc_weight (n_docs,) one per row, the weight of every pair in which that
+        document is the preferred one (not all rankers take it). Evaluation sets are accepted for callers that always
+        pass them, (X, y) or a list of such pairs with eval_qid or eval_group, and must have the features of X; only
+        SparseRankerCV uses them. Keywords of other rankers are refused with ours. coef_ takes the dtype of X; where
+        float32 would lose a weight (to infinity or to 0) it stays float64. client is a dask.distributed Client whose
+        workers do the reading, of a store that they all see; anything else is written to one in the folder for
+        temporary files (TMPDIR) first (not all rankers take it). Collections of Dask are computed into memory.
 
         Raises
-            DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the queries
+            DataError   parameters or data that cannot be used, no preferred pair, no feature that varies within the
+                        queries
         """
         refuse_foreign(type(self).__name__, others)
         self._check_all_parameters()
@@ -96,10 +100,11 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             del self._evaluation, self._one_list
 
     def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
-        """Fit on a data set, which may be stored: its features are read where they are, and copied only for a feature_transform.
+        """Fit on a data set, which may be stored: its features are read where they are, and copied only for a
+        feature_transform.
 
-        query_weight holds one weight >= 0 per query; the data set's doc_weight counts. client as in `fit`. What a ranker other than
-        SparseRanker and RankSVM computes besides may need all features in memory.
+        query_weight holds one weight >= 0 per query; the data set's doc_weight counts. client as in `fit`. What a
+        ranker other than SparseRanker and RankSVM computes besides may need all features in memory.
 
         Raises
             DataError   as `fit`
@@ -130,8 +135,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
-                f"{type(self).__name__}: a system of equations has no solution in floating point ({error}); multiply the "
-                "features by constants that bring their values near 1, or take larger strengths."
+                f"{type(self).__name__}: a system of equations has no solution in floating point ({error}); multiply "
+                "the features by constants that bring their values near 1, or take larger strengths."
             ) from error
         finally:
             del self._client  # an estimator can be pickled; a connection cannot
@@ -158,13 +163,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def __getattr__(self, name: str) -> Any:
         if name == "coef_" and self._curves is not None:
             raise AttributeError(
-                f"{type(self).__name__} draws curves, so features have no weights; curves_ holds what each adds to the score, scaled_coef_ their sizes, "
-                "to_model() the whole model."
+                f"{type(self).__name__} draws curves, so features have no weights; curves_ holds what each adds to the "
+                "score, scaled_coef_ their sizes, to_model() the whole model."
             )
         if name == "coef_" and self._shapes is not None:
             raise AttributeError(
-                f"{type(self).__name__} weighs transformed features, so no coef_ is in units of X; shaped_coef_ holds the weights of "
-                "transform_(X), scaled_coef_ those of the scaled ones, to_model() the whole model."
+                f"{type(self).__name__} weighs transformed features, so no coef_ is in units of X; shaped_coef_ holds "
+                "the weights of transform_(X), scaled_coef_ those of the scaled ones, to_model() the whole model."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -211,9 +216,15 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> list[RankingDataset]:
         """The evaluation sets beside the training data."""
         return evaluation_sets(
-            type(self).__name__, eval_set, eval_qid, eval_group, n_features=self.n_features_in_, n_queries=data.n_queries,
-            names=getattr(self, "feature_names_in_", None), fill_values=data.fill_values,
-        )  # fmt: skip
+            type(self).__name__,
+            eval_set,
+            eval_qid,
+            eval_group,
+            n_features=self.n_features_in_,
+            n_queries=data.n_queries,
+            names=getattr(self, "feature_names_in_", None),
+            fill_values=data.fill_values,
+        )
 
     def _objective(
         self,
@@ -227,9 +238,15 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(
-            data, loss=loss, query_weight=query_weight, pair_weights=pair_weights,
-            scale=scale, knots=knots, n_threads=getattr(self, "n_threads", None), client=getattr(self, "_client", None),
-        )  # fmt: skip
+            data,
+            loss=loss,
+            query_weight=query_weight,
+            pair_weights=pair_weights,
+            scale=scale,
+            knots=knots,
+            n_threads=getattr(self, "n_threads", None),
+            client=getattr(self, "_client", None),
+        )
         require_variation(type(self).__name__, objective)
         return objective
 
@@ -245,8 +262,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if lost:
             self.__dict__.pop("coef_", None)  # not fitted
             raise DataError(
-                f"{type(self).__name__}: {lost[0]} left the range of numbers; multiply the features by constants that bring "
-                "their values near 1, or take larger strengths or smaller steps."
+                f"{type(self).__name__}: {lost[0]} left the range of numbers; multiply the features by constants that "
+                "bring their values near 1, or take larger strengths or smaller steps."
             )
         with np.errstate(over="ignore", under="ignore"):
             cast = coef.astype(dtype, copy=False)
@@ -270,12 +287,13 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
         """Mean of `metric` (default NDCG@10) over queries.
 
-        A query metric has one value per query, so sample_weight (n_docs,), numbers >= 0, must be the same for all rows of a query: it is the
-        query's weight in the mean. Queries that have no value are left out.
+        A query metric has one value per query, so sample_weight (n_docs,), numbers >= 0, must be the same for all rows
+        of a query: it is the query's weight in the mean. Queries that have no value are left out.
 
         Raises
-            DataError   weights that differ within a query, are no numbers >= 0, or leave no query of positive weight; the ranker was fitted on several queries, and neither qid nor a column qid of X says what the rows' queries are: they
-                        would be scored as one
+            DataError   weights that differ within a query, are no numbers >= 0, or leave no query of positive weight;
+                        the ranker was fitted on several queries, and neither qid nor a column qid of X says what the
+                        rows' queries are: they would be scored as one
         """
         check_is_fitted(self)
         scores = self.predict(X)
@@ -284,9 +302,9 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         if qid is None and (self.n_queries_in_ > 1 or by_oversight):
             of = "many rows without query ids" if by_oversight else f"{self.n_queries_in_} queries"
             raise DataError(
-                f"{type(self).__name__}.score: pass qid=; the ranker was fitted on {of}, and all rows would be scored as one. "
-                "A search or cross-validation passes it with sklearn.set_config(enable_metadata_routing=True) and params={'qid': qid}, or X is a data "
-                "frame with a column qid."
+                f"{type(self).__name__}.score: pass qid=; the ranker was fitted on {of}, and all rows would be scored "
+                "as one. A search or cross-validation passes it with sklearn.set_config(enable_metadata_routing=True) "
+                "and params={'qid': qid}, or X is a data frame with a column qid."
             )
         data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
         metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
@@ -321,9 +339,16 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         )
         parameters = {k: _parameter(v) for k, v in self.get_params(deep=False).items()}
         return RankingModel(
-            self._selecting.astype(np.float64), names, scaling, parameters, {"estimator": type(self).__name__},
-            self._shapes, self._unit_curves(), self.__dict__.get("fill_values_"), self.__dict__.get("medians_"),
-        )  # fmt: skip
+            self._selecting.astype(np.float64),
+            names,
+            scaling,
+            parameters,
+            {"estimator": type(self).__name__},
+            self._shapes,
+            self._unit_curves(),
+            self.__dict__.get("fill_values_"),
+            self.__dict__.get("medians_"),
+        )
 
     def _unit_curves(self) -> dict[int, Curve]:
         """The curves of a model, whose weights are the sizes of the features."""

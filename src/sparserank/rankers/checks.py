@@ -1,4 +1,5 @@
-"""What the parameters of rankers may be: each check raises one sentence that names ranker, parameter, range and value."""
+"""What the parameters of rankers may be: each check raises one sentence that names ranker, parameter,
+range and value."""
 
 from __future__ import annotations
 
@@ -158,7 +159,8 @@ def checked_missing(owner: str, value: Any) -> MissingPolicy | None:
         raise DataError(f"{owner}: {error}") from error
     if policy is not None and policy.by_query:
         raise DataError(
-            f"{owner}: missing='query-min' needs the query of every row in predict too; fill values in before, or take 'min'."
+            f"{owner}: missing='query-min' needs the query of every row in predict too; fill values in before, or take "
+            "'min'."
         )
     return policy
 

@@ -25,7 +25,8 @@ def evaluation_sets(
     names: Sequence[str] | None,
     fill_values: np.ndarray | None,
 ) -> list[RankingDataset]:
-    """The sets, their features those of the training data in the same order; missing values become what they became there.
+    """The sets, their features those of the training data in the same order; missing values become what they became
+    there.
 
     Parameters
         eval_set               (X, y), or a list of such pairs; None: no set
@@ -56,11 +57,13 @@ def evaluation_sets(
             )
         if len(_shape(X)) != 2 or _shape(X)[1] != n_features:
             raise DataError(
-                f"{owner}: eval_set must have the {n_features} features of the training data; got X of shape {_shape(X)}."
+                f"{owner}: eval_set must have the {n_features} features of the training data; got X of shape "
+                f"{_shape(X)}."
             )
         if qid is None and group is None and n_queries > 1:
             raise DataError(
-                f"{owner}: eval_set needs eval_qid (or eval_group, or a frame with a column qid): training has {n_queries} queries, and all rows would be one."
+                f"{owner}: eval_set needs eval_qid (or eval_group, or a frame with a column qid): training has "
+                f"{n_queries} queries, and all rows would be one."
             )
         if len(pair[1]) == 0:
             raise DataError(f"{owner}: eval_set has no rows.")

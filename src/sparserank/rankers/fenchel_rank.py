@@ -23,13 +23,14 @@ class FenchelRank(LinearRanker):
         epsilon   stop when the duality gap is at most this; the paper's is 1e-3
         max_iter  iterations of Frank-Wolfe, each of which changes one feature; the paper's is 1000
         step      'exact' (line search along the segment) or 'closed_form' (the paper's alternative rule)
-        solver    'frank_wolfe' as published, or 'exact': the optimum of the same problem, to 1e-9; epsilon, max_iter and step
-                  are then not used
+        solver    'frank_wolfe' as published, or 'exact': the optimum of the same problem, to 1e-9; epsilon, max_iter
+                  and step are then not used
         metric, n_threads   as in SparseRanker
     Attributes
-        coef_ (n_features,), loss_, gap_ (loss minus minimum is at most this), alpha_ (the multiplier: coef_ also minimises
-        loss + alpha_ ||w||_1 when the gap is 0), n_iter_, status_ ('optimal' when gap_ <= epsilon, or 1e-6 for 'exact'; else 'iteration limit' or 'stalled'),
-        history_: arrays feature, sign, mu (one per iteration), gap and loss (before each iteration and at the end)
+        coef_ (n_features,), loss_, gap_ (loss minus minimum is at most this), alpha_ (the multiplier: coef_ also
+        minimises loss + alpha_ ||w||_1 when the gap is 0), n_iter_, status_ ('optimal' when gap_ <= epsilon, or 1e-6
+        for 'exact'; else 'iteration limit' or 'stalled'), history_: arrays feature, sign, mu (one per iteration), gap
+        and loss (before each iteration and at the end)
     Warns
         ConvergenceWarning  the gap is above epsilon after max_iter iterations: usual for radius >= 4
     Raises
@@ -79,8 +80,12 @@ class FenchelRank(LinearRanker):
         self.n_iter_ = max(result.n_iter, 1)
         self.status_ = result.status.value
         self.history_ = {
-            "feature": result.features, "sign": result.signs, "mu": result.steps, "gap": result.gaps, "loss": result.losses,
-        }  # fmt: skip
+            "feature": result.features,
+            "sign": result.signs,
+            "mu": result.steps,
+            "gap": result.gaps,
+            "loss": result.losses,
+        }
         if not result.status.converged:
             remedy = "raise max_iter or take solver='exact'."
             if self.solver == "exact":

@@ -28,17 +28,18 @@ class FSMRank(LinearRanker):
     """(lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + mean squared hinge over preferred pairs.
 
     Parameters
-        lambda1               strength >= 0 against large weights on similar features
-        lambda2               strength >= 0 of the importance-weighted l1 norm
-        importance            'pearson', 'spearman', 'kendall', a metric such as 'map' or 'ndcg@10', 'ones', or an array
-                              (n_features,) >= 0; importance 0 (a constant feature) is never used
-        similarity            'pearson', 'spearman', 'kendall', 'concordance', 'identity', or a symmetric array
-                              (n_features, n_features) with entries >= 0
-        form                  'split': equation (2), 2d nonnegative coordinates, whose quadratic is |w|^T A |w|. 'quadratic':
-                              w^T A w of equation (1), a different problem; it needs a positive semidefinite A
-        positive_semidefinite clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex
-        max_iter, tol         stop after max_iter iterations or when the objective changes by at most tol of itself
-        metric, n_threads     as in SparseRanker
+        lambda1                strength >= 0 against large weights on similar features
+        lambda2                strength >= 0 of the importance-weighted l1 norm
+        importance             'pearson', 'spearman', 'kendall', a metric such as 'map' or 'ndcg@10', 'ones', or an
+                               array (n_features,) >= 0; importance 0 (a constant feature) is never used
+        similarity             'pearson', 'spearman', 'kendall', 'concordance', 'identity', or a symmetric array
+                               (n_features, n_features) with entries >= 0
+        form                   'split': equation (2), 2d nonnegative coordinates, whose quadratic is |w|^T A |w|.
+                               'quadratic': w^T A w of equation (1), a different problem; it needs a positive
+                               semidefinite A
+        positive_semidefinite  clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex
+        max_iter, tol          stop after max_iter iterations or when the objective changes by at most tol of itself
+        metric, n_threads      as in SparseRanker
     Attributes
         coef_ (n_features,), objective_, importance_, similarity_, n_iter_, kkt_violation_ (of the final point),
         status_: 'not certified' (the published rule ended it) or 'iteration limit',
@@ -47,9 +48,9 @@ class FSMRank(LinearRanker):
         DataError             no preferred pair, parameters out of range
     Notes
         The paper states no ablation defaults: Table III's are lambda1=0 with importance='ones', and lambda2=0 with
-        similarity='identity'. Features are expected in [0, 1]; L may exceed Theorem 1's bound otherwise. Features that vary
-        between queries only are never used: no ranking depends on them, though w^T A w would. Measures are taken over the
-        queries of positive query_weight, unweighted.
+        similarity='identity'. Features are expected in [0, 1]; L may exceed Theorem 1's bound otherwise. Features that
+        vary between queries only are never used: no ranking depends on them, though w^T A w would. Measures are taken
+        over the queries of positive query_weight, unweighted.
     Source
         Lai et al. (2013), equation (2), Algorithm 1; departures in docs/theory.md.
     """
@@ -104,8 +105,8 @@ class FSMRank(LinearRanker):
             smallest = float(np.linalg.eigvalsh(self.similarity_)[0])
             if smallest < -1e-10:
                 raise DataError(
-                    f"{name}: w^T A w has the negative eigenvalue {smallest:.3g}, so equation (1) is not convex and can be "
-                    "unbounded below; pass positive_semidefinite=True or form='split'."
+                    f"{name}: w^T A w has the negative eigenvalue {smallest:.3g}, so equation (1) is not convex and "
+                    "can be unbounded below; pass positive_semidefinite=True or form='split'."
                 )
         problem = FsmProblem(
             objective, self.lambda1, self.lambda2, self.importance_, self.similarity_, split=self.form == "split"

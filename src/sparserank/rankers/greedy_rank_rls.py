@@ -30,16 +30,18 @@ class GreedyRankRLS(LinearRanker):
     """RankRLS on the features that greedy forward selection finds by exact leave-query-out error.
 
     Parameters
-        n_features_to_select  size of the model; None lets `size_penalty` decide. At most the number of features that vary
-                              within queries: the others are never selected
+        n_features_to_select  size of the model; None lets `size_penalty` decide. At most the number of features that
+                              vary within queries: the others are never selected
         lam                   strength > 0 on the papers' scale (a sum over queries)
-        search                'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Grams when
-                              lists are long and features few. 'floating': may drop features again, returns the best set
-                              of each size. 'backfitting': for wide sparse data, memory proportional to the non-zeros; a
-                              candidate's score holds the other coefficients fixed. 'exact': of each size the set of the lowest regularised
-                              training error, by branch and bound, proven or with the gap that is left
+        search                'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Grams
+                              when lists are long and features few. 'floating': may drop features again, returns the
+                              best set of each size. 'backfitting': for wide sparse data, memory proportional to the
+                              non-zeros; a candidate's score holds the other coefficients fixed. 'exact': of each size
+                              the set of the lowest regularised training error, by branch and bound, proven or with the
+                              gap that is left
         time_limit            seconds of the exact search, all sizes together
-        tie                   of the exact search: sets whose training error is at most this share of the empty model's worse are near_ties_
+        tie                   of the exact search: sets whose training error is at most this share of the empty model's
+                              worse are near_ties_
         n_candidates          judge only a random subset of this size at each step; None judges all
         size_penalty          with n_features_to_select=None, the model minimises
                               leave-query-out error / error of the empty model + size_penalty * number of features:
@@ -49,17 +51,18 @@ class GreedyRankRLS(LinearRanker):
         metric                metric of `score`
         n_threads             threads; None for all cores. Results do not depend on it
     Attributes
-        selected_ (k,) 0-based features in order of selection, coef_ (n_features,), path_: one GreedyStep per size (features,
-        coef, leave_query_out_error), empty_error_ (error of the model without features), leave_query_out_error_. With search='exact':
-        subsets_ (a BestSubset per size: features, explained, bound, gap, proven, near_ties)
+        selected_ (k,) 0-based features in order of selection, coef_ (n_features,), path_: one GreedyStep per size
+        (features, coef, leave_query_out_error), empty_error_ (error of the model without features),
+        leave_query_out_error_. With search='exact': subsets_ (a BestSubset per size: features, explained, bound, gap,
+        proven, near_ties)
     Raises
-        DataError   no preferred pair, no feature that varies within the queries, parameters out of range, values whose squares
-                    leave the range of numbers, dense copies above 8 GiB (use 'backfitting')
+        DataError   no preferred pair, no feature that varies within the queries, parameters out of range, values whose
+                    squares leave the range of numbers, dense copies above 8 GiB (use 'backfitting')
     Notes
         Ties go to the smaller index. With a single query, documents are left out instead of queries.
     Source
-        Pahikkala et al. (2010), Algorithm 1 (misprints repaired, see docs/theory.md) and Section 5, where floating search,
-        random subsets, back-fitting and a criterion for size are named as future work.
+        Pahikkala et al. (2010), Algorithm 1 (misprints repaired, see docs/theory.md) and Section 5, where floating
+        search, random subsets, back-fitting and a criterion for size are named as future work.
     """
 
     def __init__(

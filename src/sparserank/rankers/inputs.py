@@ -1,4 +1,5 @@
-"""What a ranker is given to learn from and to score: checked as scikit-learn asks, grouped by query, missing values filled."""
+"""What a ranker is given to learn from and to score: checked as scikit-learn asks, grouped by query,
+missing values filled."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def training_data(
     data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values)
     if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
         warnings.warn(
-            f"{owner}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data frame with a column qid.",
+            f"{owner}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data frame "
+            "with a column qid.",
             DataWarning,
             stacklevel=4,
         )
@@ -61,7 +63,8 @@ def training_data(
 
 
 def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> Any:
-    """X (n_docs, n_features) as an array or CSR matrix, its missing values filled where the ranker learned what they become.
+    """X (n_docs, n_features) as an array or CSR matrix, its missing values filled where the ranker learned what they
+    become.
 
     Raises
         DataError    a value that is missing and may not be, by row and name

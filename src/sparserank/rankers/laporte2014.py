@@ -29,8 +29,8 @@ class Laporte2014(LinearRanker):
         max_iter   rounds of Algorithm 2, or iterations of Algorithm 1 when published
         metric, n_threads   as in SparseRanker
     Attributes
-        coef_ (n_features,), alpha_, C_sum_, C_mean_, r_ (the l1 norm of coef_: the radius at which FenchelRank has the same
-        problem, for l1), objective_ (mean scale), loss_, kkt_violation_, status_, n_iter_,
+        coef_ (n_features,), alpha_, C_sum_, C_mean_, r_ (the l1 norm of coef_: the radius at which FenchelRank has the
+        same problem, for l1), objective_ (mean scale), loss_, kkt_violation_, status_, n_iter_,
         history_: objective after the first round (beta = 1) and after each further one, never increasing from there
     Raises
         DataError  no preferred pair, parameters out of range

@@ -14,7 +14,8 @@ PREFIX = "penalty__"
 
 
 class PenaltyParameters(BaseEstimator):
-    """What get_params and set_params of a ranker know of its parameter `penalty`; all but alpha, which is the ranker's."""
+    """What get_params and set_params of a ranker know of its parameter `penalty`;
+    all but alpha, which is the ranker's."""
 
     penalty: Any
 

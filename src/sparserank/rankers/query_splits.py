@@ -31,7 +31,8 @@ def check_splits(owner: str, cv: Any) -> None:
 def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray, seed: int) -> np.ndarray:
     """(n_counted,) the fold in which each of the counted queries is held out.
 
-    A splitter splits the queries: each is one sample and one group of its own. Row numbers are those of the rows of fit, whole queries each.
+    A splitter splits the queries: each is one sample and one group of its own. Row numbers are those of the rows of
+    fit, whole queries each.
 
     Raises
         DataError   a query is held out never or twice, in parts, or learned from while held out

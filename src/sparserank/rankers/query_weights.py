@@ -21,7 +21,8 @@ def query_weights(owner: str, sample_weight: Any, data: RankingDataset) -> np.nd
     weights = usable_weights(sample_weight, data.n_docs)
     if weights is None:
         raise DataError(
-            f"{owner}: sample_weight must hold one finite weight >= 0 per row ({data.n_docs}); got {brief(sample_weight)}."
+            f"{owner}: sample_weight must hold one finite weight >= 0 per row ({data.n_docs}); got "
+            f"{brief(sample_weight)}."
         )
     rows = data.from_input_order(weights)
     of_query = rows[data.query_ptr[:-1]]
@@ -30,8 +31,9 @@ def query_weights(owner: str, sample_weight: Any, data: RankingDataset) -> np.nd
         row = int(np.argmax(differs))
         q = int(np.searchsorted(data.query_ptr, row, side="right")) - 1
         raise DataError(
-            f"{owner}: sample_weight must be the same for all rows of a query, whose weight it is; query {brief(data.query_ids.tolist()[q])} has "
-            f"{of_query[q]:g} and, in row {data.row_index[row]}, {rows[row]:g}."
+            f"{owner}: sample_weight must be the same for all rows of a query, whose weight it is; query "
+            f"{brief(data.query_ids.tolist()[q])} has {of_query[q]:g} and, in row {data.row_index[row]}, "
+            f"{rows[row]:g}."
         )
     return of_query
 

@@ -23,12 +23,12 @@ class RankRLS(LinearRanker):
                 smallest leave-query-out error is taken, the smaller of equals
         metric  metric of `score`
     Attributes
-        coef_ (n_features,), lam_, lams_ (n_lams,), coefs_ (n_lams, n_features), leave_query_out_errors_ (n_lams,) sums of
-        squared hold-out residuals, held_out_scores_ (n_docs,) in row order: each document scored by the model that was
-        fitted without its query
+        coef_ (n_features,), lam_, lams_ (n_lams,), coefs_ (n_lams, n_features), leave_query_out_errors_ (n_lams,) sums
+        of squared hold-out residuals, held_out_scores_ (n_docs,) in row order: each document scored by the model that
+        was fitted without its query
     Raises
-        DataError   no preferred pair, no feature that varies within the queries, lam <= 0 or too small for the scale of the
-                    data, values whose squares leave the range of numbers
+        DataError   no preferred pair, no feature that varies within the queries, lam <= 0 or too small for the scale of
+                    the data, values whose squares leave the range of numbers
     Source
         Pahikkala et al. (2010), equations (3)-(6), Theorem 3.1.
     """

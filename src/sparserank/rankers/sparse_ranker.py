@@ -66,51 +66,63 @@ REFINED_ALPHAS = 12
 class SparseRanker(PenaltyParameters, LinearRanker):
     """Linear ranker with a sparsity penalty on the mean pairwise loss.
 
-    Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), w the weights of scaled features.
+    Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), w the weights of scaled
+    features.
 
     Parameters
-        loss                  'squared_hinge', 'modified_huber' (linear below a margin of -1: one wrong pair costs less), or a loss: one whose pairs
-                              are weighted by their grades, SquaredHinge(table), or your own
-        penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with n_features_to_select), a call such as 'mcp(gamma=2.0)',
-                              or a Penalty (whose weights, signs, always_keep and never_use are honoured); None: 'l1', or with
-                              n_features_to_select 'mcp', which shrinks the weights of few features least
+        loss                  'squared_hinge', 'modified_huber' (linear below a margin of -1: one wrong pair costs
+                              less), or a loss: one whose pairs are weighted by their grades, SquaredHinge(table), or
+                              your own
+        penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with
+                              n_features_to_select), a call such as 'mcp(gamma=2.0)', or a Penalty (whose weights,
+                              signs, always_keep and never_use are honoured); None: 'l1', or with n_features_to_select
+                              'mcp', which shrinks the weights of few features least
         alpha                 strength on the mean-loss scale, > 0; None means alpha_ratio times where the path starts
                               (for l1: alpha_max, the smallest strength whose solution is 0)
         alpha_ratio           used when alpha is None, > 0
         n_features_to_select  take the densest point of a path with at most this many features; excludes alpha
-        scaling               'within-query-std' (each feature divided by its standard deviation within queries, the only part of
-                              it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact comparisons)
-        feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x / median |x|));
-                              `select`'s transform (scikit-learn's selectors have a method of that name)
-        shapes                'linear', or 'curves': each feature enters straight or, at a further price, as a piecewise linear curve (monotone
-                              where the penalty's signs say so: 1 may not fall, -1 not rise), flat outside its knots;
-                              under l1, mcp, scad, log (whose concave ones add a ridge of a thousandth of a linear feature's curvature to objective_)
-                              or best_k. scaling is then not read: knots are where the values are
+        scaling               'within-query-std' (each feature divided by its standard deviation within queries, the
+                              only part of it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact
+                              comparisons)
+        feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x /
+                              median |x|)); `select`'s transform (scikit-learn's selectors have a method of that name)
+        shapes                'linear', or 'curves': each feature enters straight or, at a further price, as a piecewise
+                              linear curve (monotone where the penalty's signs say so: 1 may not fall, -1 not rise),
+                              flat outside its knots; under l1, mcp, scad, log (whose concave ones add a ridge of a
+                              thousandth of a linear feature's curvature to objective_) or best_k. scaling is then not
+                              read: knots are where the values are
         n_knots               of each curve, at quantiles of the (transformed) training values, 3 to 256
-        missing               what NaN and infinite values become: 'error' (refused), 'zero', 'min' or 'median' (of the known training values of the
-                              feature), a number, or one of these per feature: {'bm25': 'min', '*': 'median'}; fill_values_ holds what was learned
+        missing               what NaN and infinite values become: 'error' (refused), 'zero', 'min' or 'median' (of the
+                              known training values of the feature), a number, or one of these per feature: {'bm25':
+                              'min', '*': 'median'}; fill_values_ holds what was learned
         pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
         tol                   kkt_violation to reach, relative to the alpha_max of l1
         max_iter              iterations of the solver at one strength
-        n_alphas              points of the path when n_features_to_select is given; a path that ends with fewer features goes on once, to weaker strengths
+        n_alphas              points of the path when n_features_to_select is given; a path that ends with fewer
+                              features goes on once, to weaker strengths
         metric                metric of `score`
         n_threads             threads; None for all cores. Results do not depend on it
     Attributes
-        coef_ (n_features,) in units of X, scaling folded in (with a transform instead: transform_, and shaped_coef_, the weights of
-        transform_(X); with curves: curves_, {feature: Curve}, what each adds to the score, and scaled_coef_ their sizes); scaled_coef_ (n_features,) float64 and feature_importances_ on
-        the scaled features, support_ where scaled_coef_ is not 0; scale_ (n_features,) or None. All of the following
-        belong to the scaled problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if
-        nonconvex), n_iter_, status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), certificate_ (the last three with the problem that
-        they belong to, and over which models the gap holds), alpha_, alpha_max_ (of l1), n_pairs_,
-        penalty_ (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
-        scaled_coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or below 1e-308, NaN as alpha_ itself under best_k
+        coef_ (n_features,) in units of X, scaling folded in (with a transform instead: transform_, and shaped_coef_,
+        the weights of transform_(X); with curves: curves_, {feature: Curve}, what each adds to the score, and
+        scaled_coef_ their sizes); scaled_coef_ (n_features,) float64 and feature_importances_ on the scaled features,
+        support_ where scaled_coef_ is not 0; scale_ (n_features,) or None. All of the following belong to the scaled
+        problem: objective_ (mean loss + penalty), loss_, kkt_violation_, duality_gap_ (None if nonconvex), n_iter_,
+        status_ ('optimal', 'stationary', 'stalled', 'iteration limit'), certificate_ (the last three with the problem
+        that they belong to, and over which models the gap holds), alpha_, alpha_max_ (of l1), n_pairs_, penalty_
+        (resolved); C_sum_, C_mean_ (the papers' weights of the summed and of the mean loss) and r_ (l1 norm of
+        scaled_coef_) are the same strength on their scales, infinite where alpha_ is 0 (no feature can leave 0) or
+        below 1e-308, NaN as alpha_ itself under best_k
     Notes
-        Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks. A threshold on
-        `coef_` compares weights of different units: give SelectFromModel and RFE importance_getter="feature_importances_".
+        Certificates are those of the float64 solution; `coef_` takes the dtype of X, as scikit-learn asks. A threshold
+        on `coef_` compares weights of different units: give SelectFromModel and RFE
+        importance_getter="feature_importances_".
     Raises
-        DataError             no preferred pair, no feature that varies or may be used, data not finite, parameters out of range
+        DataError             no preferred pair, no feature that varies or may be used, data not finite, parameters out
+                              of range
     Source
-        Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in alpha.
+        Laporte et al. (2014), equation (5), on the mean over pairs: alpha = 1 / (C n_pairs) for penalties linear in
+        alpha.
     """
 
     penalty_: Penalty
@@ -254,7 +266,8 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self.curves_ = {j: Curve(c.knots, model.coef[j] * c.values) for j, c in model.curves.items()}
 
     def _solve(self, objective: PairwiseObjective, penalty: Penalty) -> Solution:
-        """One strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's first round)."""
+        """One strength; a concave penalty starts from the l1 solution of the same strength (Algorithm 2's first
+        round)."""
         stop = Stop(tol=self.tol, max_iter=self.max_iter, scale=max(self.alpha_max_, 1e-300))
         start = None
         if not penalty.is_convex:
@@ -305,9 +318,14 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self.n_iter_, self.status_ = int(path.n_iters.max(initial=1)), path.statuses[best]
         ridge = None if path.ridge is None else float(path.ridge[best])
         self.certificate_ = certificate_of(
-            self.penalty_, len(path.feature_names), self.status_, self.kkt_violation_, self.duality_gap_, ridge,
+            self.penalty_,
+            len(path.feature_names),
+            self.status_,
+            self.kkt_violation_,
+            self.duality_gap_,
+            ridge,
             curves=objective.knots is not None,
-        )  # fmt: skip
+        )
         self.n_pairs_ = path.n_pairs
 
     def _keep(self, objective: PairwiseObjective, penalty: Penalty, solution: Solution) -> None:

@@ -52,22 +52,22 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
     Parameters
         penalty               as in SparseRanker, but always named
         metric                metric to choose by, higher is better
-        rule                  'non_inferior' (the smallest model whose loss against the best of all sizes is bounded by `margin` times
-                              the best, all bounds holding at once) or 'best'
-        margin, confidence    of that rule; margin 'auto': 1%, or 1.25 times the smallest loss that the queries can rule out; confidence > 0.5
-                              and <= 0.99
+        rule                  'non_inferior' (the smallest model whose loss against the best of all sizes is bounded by
+                              `margin` times the best, all bounds holding at once) or 'best'
+        margin, confidence    of that rule; margin 'auto': 1%, or 1.25 times the smallest loss that the queries can rule
+                              out; confidence > 0.5 and <= 0.99
         n_features_to_select  the best model of at most this many features instead
-        cv, seed              query folds, used when fit gets no eval_set: their number, a splitter of scikit-learn (which splits the queries), or a list
-                              of pairs (train rows, test rows), whole queries each
+        cv, seed              query folds, used when fit gets no eval_set: their number, a splitter of scikit-learn
+                              (which splits the queries), or a list of pairs (train rows, test rows), whole queries each
         scaling               as in SparseRanker; in every fold learned on its training queries
         missing               as in SparseRanker; learned on all rows of fit, without labels
         n_alphas, alpha_min_ratio, pair_weights, tol, max_iter, n_threads, loss   of the paths, as in `fit_path`
     Attributes
-        coef_, scaled_coef_, scale_, support_, alpha_ (as in SparseRanker), n_iter_, best_index_ (highest mean), chosen_index_;
-        (of points of path_, PathResult on all training rows); bound_ on the mean loss of the chosen model against the best, resolution_
-        (the smallest such bound of any size); values_ (n_sizes, n_queries) metric on queries unseen by the model, NaN for
-        queries of weight 0, which do not count; curve_: list of dicts with alpha, n_features, mean, low, high, bound, one per size of the
-        path (per alpha for ridge)
+        coef_, scaled_coef_, scale_, support_, alpha_ (as in SparseRanker), n_iter_, best_index_ (highest mean),
+        chosen_index_; (of points of path_, PathResult on all training rows); bound_ on the mean loss of the chosen
+        model against the best, resolution_ (the smallest such bound of any size); values_ (n_sizes, n_queries) metric
+        on queries unseen by the model, NaN for queries of weight 0, which do not count; curve_: list of dicts with
+        alpha, n_features, mean, low, high, bound, one per size of the path (per alpha for ridge)
     Raises
         DataError             as SparseRanker; fewer than two queries without an eval_set
     Notes
@@ -134,13 +134,24 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
             of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.seed)
         folds = [] if unseen is not None else list(range(int(of_query.max()) + 1))
         settings = PathSettings(
-            self.scaling, self.n_alphas, self.alpha_min_ratio, float(self.tol), self.pair_weights,
+            self.scaling,
+            self.n_alphas,
+            self.alpha_min_ratio,
+            float(self.tol),
+            self.pair_weights,
             checked_loss(type(self).__name__, self.loss),
-        )  # fmt: skip
+        )
         work = FoldedPaths(
-            data, of_query, settings, [metric], valid=unseen, query_weight=weight, max_iter=self.max_iter,
-            n_threads=self.n_threads, client=getattr(self, "_client", None),
-        )  # fmt: skip
+            data,
+            of_query,
+            settings,
+            [metric],
+            valid=unseen,
+            query_weight=weight,
+            max_iter=self.max_iter,
+            n_threads=self.n_threads,
+            client=getattr(self, "_client", None),
+        )
         paths = [FINAL, *folds]
         objectives, _ = work.objectives(paths)
         require_variation(type(self).__name__, objectives[0])
@@ -202,7 +213,11 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
             alpha = float(self.path_.alphas[c.index])
             self.curve_.append(
                 {
-                    "alpha": alpha, "n_features": c.n_features, "mean": mean, "low": low, "high": high,
+                    "alpha": alpha,
+                    "n_features": c.n_features,
+                    "mean": mean,
+                    "low": low,
+                    "high": high,
                     "bound": choice.bound(c),
                 }
-            )  # fmt: skip
+            )

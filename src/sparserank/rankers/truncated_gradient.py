@@ -27,11 +27,12 @@ class TGRank(LinearRanker):
         alpha     strength > 0 on the mean-loss scale; the papers' C over the sum of pairs is 1 / (alpha n_pairs)
         window    steps between truncations; 1 is the proximal gradient method
         max_iter  steps; the paper's is 1000. There is no other stopping rule
-        step      of the gradient, times 1 / (largest curvature of the mean loss); from 2 on the steps may diverge, which is
-                  refused
+        step      of the gradient, times 1 / (largest curvature of the mean loss); from 2 on the steps may diverge,
+                  which is refused
         metric, n_threads   as in SparseRanker
     Attributes
-        coef_ (n_features,), objective_, kkt_violation_, n_iter_, status_ ('not certified': the steps are counted, not judged)
+        coef_ (n_features,), objective_, kkt_violation_, n_iter_, status_ ('not certified': the steps are counted, not
+        judged)
     Notes
         The papers print neither step nor window: ours are stated here. The result is not a certified optimum;
         SparseRanker solves the same problem exactly.
@@ -81,17 +82,17 @@ class TGRank(LinearRanker):
 class RSRank(TGRank):
     """Modified Huber loss of pairs weighted by their current NDCG importance + alpha ||w||_1, by truncated gradient.
 
-    The weight of a pair is the change of NDCG (gain 2^y - 1, discount 1 / log2(1 + rank)) if its documents swapped ranks
-    in the current order; the loss is the weighted mean. The weights follow w, so there is no fixed objective and no
-    certificate: `objective_` is that of TGRank at the final point.
+    The weight of a pair is the change of NDCG (gain 2^y - 1, discount 1 / log2(1 + rank)) if its documents swapped
+    ranks in the current order; the loss is the weighted mean. The weights follow w, so there is no fixed objective and
+    no certificate: `objective_` is that of TGRank at the final point.
 
     Parameters
         alpha, window, max_iter, step, metric, n_threads   as in TGRank; alpha is on the scale of the weighted mean
     Notes
         query_weight multiplies the importance. Relevance must be >= 0 and at most 60 (gains are powers of 2).
     Source
-        Sun, Qin, Tao and Wang (2009), doi:10.1145/1571941.1571987, in the form of Lai et al. (2012), equation (8.5); they
-        print no weight function, ours is the one above.
+        Sun, Qin, Tao and Wang (2009), doi:10.1145/1571941.1571987, in the form of Lai et al. (2012), equation (8.5);
+        they print no weight function, ours is the one above.
     """
 
     def _problem(self, data: RankingDataset, penalised: Penalised) -> Problem:

@@ -104,7 +104,8 @@ class GasRanker(TwoStageRanker):
         alpha                 ridge strength on the mean-loss scale
         c                     weight >= 0 of similarity against importance
         importance            'map' or another metric (better of ascending and descending), or a correlation
-        similarity            'concordance' (fraction of concordant document pairs), or another name of `feature_similarity`
+        similarity            'concordance' (fraction of concordant document pairs), or another name of
+                              `feature_similarity`
         convention            of the metric of importance: 'default', 'letor3', 'letor4', ...
         metric, n_threads     as in SparseRanker
     Source

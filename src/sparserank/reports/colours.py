@@ -18,8 +18,13 @@ PALETTE = {
     "link": ("#1b49c9", "#8fb2ff"),
     "band": (BAND, "#24344f"),
     "faint": (FAINT, "#4b5567"),
-    **{f"s{i}": pair for i, pair in enumerate(zip(SERIES, ("#82a8ff", "#4fd1c5", "#c79bff", "#f0b429", "#f687b3", "#a3d977"), strict=True))},
-}  # fmt: skip
+    **{
+        f"s{i}": pair
+        for i, pair in enumerate(
+            zip(SERIES, ("#82a8ff", "#4fd1c5", "#c79bff", "#f0b429", "#f687b3", "#a3d977"), strict=True)
+        )
+    },
+}
 # colour of a figure: the variable that it is on a page
 COLOURS = {light: name for name, (light, _) in PALETTE.items()} | {"#000000": "ink"}
 

@@ -13,8 +13,10 @@ LONGEST_LISTED = 60  # characters of a name among others
 
 @dataclass(frozen=True)
 class Table:
-    """screen: the columns that a terminal shows (default all), the other renderers show everything; strong: rows that stand out;
-    words: columns of words beside the first, which wrap; folded: a page shows the title alone until it is opened."""
+    """screen: the columns that a terminal shows (default all), the other renderers show everything; strong: rows that
+    stand out; words: columns of words beside the first, which wrap; folded: a page shows the title alone until it is
+    opened.
+    """
 
     title: str
     columns: list[str]

@@ -29,7 +29,8 @@ LABELLED = 11  # coefficient curves named at the side; more would overprint each
 
 
 def picture_text(name: object) -> str:
-    """A name as matplotlib must be given it: no mathematics between dollar signs, and legends that keep a leading underscore."""
+    """A name as matplotlib must be given it: no mathematics between dollar signs,
+    and legends that keep a leading underscore."""
     text = visible(name).replace("$", r"\$")
     return "\u200b" + text if text.startswith("_") else text
 
@@ -61,12 +62,21 @@ def dress(axes: Any) -> None:
 
 
 def legend_below(figure: Figure, columns: int = 2) -> None:
-    """The legend under the axes, where it hides nothing, in fewer columns where its labels are long; the figure grows by its lines."""
+    """The legend under the axes, where it hides nothing, in fewer columns where its labels are long;
+    the figure grows by its lines."""
     labels = [label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]]
     longest = max(map(len, labels), default=0)
     fitting = min(max(LEGEND_LINE // (longest + 6), 1), columns)
     figure.set_figheight(figure.get_figheight() + LEGEND_HEIGHT * math.ceil(len(labels) / fitting))
-    figure.legend(loc="outside lower left", ncols=fitting, frameon=False, fontsize=9.5, labelcolor=INK, handlelength=1.8, columnspacing=1.4)  # fmt: skip
+    figure.legend(
+        loc="outside lower left",
+        ncols=fitting,
+        frameon=False,
+        fontsize=9.5,
+        labelcolor=INK,
+        handlelength=1.8,
+        columnspacing=1.4,
+    )
 
 
 def keep_within(axes: Any, limits: tuple[float, float]) -> None:
@@ -76,7 +86,8 @@ def keep_within(axes: Any, limits: tuple[float, float]) -> None:
 
 
 def limits_of(metric: str) -> tuple[float, float]:
-    """Between which the values of a metric lie, by its name; of somebody else's metric that is not known here, anywhere."""
+    """Between which the values of a metric lie, by its name;
+    of somebody else's metric that is not known here, anywhere."""
     try:
         return parse_metric(metric).limits
     except DataError:
@@ -96,26 +107,49 @@ def quality_against_size(result: SelectionResult) -> str:
     sizes, means = [size(c) for c in result.by_size], [c.mean for c in result.by_size]
     low = [max(best.mean - choice.bound(c), limits[0], -1e300) for c in result.by_size]
     axes.fill_between(
-        sizes, low, means, color=BAND, linewidth=0,
+        sizes,
+        low,
+        means,
+        color=BAND,
+        linewidth=0,
         label=f"down to the bound on the loss ({as_percent(result.plan.confidence)}, all sizes at once)",
-    )  # fmt: skip
+    )
     axes.plot(
-        sizes, means, color=SERIES[0], marker="o", markersize=4, linewidth=1.6, clip_on=False,
+        sizes,
+        means,
+        color=SERIES[0],
+        marker="o",
+        markersize=4,
+        linewidth=1.6,
+        clip_on=False,
         label=f"best model of each {'cost' if choice.by_cost else 'size'}",
-    )  # fmt: skip
+    )
     floor = best.mean - choice.margin
     axes.axhline(
         floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"margin: {share(choice.margin, choice)} below the best"
     )
     axes.plot(
-        [size(result.dense)], [result.dense.mean], marker="s", color=INK, linestyle="none", clip_on=False,
+        [size(result.dense)],
+        [result.dense.mean],
+        marker="s",
+        color=INK,
+        linestyle="none",
+        clip_on=False,
         label="dense RankSVM",
-    )  # fmt: skip
+    )
     chosen = result.chosen
     axes.plot(
-        [size(chosen)], [chosen.mean], marker="o", markersize=11, markerfacecolor="none", markeredgewidth=2.2,
-        color=ACCENT, linestyle="none", clip_on=False, label=f"chosen: {counted(chosen.n_features)}",
-    )  # fmt: skip
+        [size(chosen)],
+        [chosen.mean],
+        marker="o",
+        markersize=11,
+        markerfacecolor="none",
+        markeredgewidth=2.2,
+        color=ACCENT,
+        linestyle="none",
+        clip_on=False,
+        label=f"chosen: {counted(chosen.n_features)}",
+    )
     lowest, highest = min([floor, result.dense.mean, *means]), max(best.mean, *means)
     room = max(0.35 * (highest - lowest), 1e-3)
     axes.set_ylim(lowest - room, highest + room)

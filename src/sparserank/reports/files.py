@@ -17,7 +17,8 @@ NO_REPORT = "report.html was not written; install it with: pip install 'sparsera
 
 
 def write_results(result: SelectionResult, folder: Path) -> list[Path]:
-    """Write model.json, path.parquet, per_query.parquet, report.html and result.json; each appears whole or not at all."""
+    """Write model.json, path.parquet, per_query.parquet, report.html and result.json;
+    each appears whole or not at all."""
     model = folder / "model.json"
     result.model.save(model)
     written = [model, _parquet(path_table(result), folder / "path.parquet")]

@@ -21,15 +21,24 @@ def list_table(result: JudgedSelection) -> Table:
         return share(choice.bound(c), choice) if math.isfinite(choice.bound(c)) else "-"
 
     rows = [
-        [str(c.n_features), *([f"{c.cost:g}"] if costed else []), c.penalty, figure(c.mean), figure(choice.loss(c)), bound(c)]
+        [
+            str(c.n_features),
+            *([f"{c.cost:g}"] if costed else []),
+            c.penalty,
+            figure(c.mean),
+            figure(choice.loss(c)),
+            bound(c),
+        ]
         for c in shown
-    ]  # fmt: skip
+    ]
     return Table(
-        f"LightGBM on the best list of each {'cost' if choice.by_cost else 'length'}, out of fold over {result.n_queries} queries (all bounds hold at once, "
-        f"{as_percent(result.plan.confidence)})",
-        ["features", *(["cost"] if costed else []), "list", result.metric, "below the best", "loses at most"], rows, words=(1 + costed,),
+        f"LightGBM on the best list of each {'cost' if choice.by_cost else 'length'}, out of fold over "
+        f"{result.n_queries} queries (all bounds hold at once, {as_percent(result.plan.confidence)})",
+        ["features", *(["cost"] if costed else []), "list", result.metric, "below the best", "loses at most"],
+        rows,
+        words=(1 + costed,),
         strong=tuple(i for i, c in enumerate(shown) if c is result.chosen),
-    )  # fmt: skip
+    )
 
 
 def kept_table(result: JudgedSelection) -> Table:

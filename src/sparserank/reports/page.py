@@ -22,8 +22,9 @@ from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import stability_sentence
 
 CURVES_ARE = (
-    "What each feature adds to the score, drawn through its knots and flat outside them; beneath, the training values (those outside the knots at "
-    "the ends). Only differences between documents of a query matter, so a curve may be moved up or down."
+    "What each feature adds to the score, drawn through its knots and flat outside them; beneath, the training values "
+    "(those outside the knots at the ends). Only differences between documents of a query matter, so a curve may be "
+    "moved up or down."
 )
 
 
@@ -49,9 +50,10 @@ def render_page(result: SelectionResult) -> str:
 
 
 CERTIFICATES = (
-    "How the points of each path ended: optimal, the global optimum of a convex problem; stationary, a stationary point of a nonconvex one, a lower objective may "
-    "exist; both to the tolerance. Worst kkt: the largest violation of the conditions of optimality along it, relative to the largest strength of the l1 path; gap: the largest "
-    "duality gap."
+    "How the points of each path ended: optimal, the global optimum of a convex problem; stationary, a stationary "
+    "point of a nonconvex one, a lower objective may exist; both to the tolerance. Worst kkt: the largest violation of "
+    "the conditions of optimality along it, relative to the largest strength of the l1 path; gap: the largest duality "
+    "gap."
 )
 
 
@@ -61,10 +63,13 @@ def size_picture(result: SelectionResult) -> Picture:
     first, last = result.by_size[0], result.by_size[-1]
     what = "cost" if result.choice.by_cost else "number of features"
     return Picture(
-        "quality", f"Mean {result.metric} by {what}", quality_against_size(result),
-        f"The best model of each {what}, from {first.n_features} features with {figure(first.mean)} to {last.n_features} with {figure(last.mean)}; "
-        f"chosen: {chosen.n_features} with {figure(chosen.mean)}; dense RankSVM: {dense.n_features} with {figure(dense.mean)}. The table below holds the values.",
-    )  # fmt: skip
+        "quality",
+        f"Mean {result.metric} by {what}",
+        quality_against_size(result),
+        f"The best model of each {what}, from {first.n_features} features with {figure(first.mean)} to "
+        f"{last.n_features} with {figure(last.mean)}; chosen: {chosen.n_features} with {figure(chosen.mean)}; dense "
+        f"RankSVM: {dense.n_features} with {figure(dense.mean)}. The table below holds the values.",
+    )
 
 
 def _quality(result: SelectionResult) -> str:
@@ -76,8 +81,9 @@ def _quality(result: SelectionResult) -> str:
         else "on the validation queries"
     )
     return (
-        f"Quality is mean {result.metric} {scored} ({result.n_queries} queries); queries without relevant documents count as in "
-        f"the “{rules.name}” convention ({rules.empty}), ties: {rules.ties}. Features scaled by {plan.settings.scaling}"
+        f"Quality is mean {result.metric} {scored} ({result.n_queries} queries); queries without relevant documents "
+        f"count as in the “{rules.name}” convention ({rules.empty}), ties: {rules.ties}. Features scaled by "
+        f"{plan.settings.scaling}"
         + (", but for curves." if any(d["curve"] is not None for d in result.drops) else ".")
         + " Features enter and leave against the size before."
     )
@@ -88,7 +94,10 @@ def _curves(result: SelectionResult) -> list[Section]:
     pictures = []
     for i, d in enumerate(bent):
         values = d["curve"]["values"]
-        said = f"Adds {figure(values[0], signed=True)} at the first knot and {figure(values[-1], signed=True)} at the last."
+        said = (
+            f"Adds {figure(values[0], signed=True)} at the first knot and {figure(values[-1], signed=True)} at the "
+            "last."
+        )
         inside = shaped_name(d).partition("(")[2].removesuffix(")")
         pictures.append(Picture(f"curve-{i}", shaped_name(d), curve_picture(d, inside), said))
     return [Section("Curves", CURVES_ARE, [], pictures)] if bent else []
@@ -97,9 +106,11 @@ def _curves(result: SelectionResult) -> list[Section]:
 def _path_picture(result: SelectionResult) -> Picture:
     weights = [f"{shaped_name(d)} {figure(d['coef'], signed=True)}" for d in result.drops]
     return Picture(
-        "path", f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest", coefficient_path(result),
+        "path",
+        f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest",
+        coefficient_path(result),
         f"The chosen model's weights: {listed(weights)}.",
-    )  # fmt: skip
+    )
 
 
 def _left_out(result: SelectionResult) -> list[Section]:
@@ -110,9 +121,9 @@ def _left_out(result: SelectionResult) -> list[Section]:
     said = [f"{r.feature} says the same as {r.kept} ({figure(r.correlation, 2, signed=True)})" for r in same[:3]]
     text = f"{'; '.join(said)}. " if said else ""
     text += (
-        f"Listed: features left out whose values and those of a selected feature correlate by at least {found.least:g} in size (Pearson, deviations from the "
-        f"mean of each of {found.n_queries} queries, in the shape in which the selected one enters"
-        + "), and what half-samples keep in a selected feature's place, whatever its correlation."
+        f"Listed: features left out whose values and those of a selected feature correlate by at least {found.least:g} "
+        f"in size (Pearson, deviations from the mean of each of {found.n_queries} queries, in the shape in which the "
+        "selected one enters" + "), and what half-samples keep in a selected feature's place, whatever its correlation."
     )
     return [Section("Left out", text, [left_table(result)])]
 
@@ -145,7 +156,7 @@ def _queries(result: SelectionResult) -> list[Section]:
         "validation": "validation queries",
     }
     text = (
-        f"Beside the {found.rival}, on {found.wins + found.losses + found.ties} {on[found.on]}: better on {found.wins}, worse on {found.losses}, "
-        f"equal on {found.ties}."
+        f"Beside the {found.rival}, on {found.wins + found.losses + found.ties} {on[found.on]}: better on "
+        f"{found.wins}, worse on {found.losses}, equal on {found.ties}."
     )
     return [Section("Queries lost and won", text, query_tables(result))]

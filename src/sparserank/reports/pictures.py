@@ -1,4 +1,5 @@
-"""An SVG picture as part of a page: its colours follow the page, its identifiers are its own, screen readers are told what it shows."""
+"""An SVG picture as part of a page: its colours follow the page, its identifiers are its own,
+screen readers are told what it shows."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from sparserank.text import visible
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
-LINES = "stroke-linejoin: round; stroke-linecap: butt"  # what matplotlib says in a style sheet, which would be the whole page's
+# what matplotlib says in a style sheet, which would be the whole page's
+LINES = "stroke-linejoin: round; stroke-linecap: butt"
 
 
 def inline(picture: Picture, prefix: str) -> str:

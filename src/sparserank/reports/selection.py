@@ -46,8 +46,9 @@ def penalty_table(result: SelectionResult) -> Table:
         else:
             rows.append([found.label, str(found.n_features), figure(found.mean), _bound(result, found), *certificate])
     return Table(
-        f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model of each penalty shown to lose at most {share(result.choice.margin, result.choice)}, "
-        f"and the best dense one ({result.plan.metric.title} {where(result)}, {result.n_queries} queries)",
+        f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model of each penalty shown to lose at most "
+        f"{share(result.choice.margin, result.choice)}, and the best dense one ({result.plan.metric.title} "
+        f"{where(result)}, {result.n_queries} queries)",
         ["penalty", "features", result.metric, "loses at most", "path", "worst kkt", "gap", "s"],
         rows,
         note=" ".join(_certified(result)),
@@ -66,8 +67,8 @@ def _certified(result: SelectionResult) -> list[str]:
 
 
 def size_table(result: SelectionResult, most: int | None = None) -> Table:
-    """The best model of each number of features, or of each cost (up to `most`, the chosen one and the best in any case), with bounds that hold for all of them
-    at once; the chosen one stands out."""
+    """The best model of each number of features, or of each cost (up to `most`, the chosen one and the best in any
+    case), with bounds that hold for all of them at once; the chosen one stands out."""
     choice = result.choice
     sizes = [
         c
@@ -78,17 +79,26 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
     moves = dict(zip(result.by_size, result.moves(), strict=True))
     rows = [
         [
-            str(c.n_features), *([f"{c.cost:g}"] if costed else []), c.label, figure(c.mean), figure(choice.loss(c)), _bound(result, c),
+            str(c.n_features),
+            *([f"{c.cost:g}"] if costed else []),
+            c.label,
+            figure(c.mean),
+            figure(choice.loss(c)),
+            _bound(result, c),
             *map(listed, moves[c]),
         ]
         for c in sizes
-    ]  # fmt: skip
+    ]
     head = ["features", *(["cost"] if costed else []), "penalty", result.metric, "below the best", "loses at most"]
     return Table(
-        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} (all bounds hold at once, {as_percent(result.plan.confidence)})",
-        [*head, "enter", "leave"], rows, screen=tuple(range(len(head))), words=(head.index("penalty"), len(head), len(head) + 1),
+        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} (all bounds hold at "
+        f"once, {as_percent(result.plan.confidence)})",
+        [*head, "enter", "leave"],
+        rows,
+        screen=tuple(range(len(head))),
+        words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
-    )  # fmt: skip
+    )
 
 
 def left_table(result: SelectionResult) -> Table:
@@ -102,9 +112,12 @@ def left_table(result: SelectionResult) -> Table:
         rows.append([r.feature, r.kept, figure(r.correlation, 2, signed=True), why])
     more = len(found.left) - len(shown)
     return Table(
-        "Features left out, each beside a selected one", ["left out", "selected", "correlation", "what it does"], rows,
-        note=f"{more} more are in result.json." if more else "", words=(1, 3),
-    )  # fmt: skip
+        "Features left out, each beside a selected one",
+        ["left out", "selected", "correlation", "what it does"],
+        rows,
+        note=f"{more} more are in result.json." if more else "",
+        words=(1, 3),
+    )
 
 
 def query_tables(result: SelectionResult) -> list[Table]:
@@ -123,7 +136,8 @@ def query_tables(result: SelectionResult) -> list[Table]:
 
 
 def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
-    """Why a query is lost, or won: what each feature adds to the document that should be above, less what it adds to the other."""
+    """Why a query is lost, or won: what each feature adds to the document that should be above,
+    less what it adds to the other."""
 
     def added(value: float | None) -> str:
         return figure(value, signed=True)
@@ -142,10 +156,14 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
     better, worse = (f"{d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse))
     why = listed([r.feature for r in deciding(pair, lost)], 3)
     return Table(
-        f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}above {pair.worse.document}" + (f" ({why})" if why != "-" else ""),
+        f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}above {pair.worse.document}"
+        + (f" ({why})" if why != "-" else ""),
         ["feature", "chosen model", rival, f"value in {better}", f"value in {worse}"],
-        rows, note=pair_sentence(pair, rival, lost), strong=(len(rows) - 1,), folded=True,
-    )  # fmt: skip
+        rows,
+        note=pair_sentence(pair, rival, lost),
+        strong=(len(rows) - 1,),
+        folded=True,
+    )
 
 
 def counted_others(n: int) -> str:
@@ -173,7 +191,10 @@ def pair_sentence(pair: Pair, rival: str, lost: bool) -> str:
         strongest = sorted(right, key=lambda r: -abs(r.rival or 0.0))[:3]
         if strongest and pair.rival:
             text += ", by " + ", ".join(f"{r.feature} {figure(r.rival, signed=True)}" for r in strongest)
-    return f"{text}. A value is what the feature adds to the first document's score, less what it adds to the second's; they add up to the difference of the scores."
+    return (
+        f"{text}. A value is what the feature adds to the first document's score, less what it adds to the second's; "
+        "they add up to the difference of the scores."
+    )
 
 
 def stability_table(result: SelectionResult) -> Table:
@@ -193,9 +214,12 @@ def stability_table(result: SelectionResult) -> Table:
             ]
         )
     return Table(
-        f"Features that {found.n_samples} halves of the queries keep", ["feature", "kept", "in the model", "stand-in (correlation)"], rows,
-        words=(3,), folded=True,
-    )  # fmt: skip
+        f"Features that {found.n_samples} halves of the queries keep",
+        ["feature", "kept", "in the model", "stand-in (correlation)"],
+        rows,
+        words=(3,),
+        folded=True,
+    )
 
 
 def origin_tables(result: SelectionResult) -> list[Table]:
@@ -207,8 +231,13 @@ def origin_tables(result: SelectionResult) -> list[Table]:
         ["date", origin.date.replace("T", " ").replace("+00:00", " UTC")],
         ["command", origin.command or "a call of sparserank.select in Python"],
         ["versions", ", ".join(f"{name} {number}" for name, number in origin.versions.items())],
-        ["folds", f"{plan.n_folds}, drawn with seed {plan.seed}" if plan.protocol == "cv" else "none: chosen on the validation queries"],
-    ]  # fmt: skip
+        [
+            "folds",
+            f"{plan.n_folds}, drawn with seed {plan.seed}"
+            if plan.protocol == "cv"
+            else "none: chosen on the validation queries",
+        ],
+    ]
     data = [
         [p.part, f"{p.documents:,}", f"{p.queries:,}", p.hash, ", ".join(p.files) or "from memory"] for p in origin.data
     ]

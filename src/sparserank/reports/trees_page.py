@@ -29,9 +29,14 @@ def comparison_picture(result: ComparisonResult) -> str:
     for i, name in enumerate(best_first):
         own = result.of(name)
         axes.plot(
-            sorted(own), [own[k].mean for k in sorted(own)], color=SERIES[i % len(SERIES)], marker="o", markersize=3,
-            linewidth=1.5, label=name,
-        )  # fmt: skip
+            sorted(own),
+            [own[k].mean for k in sorted(own)],
+            color=SERIES[i % len(SERIES)],
+            marker="o",
+            markersize=3,
+            linewidth=1.5,
+            label=name,
+        )
     for name, style in zip(
         [n for n in result.names if n.startswith("trees")], ("-", "--", "-.", ":", (0, (1, 3))), strict=False
     ):
@@ -64,7 +69,10 @@ def _compared(result: ComparisonResult) -> str:
     """The picture in words."""
     best = {name: max(result.of(name).items(), key=lambda own: own[1].mean) for name in result.names}
     each = "; ".join(f"{name} at most {figure(s.mean)}, with {k} features" for name, (k, s) in best.items())
-    return f"{each}; {ALL} {figure(result.all_features.mean)}; {CHOICE} {figure(result.choice.mean)}. The table below holds the values."
+    return (
+        f"{each}; {ALL} {figure(result.all_features.mean)}; {CHOICE} {figure(result.choice.mean)}. The table below "
+        "holds the values."
+    )
 
 
 def comparison_page(result: ComparisonResult) -> str:
@@ -75,7 +83,10 @@ def comparison_page(result: ComparisonResult) -> str:
 
 def judged_page(result: JudgedSelection) -> str:
     """One self-contained HTML document."""
-    best = f"The best list of each length; chosen: {result.chosen.n_features} features with {figure(result.chosen.mean)}; all: {figure(result.all_features.mean)}."
+    best = (
+        f"The best list of each length; chosen: {result.chosen.n_features} features with {figure(result.chosen.mean)}; "
+        f"all: {figure(result.all_features.mean)}."
+    )
     picture = Picture("lists", f"LightGBM on lists of features: mean {result.metric}", _lists_picture(result), best)
     sections = [
         Section("Features to keep", "", [kept_table(result)]),
@@ -98,14 +109,27 @@ def _lists_picture(result: JudgedSelection) -> str:
     for i, name in enumerate(dict.fromkeys(c.penalty for c in lists)):
         own = sorted((c for c in lists if c.penalty == name), key=lambda c: c.k)
         axes.plot(
-            [c.k for c in own], [c.mean for c in own], color=SERIES[i], marker="o", markersize=3, linewidth=1.5, label=name
-        )  # fmt: skip
+            [c.k for c in own],
+            [c.mean for c in own],
+            color=SERIES[i],
+            marker="o",
+            markersize=3,
+            linewidth=1.5,
+            label=name,
+        )
     axes.axhline(result.all_features.mean, color=INK, linewidth=1.0, label=result.all_features.penalty)
     chosen = result.chosen
     axes.plot(
-        [chosen.k], [chosen.mean], marker="o", markersize=11, markerfacecolor="none", markeredgewidth=2.2, color=ACCENT,
-        linestyle="none", label=f"chosen: {counted(chosen.n_features)}",
-    )  # fmt: skip
+        [chosen.k],
+        [chosen.mean],
+        marker="o",
+        markersize=11,
+        markerfacecolor="none",
+        markeredgewidth=2.2,
+        color=ACCENT,
+        linestyle="none",
+        label=f"chosen: {counted(chosen.n_features)}",
+    )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     keep_within(axes, result.plan.metric.limits)
     legend_below(drawn)

@@ -8,7 +8,8 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def candidate_errors(data, indices, indptr, candidates, query_of, lengths, weight, r, lam, out):
-    """out[c] = change of the leave-query-out error when feature candidates[c] alone is fitted to the centred residual r.
+    """out[c] = change of the leave-query-out error when feature candidates[c] alone is fitted to the centred residual
+    r.
 
     Features are the columns of a CSC matrix with rows in order of query, centred implicitly; weight (n_queries,) scales
     squares. The coefficient that predicts query q is fitted on the residuals of all other queries.

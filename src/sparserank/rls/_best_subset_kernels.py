@@ -1,4 +1,5 @@
-"""Branch and bound over sets of features on a Gram: nodes in a stack of arrays, so that a search can be left and gone on with."""
+"""Branch and bound over sets of features on a Gram: nodes in a stack of arrays,
+so that a search can be left and gone on with."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def _top(values, free, n_free, n, members):
 
 @njit(cache=True, nogil=True)
 def _dual_bound(A, b, lam, w, state, free, n_free, left, values, members):
-    """w^T G w + (sum over what is in of r_j^2 + the `left` largest r_j^2 of what is free) / lam, r = b - G w, for any w; members gets
-    the features of the largest r."""
+    """w^T G w + (sum over what is in of r_j^2 + the `left` largest r_j^2 of what is free) / lam, r = b - G w, for any
+    w; members gets the features of the largest r."""
     d = len(b)
     Gw = A @ w - lam * w
     total = (w * Gw).sum()
@@ -72,8 +73,9 @@ def search(
 ):
     """Visit up to n_nodes nodes; returns (depth of the stack, 0: the search is over; best; ties found; nodes visited).
 
-    A node is the sets that hold what is IN and nothing that is OUT. stack_inverse holds A^-1 on what is not OUT (zero rows elsewhere).
-    phase 0: not looked at; 1: the child with the branching feature in has been pushed, the one without it is next.
+    A node is the sets that hold what is IN and nothing that is OUT. stack_inverse holds A^-1 on what is not OUT (zero
+    rows elsewhere). phase 0: not looked at; 1: the child with the branching feature in has been pushed, the one without
+    it is next.
     """
     d = len(b)
     free, values, drops = np.empty(d, np.int64), np.empty(d), np.empty(d)

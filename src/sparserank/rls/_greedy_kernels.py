@@ -7,7 +7,8 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def candidate_sums(X, C, U, a, p, y, query_ptr, first, last, XC, Cy, CU, aU, pU, UU):
-    """Adds X_i . C_i and C_i . y over the block to XC and Cy (n,); writes the sums of each query to rows of CU, aU, pU, UU."""
+    """Adds X_i . C_i and C_i . y over the block to XC and Cy (n,);
+    writes the sums of each query to rows of CU, aU, pU, UU."""
     n = C.shape[1]
     for q in range(first, last):
         for j in range(n):

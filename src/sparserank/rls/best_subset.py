@@ -70,9 +70,10 @@ def best_subset(
     Raises
         DataError   k or lam out of range, more than 1,000 features
     Notes
-        At a node with I in and F free, t = |F| - k + |I| features have to go. What is explained falls by at least the t-th smallest of
-        w_j^2 / (A^-1)_jj over F, A = G + lam I on I and F, w = A^-1 b; and for any w it is at most w^T G w + (sum over I of r_j^2 + the
-        k - |I| largest r_j^2 of F) / lam, r = b - G w: good for small and for large lam.
+        At a node with I in and F free, t = |F| - k + |I| features have to go. What is explained falls by at least the
+        t-th smallest of w_j^2 / (A^-1)_jj over F, A = G + lam I on I and F, w = A^-1 b; and for any w it is at most w^T
+        G w + (sum over I of r_j^2 + the k - |I| largest r_j^2 of F) / lam, r = b - G w: good for small and for large
+        lam.
     """
     began = time.perf_counter()
     d = len(b)
@@ -91,9 +92,12 @@ def best_subset(
     slack = max(tie, ROUNDING * abs(best))
     depth = d + 2
     stack = (
-        np.zeros((depth, d), dtype=np.int8), np.zeros((depth, d, d)), np.full(depth, np.inf), np.full(depth, -1, dtype=np.int64),
+        np.zeros((depth, d), dtype=np.int8),
+        np.zeros((depth, d, d)),
+        np.full(depth, np.inf),
+        np.full(depth, -1, dtype=np.int64),
         np.zeros((depth, d)),
-    )  # fmt: skip
+    )
     stack[1][0] = np.linalg.inv(A)
     ties, tie_values, n_ties = np.zeros((MOST_TIES, k), dtype=np.int64), np.zeros(MOST_TIES), 0
     top, n_nodes = 1, 0
@@ -110,9 +114,13 @@ def best_subset(
     near[chosen] = float(best)
     listed = sorted(((value, S) for S, value in near.items()), key=lambda f: (-f[0], f[1]))
     return BestSubset(
-        chosen, float(best), bound if bound > best + slack - tie else float(best), tuple(listed) if tie > 0 else (), n_nodes,
+        chosen,
+        float(best),
+        bound if bound > best + slack - tie else float(best),
+        tuple(listed) if tie > 0 else (),
+        n_nodes,
         time.perf_counter() - began,
-    )  # fmt: skip
+    )
 
 
 def _open(stack: tuple[np.ndarray, ...], top: int, best: float) -> float:
@@ -155,8 +163,8 @@ def _swapped(A: np.ndarray, b: np.ndarray, members: np.ndarray) -> tuple[float, 
 def exact_search(
     data: CentredData, lam: float, k: int, *, time_limit: float, tie: float = 0.0
 ) -> tuple[list[BestSubset], list[GreedyStep]]:
-    """(what is proved, the models) of the best sets of 1, ..., k features, fewer where fewer vary; each size gets what is left of the time,
-    divided by the sizes that are left.
+    """(what is proved, the models) of the best sets of 1, ..., k features, fewer where fewer vary; each size gets what
+    is left of the time, divided by the sizes that are left.
 
     Raises
         DataError   lam is too small for the data

@@ -22,10 +22,12 @@ DETERMINED = 1e-12  # hold-out systems this close to singular leave fewer than f
 
 @dataclass(frozen=True)
 class CentredData:
-    """Features and relevance with the mean of each query removed: 1 / (2 l) sum_ij (c_i - c_j)^2 = sum_i (c_i - mean c)^2.
+    """Features and relevance with the mean of each query removed: 1 / (2 l) sum_ij (c_i - c_j)^2 = sum_i (c_i - mean
+    c)^2.
 
     X (n_docs, n_features) float64, y (n_docs,), query_ptr; rows of query q are scaled by sqrt(query_weight[q]).
-    varying (n_features,) bool: features that differ within some query of positive weight; the others are never candidates.
+    varying (n_features,) bool: features that differ within some query of positive weight; the others are never
+    candidates.
     """
 
     X: np.ndarray
@@ -85,7 +87,8 @@ def row_scale(data: RankingDataset, query_weight: np.ndarray | None) -> np.ndarr
         raise DataError(f"query_weight must hold {data.n_queries} finite weights >= 0, one per query.")
     if ((weight > 0) & ((weight < SMALLEST) | (weight > LARGEST))).any():
         raise DataError(
-            f"query_weight must hold weights of 0 or within {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a constant."
+            f"query_weight must hold weights of 0 or within {SMALLEST:g} ... {LARGEST:g}; multiply the weights by a "
+            "constant."
         )
     return np.repeat(np.sqrt(weight), np.diff(data.query_ptr))
 
@@ -94,7 +97,8 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
     """(n_features,) bool: features that differ within some query of positive weight.
 
     Raises
-        DataError   there is none; or values so large, or differences within queries so small, that their squares are not numbers
+        DataError   there is none; or values so large, or differences within queries so small, that their squares are
+                    not numbers
     """
     if query_weight is not None and (np.asarray(query_weight) == 0).any():
         data = data.take_queries(np.flatnonzero(np.asarray(query_weight)))
@@ -105,8 +109,8 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
     for j in np.flatnonzero(varying & ((spread < SMALLEST) | (size > LARGEST))).tolist():
         what = f"values as large as {size[j]:.3g}" if size[j] > LARGEST else f"differences of {spread[j]:.3g} at most"
         raise DataError(
-            f"feature {(data.feature_names or ())[j]} has {what} within the queries; squares need sizes within {SMALLEST:g} ... {LARGEST:g}: multiply the feature "
-            "by a constant, or use a scaling."
+            f"feature {(data.feature_names or ())[j]} has {what} within the queries; squares need sizes within "
+            f"{SMALLEST:g} ... {LARGEST:g}: multiply the feature by a constant, or use a scaling."
         )
     return np.asarray(varying)
 
@@ -134,7 +138,8 @@ def _spread_and_size(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_without_preference(data: RankingDataset, query_weight: np.ndarray | None) -> None:
-    """Raise DataError when no query of positive weight has two different grades, or grades whose squares are not numbers."""
+    """Raise DataError when no query of positive weight has two different grades,
+    or grades whose squares are not numbers."""
     starts = data.query_ptr[:-1]
     size = float(np.abs(data.relevance).max(initial=0.0))
     if size > LARGEST:
@@ -150,15 +155,16 @@ def refuse_without_preference(data: RankingDataset, query_weight: np.ndarray | N
         )
     if largest < SMALLEST:
         raise DataError(
-            f"relevance differs by {largest:.3g} at most within the queries, below {SMALLEST:g}: multiply it by a constant."
+            f"relevance differs by {largest:.3g} at most within the queries, below {SMALLEST:g}: multiply it by a "
+            "constant."
         )
 
 
 def lam_too_small(lam: float) -> DataError:
     """What a search or fit raises when its models without one query are not determined in floating point."""
     return DataError(
-        f"lam {lam:g} is too small for the scale of these data: models that leave out a query are not determined in floating "
-        "point; raise lam, or multiply the features by a constant below 1."
+        f"lam {lam:g} is too small for the scale of these data: models that leave out a query are not determined in "
+        "floating point; raise lam, or multiply the features by a constant below 1."
     )
 
 

@@ -16,7 +16,8 @@ class GramSearch:
     Conventions
         S_q = X_q^T X_q of the centred rows, A = sum S_q + lam I, b = X^T y. Row i of Z_q completes feature i to the
         direction in which it enters the model fitted without query q: z_i (A - S_q) vanishes on S. Then adding i moves
-        that model by beta_i z_i, beta_i = z_i.(b - b_q) / R_ii, and its squared error on q by 2 beta_i eta_i + beta_i^2 D_ii with
+        that model by beta_i z_i, beta_i = z_i.(b - b_q) / R_ii, and its squared error on q by 2 beta_i eta_i + beta_i^2
+        D_ii with
             R = Z (A - S_q) Z^T, D = Z S_q Z^T, eta_i = z_i.(S_q w_q - b_q).
         Adding a feature is one Gaussian elimination step of every query: O(d^2), whatever the list lengths.
     Memory
@@ -140,7 +141,8 @@ def floating_search(
     returned; up to the size at which the first feature is dropped it is greedy's or better, beyond it can be worse.
 
     Source
-        Pudil, Novovicova and Kittler (1994), doi:10.1016/0167-8655(94)90127-9, which Pahikkala et al. (2010), Section 5, propose.
+        Pudil, Novovicova and Kittler (1994), doi:10.1016/0167-8655(94)90127-9, which Pahikkala et al. (2010), Section
+        5, propose.
     """
     search = GramSearch(data, lam)
     k = min(k, len(search.columns))

@@ -30,7 +30,8 @@ def best_candidate(errors: np.ndarray, remaining: np.ndarray, candidates: Candid
 
 @dataclass(frozen=True)
 class GreedyStep:
-    """One model of a search: `features` in order of selection, `coef` (n_features,), its exact leave-query-out error."""
+    """One model of a search: `features` in order of selection, `coef` (n_features,),
+    its exact leave-query-out error."""
 
     features: tuple[int, ...]
     coef: np.ndarray

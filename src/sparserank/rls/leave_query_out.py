@@ -33,8 +33,8 @@ class LeaveQueryOut:
     """RankRLS models and their leave-query-out residuals.
 
     lams (n_lams,), coefs (n_lams, n_features). residuals (n_lams, n_docs): centred relevance minus the centred score of
-    the model that was fitted without the document's query. errors (n_lams,): sums of squares of the residuals, which are
-    the pairwise squared losses of equation (3) on held-out queries.
+    the model that was fitted without the document's query. errors (n_lams,): sums of squares of the residuals, which
+    are the pairwise squared losses of equation (3) on held-out queries.
     held_out_scores (n_lams, n_docs) rank each query by that model, so that any metric can be estimated from them.
     """
 
@@ -53,14 +53,14 @@ def leave_query_out(
     Definition: w = argmin sum over queries of 1 / (2 l) sum_ij (y_i - y_j - w.(x_i - x_j))^2 + lam ||w||^2
 
     Parameters
-        data          at most 20,000 documents or at most 20,000 features; a sparse X stays sparse when features are more
-                      than documents
+        data          at most 20,000 documents or at most 20,000 features; a sparse X stays sparse when features are
+                      more than documents
         lams          strengths > 0 on the papers' scale (the sum over queries)
         query_weight  (n_queries,) >= 0
     Raises
-        DataError     no preferred pair, no feature that varies within the queries, lam <= 0 or so small that a model without
-                      one query is not determined in floating point, values outside 1e-100 ... 1e100, both sides of X
-                      above 20,000
+        DataError     no preferred pair, no feature that varies within the queries, lam <= 0 or so small that a model
+                      without one query is not determined in floating point, values outside 1e-100 ... 1e100, both sides
+                      of X above 20,000
     Notes
         With a single query, documents are left out instead of queries.
     Cost
@@ -116,8 +116,8 @@ def without_query(Z: np.ndarray, diagonal: np.ndarray, e: np.ndarray) -> np.ndar
     """(I - Z diagonal^-1 Z^T)^-1 e, by the smaller of the two systems.
 
     Raises
-        LinAlgError   rounding leaves no digits: the other queries and lam determine some direction to less than DETERMINED of
-                      what the query itself does
+        LinAlgError   rounding leaves no digits: the other queries and lam determine some direction to less than
+                      DETERMINED of what the query itself does
     """
     U = Z / np.sqrt(diagonal)
     by_rows = len(U) <= U.shape[1]

@@ -22,8 +22,8 @@ MARK = ".sparserank-run"
 class RunDirectory:
     """A directory that this process may write to until `close` (or the end of a `with` block, or of the process).
 
-    It is new, empty, or holds the mark of an earlier run of the same kind; the system releases its lock when the process
-    ends, however that happens. What a killed run was writing is removed.
+    It is new, empty, or holds the mark of an earlier run of the same kind; the system releases its lock when the
+    process ends, however that happens. What a killed run was writing is removed.
 
     Parameters
         kind   what writes here: 'select', 'compare', 'experiment' or 'demo'

@@ -22,7 +22,8 @@ PROGRAM = "sparserank"
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the data as it was used: its name, files (empty: it came from memory), documents, queries, and a hash of all that it holds."""
+    """One part of the data as it was used: its name, files (empty: it came from memory), documents, queries,
+    and a hash of all that it holds."""
 
     part: str
     files: tuple[str, ...]

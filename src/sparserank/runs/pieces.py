@@ -31,8 +31,8 @@ class PieceStore:
         self._write(self._record(name), (json.dumps(record, indent=1) + "\n").encode())
 
     def load(self, name: str, files: Collection[str]) -> dict[str, bytes] | None:
-        """The files of a piece, which must be these; None when it has to be computed. Damage is named in a warning, and the
-        piece forgotten.
+        """The files of a piece, which must be these; None when it has to be computed. Damage is named in a warning, and
+        the piece forgotten.
 
         Warns
             DataWarning   a file of the piece, or its record, is not what was written

@@ -1,8 +1,8 @@
 """Independent pieces of work, in processes or threads, handed back as they finish; nothing outlives the caller.
 
-Processes are for many short solves, where Python's own lock would leave threads waiting. They are plain children that talk
-through pipes: no semaphores to leak, no import of the caller's script, and they are not in the terminal's process group, so
-that an interrupt reaches the caller alone.
+Processes are for many short solves, where Python's own lock would leave threads waiting. They are plain children that
+talk through pipes: no semaphores to leak, no import of the caller's script, and they are not in the terminal's process
+group, so that an interrupt reaches the caller alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _workers: set[subprocess.Popen[bytes]] = set()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of piece `index`: its result or its exception, the seconds it took, and what it warned of elsewhere."""
+    """What became of piece `index`: its result or its exception, the seconds it took,
+    and what it warned of elsewhere."""
 
     index: int
     result: Any
@@ -49,10 +50,10 @@ def run_pieces(
 ) -> Generator[Outcome, None, None]:
     """`task(*arguments[i])` for every i, each outcome as soon as it is there, in any order.
 
-    With processes, `task` (a picklable object) goes to each worker once; arguments and results go every time; what they warn
-    of is warned of here. What a script itself defines runs in threads, for no other process can import it. Closing the
-    iterator, or an exception in the loop around it, ends what is still running: processes at once, threads when their
-    piece is done.
+    With processes, `task` (a picklable object) goes to each worker once; arguments and results go every time; what they
+    warn of is warned of here. What a script itself defines runs in threads, for no other process can import it. Closing
+    the iterator, or an exception in the loop around it, ends what is still running: processes at once, threads when
+    their piece is done.
 
     Raises
         RunDirectoryError   a worker process was lost
@@ -136,7 +137,10 @@ def _in_processes(
 
 
 def _start() -> subprocess.Popen[bytes]:
-    begin = f"import sys; sys.path[:] = {[p for p in sys.path if isinstance(p, str)]!r}; from sparserank.runs.worker import main; main()"
+    begin = (
+        f"import sys; sys.path[:] = {[p for p in sys.path if isinstance(p, str)]!r}; from sparserank.runs.worker "
+        "import main; main()"
+    )
     options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
     process = subprocess.Popen([sys.executable, "-c", begin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
     _workers.add(process)

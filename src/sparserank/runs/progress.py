@@ -51,8 +51,8 @@ def work_through(
 class TimeLeft:
     """Seconds until all pieces are done, from the durations of finished pieces of the same kind.
 
-    Kinds differ in duration by orders of magnitude, so the mean over all finished pieces stands in only for kinds of which
-    none is finished.
+    Kinds differ in duration by orders of magnitude, so the mean over all finished pieces stands in only for kinds of
+    which none is finished.
     """
 
     def __init__(self, kinds: Sequence[str], n_workers: int) -> None:
@@ -89,7 +89,8 @@ class LaterWork:
         self._worth, self._began, self._first = worth, 0.0, 0
 
     def seconds(self, done: int, left: float | None, now: float | None = None) -> float | None:
-        """`left` and the work that follows, `done` pieces being done; None where nothing is known yet (left is None)."""
+        """`left` and the work that follows, `done` pieces being done;
+        None where nothing is known yet (left is None)."""
         now = time.perf_counter() if now is None else now
         if left is None or self._began == 0.0:  # the first piece comes after starting and compiling, and tells nothing
             self._began, self._first = (0.0 if left is None else now), done

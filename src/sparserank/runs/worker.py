@@ -47,7 +47,8 @@ def _receive(stream: IO[bytes], requests: queue.SimpleQueue[bytes]) -> None:
 
 
 def _packed(outcome: tuple[bool, Any], seconds: float, remarks: list[tuple[type[Warning], str]]) -> bytes:
-    """(done, result or exception, seconds, warnings); an exception that does not survive the journey goes as its words."""
+    """(done, result or exception, seconds, warnings); an exception that does not survive the journey goes as its
+    words."""
     try:
         packed = pickle.dumps((*outcome, seconds, remarks), protocol=pickle.HIGHEST_PROTOCOL)
         if not outcome[0]:

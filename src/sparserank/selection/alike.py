@@ -1,4 +1,5 @@
-"""Features that were left out and say the same as a kept one: correlation within queries, and stand-ins of half-samples."""
+"""Features that were left out and say the same as a kept one:
+correlation within queries, and stand-ins of half-samples."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 
 SAME = 0.9  # size of the correlation from which two features say the same
-STANDS_IN = 0.5  # from which one may stand in for another: below, half-samples that keep it do so by chance, or for what it says besides
+# from which one may stand in for another: below, half-samples that keep it do so by chance, or for what it says besides
+STANDS_IN = 0.5
 MOST_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
 BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
 MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
@@ -20,7 +22,8 @@ MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the d
 
 @dataclass(frozen=True)
 class Left:
-    """A feature that was left out, and the kept one that it resembles most; stand_in: half-samples keep it where they do not keep that one."""
+    """A feature that was left out, and the kept one that it resembles most; stand_in:
+    half-samples keep it where they do not keep that one."""
 
     feature: str
     kept: str
@@ -30,7 +33,8 @@ class Left:
 
 @dataclass(frozen=True)
 class Alike:
-    """What was left out: |correlation| with a kept feature of at least `least`, largest first, then stand-ins, of at least STANDS_IN; n_queries were looked at."""
+    """What was left out: |correlation| with a kept feature of at least `least`, largest first, then stand-ins,
+    of at least STANDS_IN; n_queries were looked at."""
 
     least: float
     n_queries: int
@@ -55,7 +59,8 @@ def alike(
         names      of the features
         kept       {feature: the form in which the model takes it}, 0-based; each is compared with others in that form
         shaped     queries with the columns of each form side by side
-        stand_ins  {kept feature: the one that half-samples keep in its place}; it stands in for it if their |correlation| is at least STANDS_IN
+        stand_ins  {kept feature: the one that half-samples keep in its place}; it stands in for it if their
+                   |correlation| is at least STANDS_IN
     """
     queries, d = _looked_at(data), len(names)
     features = np.array(sorted(kept), dtype=np.int64)
@@ -94,8 +99,10 @@ def within_query_correlations(
     form: np.ndarray,
     n_features: int,
 ) -> np.ndarray:
-    """(len(features), n_features) Pearson correlation of deviations from the mean of the query, over some queries, each feature in its form beside the others
-    in that form; 0 where one of the two does not vary, or their squares are no numbers."""
+    """(len(features), n_features) Pearson correlation of deviations from the mean of the query, over some queries, each
+    feature in its form beside the others in that form; 0 where one of the two does not vary, or their squares are no
+    numbers.
+    """
     together = np.zeros((len(features), n_features))
     squares: Any = 0.0
     with np.errstate(all="ignore"):
@@ -113,7 +120,8 @@ def within_query_correlations(
 
 
 def _sums(X: Any, columns: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(products of some columns with all, squares of all) of deviations from the query's mean; sparse rows stay sparse."""
+    """(products of some columns with all, squares of all) of deviations from the query's mean;
+    sparse rows stay sparse."""
     sizes = np.diff(ptr).astype(np.float64)
     of_query = sp.csr_array((np.ones(X.shape[0]), np.arange(X.shape[0]), ptr), shape=(len(sizes), X.shape[0]))
     if sp.issparse(X):

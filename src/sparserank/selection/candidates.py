@@ -1,5 +1,5 @@
-"""Paths on all training queries and without each fold of them, from one copy of the features, and what their points are worth
-on queries that they have not seen."""
+"""Paths on all training queries and without each fold of them, from one copy of the features, and what their points are
+worth on queries that they have not seen."""
 
 from __future__ import annotations
 
@@ -60,16 +60,18 @@ class Wanted:
 class FoldedPaths:
     """Computes paths of makers for folds, any number at once: each leaves out the queries of its fold, by weights of 0.
 
-    All paths read the same X; nothing is copied or scaled but what a scaling cannot do by a factor per feature (a logarithm,
-    min-max within queries), once. Picklable, so that workers can have one each.
+    All paths read the same X; nothing is copied or scaled but what a scaling cannot do by a factor per feature (a
+    logarithm, min-max within queries), once. Picklable, so that workers can have one each.
 
     Parameters
         data          training queries
         fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
         settings, metrics
         knots         of the curves of the features (in their one form), or None
-        forms         the forms in which each feature enters, a column each, first all features in the first form; default as they are
-        valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of f
+        forms         the forms in which each feature enters, a column each, first all features in the first form;
+                      default as they are
+        valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
+                      f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
         max_iter      of the solver, per strength
         client        a dask.distributed Client whose workers read the training queries instead of this process
@@ -104,9 +106,17 @@ class FoldedPaths:
     def with_threads(self, n_threads: int) -> FoldedPaths:
         """The same with other threads."""
         return FoldedPaths(
-            self.data, self.fold, self.settings, self.metrics, valid=self.valid, query_weight=self.query_weight,
-            max_iter=self.max_iter, n_threads=n_threads, forms=self.forms, knots=self.knots,
-        )  # fmt: skip
+            self.data,
+            self.fold,
+            self.settings,
+            self.metrics,
+            valid=self.valid,
+            query_weight=self.query_weight,
+            max_iter=self.max_iter,
+            n_threads=n_threads,
+            forms=self.forms,
+            knots=self.knots,
+        )
 
     @cached_property
     def prepared(self) -> RankingDataset:
@@ -120,8 +130,10 @@ class FoldedPaths:
     def halves(
         self, wanted: PathMaker, samples: np.ndarray, k: float, start: PathMaker | None, size_of: SizeOf, most: int
     ) -> tuple[list[np.ndarray], list[str]]:
-        """(the columns of the model of at most that size that a maker gives on each sample of the queries (n_samples, n_queries) bool, how the solves
-        ended); `start` makes the l1 paths that it is started from; paths end behind MORE times `most` features."""
+        """(the columns of the model of at most that size that a maker gives on each sample of the queries (n_samples,
+        n_queries) bool, how the solves ended); `start` makes the l1 paths that it is started from; paths end behind
+        MORE times `most` features.
+        """
         self.samples = samples
         folds = [FIRST_SAMPLE - b for b in range(len(samples))]
         plan = replace(self.path_plan, tol=FOLD_TOL, max_features=MORE * most + MORE)
@@ -171,7 +183,8 @@ class FoldedPaths:
         return np.asarray(self.samples[FIRST_SAMPLE - fold] if fold <= FIRST_SAMPLE else self.fold != fold)
 
     def objectives(self, folds: Sequence[int]) -> tuple[list[PairwiseObjective], list[FeatureScaling]]:
-        """The loss without each of these folds, and its scaling, learned without it too; a fold may come several times."""
+        """The loss without each of these folds, and its scaling, learned without it too;
+        a fold may come several times."""
         if self._weighted is None or self._weighted[0] != tuple(folds):
             d, settings = self.prepared, self.settings
             own = list(dict.fromkeys(folds))
@@ -182,9 +195,13 @@ class FoldedPaths:
             self._refuse_empty(own, weight)
             at = [own.index(f) for f in folds]
             weighting = Weighting(
-                self._shards, weight[at], scale=None if method in UNSCALED else scales[at], knots=self.knots,
-                pair_weights=settings.pair_weights, feature_names=d.feature_names,
-            )  # fmt: skip
+                self._shards,
+                weight[at],
+                scale=None if method in UNSCALED else scales[at],
+                knots=self.knots,
+                pair_weights=settings.pair_weights,
+                feature_names=d.feature_names,
+            )
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
             self._weighted = tuple(folds), weighting.objectives(), scalings
         return self._weighted[1], self._weighted[2]
@@ -202,8 +219,8 @@ class FoldedPaths:
         for f, row in zip(folds, weight, strict=True):
             if f != FINAL and pairs.any() and not (row * pairs).any():
                 raise DataError(
-                    f"without the queries of fold {f + 1} no preferred pair is left to learn from; take another seed, other folds, "
-                    "or the holdout protocol."
+                    f"without the queries of fold {f + 1} no preferred pair is left to learn from; take another seed, "
+                    "other folds, or the holdout protocol."
                 )
 
     def __call__(self, wanted: Sequence[Wanted]) -> list[dict[str, np.ndarray]]:
@@ -243,7 +260,8 @@ class FoldedPaths:
         return self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
 
     def measure(self, models: Mapping[int, sp.csr_array]) -> dict[int, np.ndarray]:
-        """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) CSR per fold, in units of `prepared`.
+        """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) CSR per fold, in units
+        of `prepared`.
 
         Those of FINAL are scored on `valid`, and left out without.
         """
@@ -260,7 +278,8 @@ class FoldedPaths:
         return out
 
     def single_features(self, columns: np.ndarray, metric: Metric) -> np.ndarray:
-        """(2, len(columns)) mean metric on the training queries of ranking by each feature, descending and ascending."""
+        """(2, len(columns)) mean metric on the training queries of ranking by each feature,
+        descending and ascending."""
         both = Columns(np.tile(columns, 2), np.repeat([1.0, -1.0], len(columns)))
         (values,) = _measured(self._shards, both, [metric])
         return np.array([mean_of(v) for v in values]).reshape(2, len(columns))

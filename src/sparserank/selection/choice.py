@@ -1,4 +1,5 @@
-"""The rule that picks a model: the smallest one whose loss against the best of all candidates is bounded by a margin."""
+"""The rule that picks a model: the smallest one whose loss against the best of all candidates is bounded by a
+margin."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class Candidate:
     """A way to make a model of at most k features, and how good the models are that it makes.
 
     penalty      label of the path maker
-    k            features at most, or cost where there are groups: in every fold and in the final path the point of lowest training loss within it
+    k            features at most, or cost where there are groups: in every fold and in the final path the point of
+                 lowest training loss within it
     relax        share of the way from the point to its refit without the sparsity penalty: 0, 1/2 or 1
     index        point on the final path (of the label's own path, or of its refits when relax > 0)
     n_features   of the final model; cost: their total cost
@@ -58,8 +60,8 @@ class Resampled:
     """The rule applied to resampled queries, without fitting anything anew.
 
     n_features   (n_resamples,) sizes that it chose
-    loss         mean over resamples of what the chosen one loses, on the queries left out, against the candidate that is best on the
-                 resample; None where no query was ever left out
+    loss         mean over resamples of what the chosen one loses, on the queries left out, against the candidate that
+                 is best on the resample; None where no query was ever left out
     """
 
     n_features: np.ndarray
@@ -75,7 +77,8 @@ class Resampled:
 class Choice:
     """What was chosen among which candidates, and what the data can say of it.
 
-    candidates   all that were compared, those that may not be chosen (dense ones) included; bounds are theirs, row by row
+    candidates   all that were compared, those that may not be chosen (dense ones) included; bounds are theirs, row by
+                 row
     margin       absolute, in units of the metric; relative_margin: of the best mean
     limit        'at most 5 features', or None when the margin decided
     by_cost      the smallest is the one of the lowest cost, not of the fewest features
@@ -96,8 +99,8 @@ class Choice:
         return float(self.bounds.upper[self._row[c]])
 
     def bound_against(self, c: Candidate, other: Candidate) -> float:
-        """Upper bound on the mean loss against another candidate, named before the choice; holds whichever c is chosen. Below 0: c gains at least as
-        much."""
+        """Upper bound on the mean loss against another candidate, named before the choice; holds whichever c is chosen.
+        Below 0: c gains at least as much."""
         return self.bounds.against(self._row[c], self._row[other])
 
     def loss(self, c: Candidate) -> float:
@@ -112,7 +115,8 @@ class Choice:
         return {c: i for i, c in enumerate(self.candidates)}
 
     def smallest(self, among: Sequence[Candidate]) -> Candidate | None:
-        """The smallest of these within the margin: fewest features, then lowest cost (or the other way round), then highest mean."""
+        """The smallest of these within the margin: fewest features, then lowest cost (or the other way round),
+        then highest mean."""
         within = [c for c in among if self.within_margin(c)]
         return min(within, key=lambda c: (*c.size(self.by_cost), -c.mean), default=None)
 
@@ -128,10 +132,12 @@ def choose(
     seed: int = 0,
     by_cost: bool = False,
 ) -> Choice:
-    """The smallest of the sparse candidates that loses at most `margin` against the best of all; others are compared, never chosen.
+    """The smallest of the sparse candidates that loses at most `margin` against the best of all; others are compared,
+    never chosen.
 
     Parameters
-        margin      relative to the best mean, or 'auto': 1%, or 1.25 times what the queries can show where that is more, 100% at most
+        margin      relative to the best mean, or 'auto': 1%, or 1.25 times what the queries can show where that is
+                    more, 100% at most
         k, budget   instead: the best of at most k features, or of at most this total cost
         seed        of the draws behind the bounds, and of the resampling
         by_cost     the smallest is the one of the lowest cost
@@ -141,7 +147,8 @@ def choose(
     usable = [c for c in sparse if c.n_features > 0 and np.isfinite(c.mean)]
     if not usable:
         raise DataError(
-            "nothing can be chosen: no size has a model with features in every fold; take more strengths (--n-alphas) or fewer folds."
+            "nothing can be chosen: no size has a model with features in every fold; take more strengths (--n-alphas) "
+            "or fewer folds."
         )
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
     values = np.array([c.values for c in everyone])
@@ -153,7 +160,8 @@ def choose(
     allowed = _allowed(usable, k, budget)
 
     def rule(means: np.ndarray, upper: np.ndarray, resolution: float) -> tuple[int, float, float]:
-        """(the candidate to take by these means and bounds, the margin in units of the metric, relative to the best mean)."""
+        """(the candidate to take by these means and bounds, the margin in units of the metric, relative to the best
+        mean)."""
         unit = abs(float(means.max())) or 1.0
         relative = relative_margin(margin, resolution, unit)
         within = [i for i in allowed if upper[i] <= relative * unit] if limit is None else []
@@ -188,7 +196,8 @@ def _allowed(among: Sequence[Candidate], k: int | None, budget: float | None) ->
         limit = f"{k} feature{'s' if k != 1 else ''}" if budget is None else f"a cost of {budget:g}"
         least = min(c.cost if budget is not None else c.n_features for c in among)
         raise DataError(
-            f"no model that was tried stays within {limit}; the smallest has {least:g}. Allow more, or try more strengths (--n-alphas)."
+            f"no model that was tried stays within {limit}; the smallest has {least:g}. Allow more, or try more "
+            "strengths (--n-alphas)."
         )
     return within
 
@@ -196,7 +205,8 @@ def _allowed(among: Sequence[Candidate], k: int | None, budget: float | None) ->
 def _resampled(
     values: np.ndarray, everyone: Sequence[Candidate], again: Callable[[np.ndarray], int], seed: int
 ) -> Resampled:
-    """`again` gives the candidate that the same rule takes by other means, the errors of differences taken as known. Source: Tsamardinos, Greasidou and Borboudakis (2018), the bootstrap of out-of-fold predictions."""
+    """`again` gives the candidate that the same rule takes by other means, the errors of differences taken as known.
+    Source: Tsamardinos, Greasidou and Borboudakis (2018), the bootstrap of out-of-fold predictions."""
     V = values[:, np.isfinite(values).all(axis=0)]
     n = V.shape[1]
     rng = np.random.default_rng([seed, 1])

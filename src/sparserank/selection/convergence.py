@@ -33,8 +33,9 @@ def unsolved(statuses: Sequence[str], where: str, asked: str) -> str | None:
         return None
     how = ", ".join(f"{n} {s.value}" for s, n in short.items())
     return (
-        f"{sum(short.values())} of {len(statuses)} solves {where} ended short of their tolerance ({how}): a KKT violation of {asked} times alpha_max was "
-        f"asked for; {' or '.join(dict.fromkeys(_REMEDIES[s] for s in short))}."
+        f"{sum(short.values())} of {len(statuses)} solves {where} ended short of their tolerance ({how}): a KKT "
+        f"violation of {asked} times alpha_max was asked for; "
+        f"{' or '.join(dict.fromkeys(_REMEDIES[s] for s in short))}."
     )
 
 

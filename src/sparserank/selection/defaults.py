@@ -1,4 +1,5 @@
-"""Defaults of the main job, for Python and the command line alike; imports next to nothing, so that `--help` is instant."""
+"""Defaults of the main job, for Python and the command line alike;
+imports next to nothing, so that `--help` is instant."""
 
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 

@@ -14,8 +14,10 @@ BINS = 30
 
 
 def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] | None:
-    """knots and values (what the curve adds to the score there), counts (BINS,) of the training values between edges (BINS + 1,), from the first knot
-    to the last, values beyond counted at the ends; all on the scale of the transformed feature. None for a feature without a curve."""
+    """knots and values (what the curve adds to the score there), counts (BINS,) of the training values between edges
+    (BINS + 1,), from the first knot to the last, values beyond counted at the ends; all on the scale of the transformed
+    feature. None for a feature without a curve.
+    """
     if j not in model.curves:
         return None
     curve = model.curves[j]
@@ -26,6 +28,8 @@ def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] |
     edges = np.linspace(curve.knots[0], curve.knots[-1], BINS + 1)
     counts, _ = np.histogram(np.clip(x, edges[0], edges[-1]), edges)
     return {
-        "knots": curve.knots.tolist(), "values": (model.coef[j] * curve.values).tolist(), "edges": edges.tolist(),
+        "knots": curve.knots.tolist(),
+        "values": (model.coef[j] * curve.values).tolist(),
+        "edges": edges.tolist(),
         "counts": counts.tolist(),
-    }  # fmt: skip
+    }

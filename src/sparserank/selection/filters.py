@@ -10,7 +10,8 @@ from sparserank.errors import DataError
 def gas_order(importance: np.ndarray, similarity: np.ndarray, c: float, k: int) -> np.ndarray:
     """(k,) features in the order of the greedy search algorithm GAS.
 
-    k times: take the feature of largest importance, then lower every other one's importance by 2 c times its similarity to it.
+    k times: take the feature of largest importance, then lower every other one's importance by 2 c times its similarity
+    to it.
 
     Parameters
         importance (d,), similarity (d, d), c >= 0 (0: importance alone), 1 <= k <= d

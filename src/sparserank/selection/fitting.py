@@ -76,8 +76,8 @@ def families(
     look: Look = RAW,
     size_of: SizeOf = n_used,
 ) -> list[Family]:
-    """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path under the
-    same rules, which is one of them or comes along, so that no path depends on what else is asked for.
+    """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path
+    under the same rules, which is one of them or comes along, so that no path depends on what else is asked for.
 
     look   in which features enter the work
     size_of  what sizes are, of which one point each is refitted
@@ -111,8 +111,8 @@ def families(
 class FittedPaths:
     """Every family on every fold; works by name, one after the other (their features are different copies).
 
-    Small data go to processes, a path each, where Python itself would keep threads waiting; for large data all paths that can be
-    begun advance together, threads sharing each pass. Both give the same bits.
+    Small data go to processes, a path each, where Python itself would keep threads waiting; for large data all paths
+    that can be begun advance together, threads sharing each pass. Both give the same bits.
     """
 
     def __init__(
@@ -126,8 +126,8 @@ class FittedPaths:
         self.families, self.folds, self.n_workers = families, folds, n_workers
 
     def all(self, store: SelectionStore | None, progress: Progress | None) -> Paths:
-        """{(label, fold): path as arrays}; the order of finishing plays no part. Warns (ConvergenceWarning) of solves that ended short of their
-        tolerance."""
+        """{(label, fold): path as arrays}; the order of finishing plays no part. Warns (ConvergenceWarning) of solves
+        that ended short of their tolerance."""
         done: Paths = {}
         for family in self.families:
             for fold in self.folds:
@@ -167,8 +167,8 @@ class FittedPaths:
         return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
 
     def _stages(self, waiting: Mapping[str, list[int]], most: float) -> list[list[tuple[Family, int]]]:
-        """(family, fold) of what is computed at the same time, whole families of at most so many paths: what others start from
-        comes first."""
+        """(family, fold) of what is computed at the same time, whole families of at most so many paths: what others
+        start from comes first."""
         stages: list[list[tuple[Family, int]]] = []
         depths = self._depths()
         for work, depth in product(self.works, range(1 + max(depths.values()))):

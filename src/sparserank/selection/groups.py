@@ -45,7 +45,8 @@ class Groups:
         return np.array(self.of_feature, dtype=np.int64)
 
     def costs_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
-        """(n_points,) the cost of each model (n_points, n_columns) CSR; columns of a feature side by side, further forms of all features behind them."""
+        """(n_points,) the cost of each model (n_points, n_columns) CSR;
+        columns of a feature side by side, further forms of all features behind them."""
         features = coefs.indices // width % len(self.of_feature)
         return np.array([self.cost(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 
@@ -77,8 +78,8 @@ def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> Gr
 
 
 def groups_of(given: Any, costs: Any, names: Sequence[str]) -> Groups:
-    """From a file (`read_groups`), or from {feature: group} and, if they are not all 1, {group: cost}; features that are not named are groups of their
-    own, of cost 1.
+    """From a file (`read_groups`), or from {feature: group} and, if they are not all 1, {group: cost}; features that
+    are not named are groups of their own, of cost 1.
 
     Raises
         DataFormatError  as `read_groups`
@@ -113,8 +114,8 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> Groups:
 
 
 def read_groups(path: str | os.PathLike, names: Sequence[str]) -> Groups:
-    """The same from a file of lines feature,group or feature,group,cost (or with tabs; quoted as in CSV files), with or without these words as its first
-    line; the cost of a group may stand on any of its lines.
+    """The same from a file of lines feature,group or feature,group,cost (or with tabs; quoted as in CSV files), with or
+    without these words as its first line; the cost of a group may stand on any of its lines.
 
     Raises
         DataFormatError   names file and line
@@ -146,7 +147,8 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> Groups:
             known, line = costs.setdefault(group, (cost, number))
             if known != cost:
                 raise DataFormatError(
-                    f"{path}:{number}: group {brief(group)} costs {cost:g} here and {known:g} on line {line}; it is paid for once."
+                    f"{path}:{number}: group {brief(group)} costs {cost:g} here and {known:g} on line {line}; it is "
+                    "paid for once."
                 )
     if not of:
         raise DataFormatError(f"{path}: holds no group; expected {EXPECTED}.")

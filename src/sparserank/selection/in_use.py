@@ -65,7 +65,8 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
 
 
 def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties: Sequence[Penalty]) -> str | None:
-    """The feature that holds today's score, unless it is kept or dropped by name: a model that reads today's score takes no score's place.
+    """The feature that holds today's score, unless it is kept or dropped by name: a model that reads today's score
+    takes no score's place.
 
     Raises
         ParameterError   there is no other feature
@@ -89,12 +90,13 @@ def left_out_note(score: str) -> str:
 class Change:
     """What the chosen model brings beside the one in use, on the queries that candidates are judged on.
 
-    difference   mean metric of the chosen (on queries that its models have not seen) minus that of the one in use (which may have been fitted to them)
-    bound        what the chosen loses at most against it, with the confidence of the choice, whatever was chosen; below 0: it gains at least as
-                 much; inf: too few queries
+    difference   mean metric of the chosen (on queries that its models have not seen) minus that of the one in use
+                 (which may have been fitted to them)
+    bound        what the chosen loses at most against it, with the confidence of the choice, whatever was chosen; below
+                 0: it gains at least as much; inf: too few queries
     wins, losses, ties   queries
     worst        (query id, difference), the largest losses first
-    enter, leave features
+    enter, leave   features
     """
 
     name: str
@@ -124,8 +126,9 @@ class Change:
             if names
         ]
         text = (
-            f"The {self.name} ({self.n_features} feature{'s' if self.n_features != 1 else ''}) has {metric} {self.mean:.4f} here: a difference of "
-            f"{self.difference:+.4f}{bound}. The chosen model is better on {self.wins} queries, worse on {self.losses}"
+            f"The {self.name} ({self.n_features} feature{'s' if self.n_features != 1 else ''}) has {metric} "
+            f"{self.mean:.4f} here: a difference of {self.difference:+.4f}{bound}. The chosen model is better on "
+            f"{self.wins} queries, worse on {self.losses}"
         )
         if self.worst:
             query, loss = self.worst[0]
@@ -143,8 +146,15 @@ def change(choice: Choice, held: Candidate, current: InUse, model: RankingModel,
     )
     names = [model.feature_names[j] for j in model.support]
     return Change(
-        current.name, len(current.features), held.mean, float(difference[known].mean()) if len(known) else float("nan"),
-        choice.bound_against(choice.chosen, held), int((difference[known] > SAME).sum()),
-        int((difference[known] < -SAME).sum()), int((np.abs(difference[known]) <= SAME).sum()), worst,
-        tuple(n for n in names if n not in current.features), tuple(n for n in current.features if n not in names),
-    )  # fmt: skip
+        current.name,
+        len(current.features),
+        held.mean,
+        float(difference[known].mean()) if len(known) else float("nan"),
+        choice.bound_against(choice.chosen, held),
+        int((difference[known] > SAME).sum()),
+        int((difference[known] < -SAME).sum()),
+        int((np.abs(difference[known]) <= SAME).sum()),
+        worst,
+        tuple(n for n in names if n not in current.features),
+        tuple(n for n in current.features if n not in names),
+    )

@@ -30,8 +30,8 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], remedy: str = OVER
         common = a.keys() & b.keys()
         if common:
             raise DataError(
-                f"{first} and {second} have {len(common)} query ids in common (first: {brief(a[min(common)])}); this leaks. "
-                f"{remedy}"
+                f"{first} and {second} have {len(common)} query ids in common (first: {brief(a[min(common)])}); this "
+                f"leaks. {remedy}"
             )
 
 
@@ -88,7 +88,8 @@ def features_named(given: Any, option: str, names: Sequence[str]) -> tuple[int, 
 def rules_of(
     monotone: Mapping[str, Any] | None, keep: Any, drop: Any, names: Sequence[str], own: FeatureRules
 ) -> dict[str, Any]:
-    """The rules of a penalty, changed as users name features: which way they may act, always to be used, never to be used.
+    """The rules of a penalty, changed as users name features: which way they may act, always to be used, never to be
+    used.
 
     Raises
         ParameterError   as `signs_of` and `features_named`; a feature that is both kept and dropped

@@ -113,12 +113,19 @@ class SelectionJob:
             self.looks[bent.name] = bent
         self.works = {
             name: FoldedPaths(
-                self.everything, self.fold, plan.settings, plan.metrics,
-                valid=valid if plan.protocol == "holdout" else None, query_weight=query_weight,
-                n_threads=self.n_threads, client=client, forms=look.forms, knots=look.knots,
+                self.everything,
+                self.fold,
+                plan.settings,
+                plan.metrics,
+                valid=valid if plan.protocol == "holdout" else None,
+                query_weight=query_weight,
+                n_threads=self.n_threads,
+                client=client,
+                forms=look.forms,
+                knots=look.knots,
             )
             for name, look in self.looks.items()
-        }  # fmt: skip
+        }
 
     @property
     def _work(self) -> FoldedPaths:
@@ -152,20 +159,26 @@ class SelectionJob:
         paths, scalings = self.final_paths(pool)
         rivals = [*dense] if self.current is None else [*dense, self._in_use(self.current)]
         choice = choose(
-            sparse, rivals, margin=plan.margin, confidence=plan.confidence, k=plan.k, budget=plan.budget, seed=plan.seed,
+            sparse,
+            rivals,
+            margin=plan.margin,
+            confidence=plan.confidence,
+            k=plan.k,
+            budget=plan.budget,
+            seed=plan.seed,
             by_cost=plan.groups is not None,
-        )  # fmt: skip
+        )
         notes: list[str] = [*self._weighting(), *self._kept_in_vain()]
         notes += [short] if (short := unsolved_paths(pool.units, plan.settings.tol)) else []
         if choice.limit is None and not choice.within_margin(choice.chosen):
             notes.append(
-                "no sparse model is shown to be within the margin; the sparse model of the highest mean was taken. More queries or a "
-                "larger --margin would help."
+                "no sparse model is shown to be within the margin; the sparse model of the highest mean was taken. "
+                "More queries or a larger --margin would help."
             )
         if choice.limit is None and plan.margin == AUTO and choice.relative_margin > LARGE_MARGIN:
             notes.append(
-                f"the margin is {100 * choice.relative_margin:.3g}%, because these queries can show no less; more queries are needed to tell "
-                "models of different sizes apart."
+                f"the margin is {100 * choice.relative_margin:.3g}%, because these queries can show no less; more "
+                "queries are needed to tell models of different sizes apart."
             )
         chosen, strongest = choice.chosen, max(dense, key=lambda c: c.mean)
         certificate = pool.certificate(chosen, paths[chosen.penalty].penalty)
@@ -239,7 +252,8 @@ class SelectionJob:
         return paths, scalings
 
     def _makers(self) -> dict[str, tuple[Look, Penalty]]:
-        """Every penalty on every look, the dense reference after the others, by label; curves have no dense reference."""
+        """Every penalty on every look, the dense reference after the others, by label;
+        curves have no dense reference."""
         return {
             look.label(label): (look, penalty)
             for look in self.looks.values()
@@ -253,8 +267,8 @@ class SelectionJob:
         return Ridge(signs=signs.pop() if len(signs) == 1 else None, never_use=tuple(sorted(never)))
 
     def _penalties(self, look: Look) -> dict[str, Penalty]:
-        """Those tried on a look, by label: on curves those that were asked for and are known there, else l1 and MCP under the
-        rules of the first."""
+        """Those tried on a look, by label: on curves those that were asked for and are known there, else l1 and MCP
+        under the rules of the first."""
         labelled = self._limited(self.plan.labelled)
         if look.knots is None:
             return labelled
@@ -265,8 +279,8 @@ class SelectionJob:
         return {"l1": l1, "mcp": Mcp(1.0, l1.weights, l1.signs, l1.always_keep, l1.never_use, l1.groups)}
 
     def _limited(self, labelled: dict[str, Penalty]) -> dict[str, Penalty]:
-        """These penalties, and, where some groups alone are beyond --k or --budget, each once more without them: a path that begins with a large group may hold
-        nothing small."""
+        """These penalties, and, where some groups alone are beyond --k or --budget, each once more without them: a path
+        that begins with a large group may hold nothing small."""
         plan = self.plan
         beyond = self.groups.beyond(plan.k, plan.budget) if plan.groups is not None else ()
         if not beyond or len(beyond) == len(self.names):
@@ -413,7 +427,8 @@ class SelectionJob:
         )
 
     def _drops(self, chosen: Candidate, model: RankingModel, pool: Pool) -> list[dict[str, Any]]:
-        """For each selected feature and metric: what setting its weight to 0 costs, on queries the model has not seen."""
+        """For each selected feature and metric: what setting its weight to 0 costs,
+        on queries the model has not seen."""
         features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
         return [
             {
@@ -482,8 +497,8 @@ class SelectionJob:
     def _queries(
         self, chosen: Candidate, model: RankingModel, rival: Candidate, pool: Pool, test: Comparison | None
     ) -> Queries:
-        """The chosen model beside what is in use, or the dense model: on the test queries, or else on those that candidates are judged on, each by the models
-        that have not seen it."""
+        """The chosen model beside what is in use, or the dense model: on the test queries, or else on those that
+        candidates are judged on, each by the models that have not seen it."""
         metric = self.plan.metric
         if test is not None:
             assert self.test is not None
@@ -527,6 +542,7 @@ class SelectionJob:
 
 
 def _without(model: sp.csr_array, features: np.ndarray, n_features: int, m: int) -> sp.csr_array:
-    """(1, n_columns) a model, its weights of some features set to 0, in whatever form it has them; m columns of each feature are side by side."""
+    """(1, n_columns) a model, its weights of some features set to 0, in whatever form it has them;
+    m columns of each feature are side by side."""
     kept = ~np.isin(model.indices // m % n_features, features)
     return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)

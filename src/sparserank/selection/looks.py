@@ -1,4 +1,5 @@
-"""The looks of the data that a selection tries: all features as they are, all transformed, each in the form that suits it."""
+"""The looks of the data that a selection tries: all features as they are, all transformed,
+each in the form that suits it."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ LOGS, EACH = "log1p", "raw or log1p"
 
 @dataclass(frozen=True)
 class Look:
-    """One of them. forms: the form of each feature, column block by column block; empty: as they are; knots: of curves of the features in their
-    one form."""
+    """One of them. forms: the form of each feature, column block by column block; empty: as they are; knots: of curves
+    of the features in their one form."""
 
     name: str
     forms: tuple[Transform, ...] = ()
@@ -85,8 +86,8 @@ RAW = Look(NONE)
 
 
 def curve_look(data: RankingDataset, linear: Sequence[Look], n_knots: int, directions: np.ndarray) -> Look:
-    """Curves of the features, transformed as all are in the last of the looks where all are (logarithms, where they change shapes): a bend is then
-    where values are many, whatever their sizes."""
+    """Curves of the features, transformed as all are in the last of the looks where all are (logarithms, where they
+    change shapes): a bend is then where values are many, whatever their sizes."""
     whole = [look for look in linear if len(look.forms) == 1]
     forms = whole[-1].forms if whole else ()
     knots = fit_knots(transformed(data, forms), n_knots, directions)
@@ -96,8 +97,8 @@ def curve_look(data: RankingDataset, linear: Sequence[Look], n_knots: int, direc
 
 
 def looks(data: RankingDataset, transform: str, scaling: str) -> list[Look]:
-    """What to try on these training data. `auto` leaves logarithms out where they change no feature's shape, labels unseen, and where the
-    scaling has a shape of its own."""
+    """What to try on these training data. `auto` leaves logarithms out where they change no feature's shape, labels
+    unseen, and where the scaling has a shape of its own."""
     if scaling not in LINEAR_SCALINGS or transform == NONE:
         return [RAW]
     if transform != AUTO:

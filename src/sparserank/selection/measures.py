@@ -25,8 +25,8 @@ def feature_importance(
     """(n_features,) importance in [0, 1] of each feature alone, with respect to relevance.
 
     Parameters
-        measure  'pearson', 'spearman', 'kendall': |correlation| with relevance over all rows, not centred by query (0 for
-                 a constant feature); or a metric such as 'map', 'ndcg@10': of ranking by the feature, descending or
+        measure  'pearson', 'spearman', 'kendall': |correlation| with relevance over all rows, not centred by query (0
+                 for a constant feature); or a metric such as 'map', 'ndcg@10': of ranking by the feature, descending or
                  ascending, whichever is better
     Source
         Lai et al. (2013), Section III-B (Pearson); Geng et al. (2007) (metrics of ascending and descending order).
@@ -75,7 +75,8 @@ def feature_similarity(
         positive_semidefinite  clip negative eigenvalues. |Pearson| has some (-0.03 on MQ2008), which makes FSMRank's
                                problem nonconvex; entries that the clipping turns negative are set to 0
     Source
-        Lai et al. (2013), Section III-B; Geng et al. (2007) for 'concordance' (a fraction of pairs, not tau in [-1, 1]).
+        Lai et al. (2013), Section III-B; Geng et al. (2007) for 'concordance' (a fraction of pairs, not tau in [-1,
+        1]).
     """
     d = data.n_features
     if d > MAX_FEATURES:
@@ -135,7 +136,8 @@ def concordance(X: np.ndarray, query_ptr: np.ndarray) -> np.ndarray:
 
 
 def _unit_columns(X: np.ndarray, measure: str) -> np.ndarray:
-    """Columns (their ranks for 'spearman') centred and of length 1, or 0 where constant; their products are correlations."""
+    """Columns (their ranks for 'spearman') centred and of length 1, or 0 where constant;
+    their products are correlations."""
     values = stats.rankdata(X, axis=0) if measure == "spearman" else X.astype(np.float64)
     _, exponent = np.frexp(np.abs(values).max(axis=0))
     values = np.ldexp(values, -exponent)  # exact, and no difference overflows

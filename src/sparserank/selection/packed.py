@@ -18,7 +18,8 @@ CSR = ("data", "indices", "indptr", "shape")
 
 
 def pack(path: PathResult, scaling: FeatureScaling, blocks: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """A fitted path as arrays for the run directory; `coefs_of` reads the coefficients; blocks: of a path on curves, what they mean."""
+    """A fitted path as arrays for the run directory; `coefs_of` reads the coefficients; blocks:
+    of a path on curves, what they mean."""
     return {
         **({} if blocks is None else {"blocks": blocks}),
         "alphas": path.alphas,
@@ -60,7 +61,8 @@ def width_of(arrays: Mapping[str, np.ndarray]) -> int:
 
 
 def in_units(coefs: sp.csr_array, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
-    """Coefficients (n, n_coefficients) of a path as arrays in units of the columns themselves: features, or ramps of curves."""
+    """Coefficients (n, n_coefficients) of a path as arrays in units of the columns themselves:
+    features, or ramps of curves."""
     if "blocks" not in arrays:
         return sp.csr_array(
             (coefs.data / arrays["scale"][coefs.indices], coefs.indices, coefs.indptr), shape=coefs.shape
@@ -80,11 +82,24 @@ def unpack(
     alpha_max, l1_alpha_max, n_pairs, total_weight = (float(x) for x in arrays["scalars"])
     penalty = type(like)(**parse_call(str(arrays["shape"][0]))[1])
     path = PathResult(
-        penalty, arrays["alphas"], coefs_of(arrays), arrays["losses"], arrays["objectives"], arrays["kkt_violations"],
-        arrays["gaps"], arrays["n_iters"], arrays["times_s"], tuple(arrays["statuses"].tolist()),
-        alpha_max, l1_alpha_max, int(n_pairs), total_weight, names, width=width_of(arrays),
+        penalty,
+        arrays["alphas"],
+        coefs_of(arrays),
+        arrays["losses"],
+        arrays["objectives"],
+        arrays["kkt_violations"],
+        arrays["gaps"],
+        arrays["n_iters"],
+        arrays["times_s"],
+        tuple(arrays["statuses"].tolist()),
+        alpha_max,
+        l1_alpha_max,
+        int(n_pairs),
+        total_weight,
+        names,
+        width=width_of(arrays),
         ridge=arrays.get("ridge"),
-    )  # fmt: skip
+    )
     if path.sparse_coefs.shape[1] != path.width * len(names):
         raise DataError("a stored path has another number of features than the data; use --restart.")
     return path, FeatureScaling(settings.scaling, arrays["center"], arrays["scale"])

@@ -56,16 +56,18 @@ class PathSettings:
 class SelectionPlan:
     """What to do.
 
-    protocol  'cv': quality out of fold over all queries of train and validation, final path on all of them;
-              'holdout': paths on train, choice on validation alone (the papers' protocol)
-    margin    largest loss that still counts as equally good, relative to the best, or 'auto': 1%, or what the queries can show
-    transform shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none', 'log' or 'asinh'
-    shapes    'linear', or 'curves': piecewise linear curves of each feature are tried too, with n_knots knots
+    protocol   'cv': quality out of fold over all queries of train and validation, final path on all of them;
+               'holdout': paths on train, choice on validation alone (the papers' protocol)
+    margin     largest loss that still counts as equally good, relative to the best, or 'auto': 1%, or what the queries
+               can show
+    transform  shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none',
+               'log' or 'asinh'
+    shapes     'linear', or 'curves': piecewise linear curves of each feature are tried too, with n_knots knots
     half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
-    refits    whether the models of each size are also tried without the shrinkage of their penalty
-    k, budget largest number of features, largest total cost; either replaces the non-inferiority rule
-    costs     one per feature, in the order of the features; they weight the penalties too
-    groups    of features that are computed together, which enter the penalties together and are paid for once
+    refits     whether the models of each size are also tried without the shrinkage of their penalty
+    k, budget  largest number of features, largest total cost; either replaces the non-inferiority rule
+    costs      one per feature, in the order of the features; they weight the penalties too
+    groups     of features that are computed together, which enter the penalties together and are paid for once
 
     Raises
         ParameterError   names the field that is out of its range
@@ -158,7 +160,8 @@ class SelectionPlan:
     def with_rules(
         self, names: Sequence[str], monotone: Mapping[str, Any] | None = None, keep: Any = None, drop: Any = None
     ) -> SelectionPlan:
-        """The plan under which named features may only raise ('+' or 1) or only lower ('-' or -1) the score, are always used, or never."""
+        """The plan under which named features may only raise ('+' or 1) or only lower ('-' or -1) the score,
+        are always used, or never."""
         return replace(
             self, penalties=tuple(replace(p, **rules_of(monotone, keep, drop, names, p)) for p in self.penalties)
         )
@@ -206,8 +209,8 @@ class SelectionPlan:
     ) -> dict[str, Any]:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
-        Margin, confidence, k and budget are left out: they choose among finished pieces; refits, transforms, shapes and half-samples only add some,
-        under names of their own.
+        Margin, confidence, k and budget are left out: they choose among finished pieces; refits, transforms, shapes and
+        half-samples only add some, under names of their own.
         """
         return {
             "sparserank": __version__,

@@ -1,4 +1,5 @@
-"""The candidates of a selection: what every path maker gives at each size, matched by size in every fold, and their models."""
+"""The candidates of a selection: what every path maker gives at each size, matched by size in every fold,
+and their models."""
 
 from __future__ import annotations
 
@@ -24,10 +25,11 @@ class Pool:
     """Candidates made from fitted paths.
 
     Parameters
-        units   finished paths as arrays, by label and fold
-        fold    (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own (`valid`)
-        groups  of the features, each paid for once; columns beyond are the same features in other forms
-        by_cost models are matched by what they cost, not by their number of features
+        units    finished paths as arrays, by label and fold
+        fold     (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own
+                 (`valid`)
+        groups   of the features, each paid for once; columns beyond are the same features in other forms
+        by_cost  models are matched by what they cost, not by their number of features
     """
 
     def __init__(self, units: Paths, fold: np.ndarray | None, groups: Groups, by_cost: bool = False) -> None:
@@ -38,8 +40,8 @@ class Pool:
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
 
     def of_sizes(self, label: str) -> list[Candidate]:
-        """The candidates of a sparse maker: one for each size that its final path and the path of every fold have, and its refits where they
-        were made."""
+        """The candidates of a sparse maker: one for each size that its final path and the path of every fold have, and
+        its refits where they were made."""
         final, out = self.units[label, FINAL], []
         for k, index in points_by_size(self._sizes(final), final["losses"]).items():
             points = {FINAL: index}
@@ -107,7 +109,8 @@ class Pool:
         return float(self.units[label, FINAL]["alphas"][index])
 
     def certificate(self, c: Candidate, penalty: Penalty) -> Certificate:
-        """Of the final model, made by the path of a penalty: of its problem, or of the ridge problem on its features that it solves instead."""
+        """Of the final model, made by the path of a penalty:
+        of its problem, or of the ridge problem on its features that it solves instead."""
         label, index = self._where[c][FINAL]
         arrays = self.units[label, FINAL]
         kkt_violation, gap = (float(arrays[name][index]) for name in ("kkt_violations", "gaps"))

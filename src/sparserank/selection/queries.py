@@ -1,4 +1,5 @@
-"""Queries on which the chosen model loses and wins most beside a rival, and the documents and features that decide there."""
+"""Queries on which the chosen model loses and wins most beside a rival,
+and the documents and features that decide there."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ class Placed:
 
 @dataclass(frozen=True)
 class Added:
-    """A feature: its value in the better and in the worse document, and what it adds to the score of the better above that of the worse, by both models; None: the
-    model does not use it."""
+    """A feature: its value in the better and in the worse document, and what it adds to the score of the better above
+    that of the worse, by both models; None: the model does not use it."""
 
     feature: str
     better: float
@@ -44,12 +45,13 @@ class Added:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two documents that the models order differently, `better` of the higher grade: of all such pairs the one whose exchange changes the metric most in the
-    ranking that has it wrong.
+    """Two documents that the models order differently, `better` of the higher grade: of all such pairs the one whose
+    exchange changes the metric most in the ranking that has it wrong.
 
     chosen, rival  score of the better less that of the worse; rival is None where what scores has no features
     features       those of the chosen model by size, then the MOST_OTHERS others that move the rival most
-    others         (how many more the rival uses, what they add to its score together); all add up to `chosen` and `rival`
+    others         (how many more the rival uses, what they add to its score together); all add up to `chosen` and
+                   `rival`
     """
 
     better: Placed
@@ -62,7 +64,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """A query: the metric of both models on it, and why they differ (None: no pair of documents explains it, or the query is too large)."""
+    """A query: the metric of both models on it, and why they differ (None: no pair of documents explains it, or the
+    query is too large)."""
 
     query: str
     n_docs: int
@@ -129,8 +132,10 @@ def compare_queries(
 def decisive_pair(
     own: RankingDataset, metric: Metric, chosen: RankingModel, rival: InUse, *, lost: bool
 ) -> Pair | None:
-    """What the documents of one query say; lost: the chosen model is the one that is wrong. The worse document is among the first MOST_WORSE of the ranking
-    that has the pair wrong, the better among the MOST_BETTER of the highest grade, and of these the highest in the ranking that has it right."""
+    """What the documents of one query say; lost: the chosen model is the one that is wrong. The worse document is among
+    the first MOST_WORSE of the ranking that has the pair wrong, the better among the MOST_BETTER of the highest grade,
+    and of these the highest in the ranking that has it right.
+    """
     scores = chosen.score_dataset(own), rival.scores(own)
     orders = [rank_documents(s, own.relevance, own.query_ptr, metric.convention.ties, own.docid) for s in scores]
     ranks = [np.argsort(order) for order in orders]

@@ -37,21 +37,23 @@ FORMAT, FORMAT_VERSION = "sparserank-result", 2
 class SelectionResult:
     """Everything the screen, the report and the files show.
 
-    paths       {penalty label: final path}; scalings likewise
-    choice      the candidates that were compared, the chosen one, the best, and the bounds on what each loses
-    dense       the best dense candidate
-    certificate what is known of the chosen model as the solution of a problem
-    by_penalty  the smallest candidate of each penalty within the margin, or None
-    by_size     the candidate of the highest mean of each number of features (of each cost, where groups were given), smallest first
-    drops       (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
-    group_drops the same of each group in use, where groups were given
-    used        names of the features of each of by_size
-    stability   what halves of the queries keep, or None
-    alike       features that were left out and say the same as a selected one
-    change      what the chosen model brings beside the one in use, or None
-    queries     those on which the chosen model loses and wins most beside the one in use, or else the dense one, and why
-    test        values of the chosen model and its rivals on the test queries, or None
-    origin      where the result comes from; None where nobody said
+    paths        {penalty label: final path}; scalings likewise
+    choice       the candidates that were compared, the chosen one, the best, and the bounds on what each loses
+    dense        the best dense candidate
+    certificate  what is known of the chosen model as the solution of a problem
+    by_penalty   the smallest candidate of each penalty within the margin, or None
+    by_size      the candidate of the highest mean of each number of features (of each cost, where groups were given),
+                 smallest first
+    drops        (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
+    group_drops  the same of each group in use, where groups were given
+    used         names of the features of each of by_size
+    stability    what halves of the queries keep, or None
+    alike        features that were left out and say the same as a selected one
+    change       what the chosen model brings beside the one in use, or None
+    queries      those on which the chosen model loses and wins most beside the one in use, or else the dense one, and
+                 why
+    test         values of the chosen model and its rivals on the test queries, or None
+    origin       where the result comes from; None where nobody said
     """
 
     plan: SelectionPlan
@@ -120,16 +122,17 @@ class SelectionResult:
         return f"SelectionResult({self.sentences[0]})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the sentences, the selected features, every size, and with the extra `report` the picture."""
+        """What a notebook shows: the sentences, the selected features, every size,
+        and with the extra `report` the picture."""
         from sparserank.reports.notebook import selection_fragment
 
         return selection_fragment(self)
 
     def table(self) -> pa.Table:
-        """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size), its transform, its shape ('linear',
-        'clipped', 'curve'), kept (the share of half-samples that
-        keep it), stand_in (what they keep in its place) and stand_in_correlation (of the two within queries), and for each metric what
-        dropping the feature costs out of fold (weight set to 0, no refit), with its interval."""
+        """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size),
+        its transform, its shape ('linear', 'clipped', 'curve'), kept (the share of half-samples that
+        keep it), stand_in (what they keep in its place) and stand_in_correlation (of the two within queries), and for
+        each metric what dropping the feature costs out of fold (weight set to 0, no refit), with its interval."""
         import pyarrow as pa
 
         rows = []
@@ -151,14 +154,17 @@ class SelectionResult:
         }
 
     def sizes(self) -> pa.Table:
-        """The best model of each number of features (of each cost, where groups were given): n_features, penalty, relax, cost, mean of the metric, mean loss against the best of
-        all, the bound on that loss (all bounds hold at once), whether it is the chosen one, and the features that enter and leave against the size before."""
+        """The best model of each number of features (of each cost, where groups were given): n_features, penalty,
+        relax, cost, mean of the metric, mean loss against the best of all, the bound on that loss (all bounds hold at
+        once), whether it is the chosen one, and the features that enter and leave against the size before.
+        """
         import pyarrow as pa
 
         return pa.Table.from_pylist(self._sizes())
 
     def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """For each of by_size the features that enter and those that leave against the size before, in the order of the data."""
+        """For each of by_size the features that enter and those that leave against the size before,
+        in the order of the data."""
         before: tuple[str, ...] = ()
         out = []
         for used in self.used:
@@ -172,8 +178,10 @@ class SelectionResult:
         return [{**self._size(c), "enter": list(enter), "leave": list(leave)} for c, (enter, leave) in moves]
 
     def groups(self) -> pa.Table:
-        """The groups in use, the dearest first: group, group_cost, its features in use, and for each metric what dropping the group costs out of fold (all
-        its weights set to 0, no refit), with its interval; empty where no groups were given."""
+        """The groups in use, the dearest first: group, group_cost, its features in use, and for each metric what
+        dropping the group costs out of fold (all its weights set to 0, no refit), with its interval; empty where no
+        groups were given.
+        """
         import pyarrow as pa
 
         return pa.Table.from_pylist([self._costed(d, ("group", "group_cost", "features")) for d in self.group_drops])
@@ -187,9 +195,15 @@ class SelectionResult:
 
     def _size(self, c: Candidate) -> dict[str, Any]:
         return {
-            "n_features": c.n_features, "penalty": c.penalty, "relax": c.relax, "cost": c.cost, "mean": c.mean,
-            "loss": self.choice.loss(c), "bound": self.choice.bound(c), "chosen": c is self.chosen,
-        }  # fmt: skip
+            "n_features": c.n_features,
+            "penalty": c.penalty,
+            "relax": c.relax,
+            "cost": c.cost,
+            "mean": c.mean,
+            "loss": self.choice.loss(c),
+            "bound": self.choice.bound(c),
+            "chosen": c is self.chosen,
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Everything the screen says, for programs: the content of result.json (docs/result-json.md)."""
@@ -295,10 +309,13 @@ class SelectionResult:
             "resolved": repr(path.penalty),
             "within_margin": None if within is None else self._compared(within),
             "certificate": {
-                "status": c.status, "kkt_violation": c.kkt_violation, "gap": c.gap, "gap_condition": c.gap_condition,
+                "status": c.status,
+                "kkt_violation": c.kkt_violation,
+                "gap": c.gap,
+                "gap_condition": c.gap_condition,
                 "seconds": c.time_s,
             },
-        }  # fmt: skip
+        }
 
     def report(self, path: str | os.PathLike) -> Path:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
@@ -309,8 +326,8 @@ class SelectionResult:
         return Path(path)
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write model.json, result.json, path.parquet, per_query.parquet and report.html into a new or empty folder, or one
-        that this method made; the files' paths. (A folder given to `select(out=)` belongs to that run.)
+        """Write model.json, result.json, path.parquet, per_query.parquet and report.html into a new or empty folder, or
+        one that this method made; the files' paths. (A folder given to `select(out=)` belongs to that run.)
 
         Raises
             RunDirectoryError   the folder holds other files, or cannot be written
@@ -327,6 +344,11 @@ def _query(q: QueryDifference) -> dict[str, Any]:
 
 def _candidate(c: Candidate) -> dict[str, Any]:
     return {
-        "penalty": c.penalty, "k": c.k, "relax": c.relax, "index": c.index, "n_features": c.n_features, "cost": c.cost,
+        "penalty": c.penalty,
+        "k": c.k,
+        "relax": c.relax,
+        "index": c.index,
+        "n_features": c.n_features,
+        "cost": c.cost,
         "mean": c.mean,
-    }  # fmt: skip
+    }

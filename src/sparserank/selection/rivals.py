@@ -23,7 +23,8 @@ def compare_on_test(
     current: InUse | None,
     notes: list[str],
 ) -> Comparison:
-    """Against the dense models by name, the best single feature of the training queries of `work`, and what is in use."""
+    """Against the dense models by name, the best single feature of the training queries of `work`,
+    and what is in use."""
     names = chosen.feature_names
     feature, sign = best_single_feature(plan, work, notes)
     systems = {f"chosen ({len(chosen.support)} features)": chosen.score_dataset(test)}

@@ -84,56 +84,64 @@ def select(
 ) -> SelectionResult:
     """Select the smallest ranking model that ranks as well as the best.
 
-    Fits a path of models for every penalty, estimates the quality of every size out of fold over the queries of train and
-    validation, bounds what each loses against the best of all that were tried, chooses the smallest whose bound is within `margin`, and
-    compares it on test with the dense model and the best single feature.
+    Fits a path of models for every penalty, estimates the quality of every size out of fold over the queries of train
+    and validation, bounds what each loses against the best of all that were tried, chooses the smallest whose bound is
+    within `margin`, and compares it on test with the dense model and the best single feature.
 
     Parameters
-        train, valid, test   each a path or list of paths of ranking text, a RankingDataset, a pandas or polars frame, or
-                             (X, y, qid); train also X alone with `label` and `qid` the values of its rows. Features of valid and test are found
-                             by name where they have names; others are left out
+        train, valid, test   each a path or list of paths of ranking text, a RankingDataset, a pandas or polars frame,
+                             or (X, y, qid); train also X alone with `label` and `qid` the values of its rows. Features
+                             of valid and test are found by name where they have names; others are left out
         label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
-        docid                name of the column of document ids, which is then no feature (default a text column 'docno', 'docid' or 'doc_id', if there is
-                             one); with X alone the ids of its rows
+        docid                name of the column of document ids, which is then no feature (default a text column
+                             'docno', 'docid' or 'doc_id', if there is one); with X alone the ids of its rows
         penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size) or Penalty objects
         metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
         scaling              as in `fit_scaling`; learned on the training queries of every fold
         protocol             'cv' (out of fold), or 'holdout' (choice on valid alone)
-        margin               loss that still counts as equally good, relative to the best, in [0, 1); 'auto': 1%, or 1.25 times the
-                             smallest loss that the queries can rule out, where that is more
+        margin               loss that still counts as equally good, relative to the best, in [0, 1); 'auto': 1%, or
+                             1.25 times the smallest loss that the queries can rule out, where that is more
         k, budget            the best model of at most k features, or of at most this total cost, instead
-        costs                one cost > 0 per feature, or a file with one per line; they weight the penalties too; with groups {group: cost}
-        groups               features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters whole and is paid
-                             for once, the smallest model is the one of the lowest total cost; features that are not named are groups of their own,
-                             and a cost that is not given is 1. Under l1, mcp, scad, log and best_k
-        query_weight         weights >= 0 of queries in the loss: {query id: weight} for every query of train (and of valid, under
-                             'cv'), a file of lines 'id weight', or an array in order of first appearance, train then
-                             valid. Queries of weight 0 are left out altogether; metrics count the others alike
-        loss                 'squared_hinge', 'modified_huber', or a loss: one whose pairs are weighted by their grades, SquaredHinge(table), or your own
-                             (docs/adding.md)
-        doc_weight           weights >= 0 of the training documents: of every pair in which the document is the preferred one. A
-                             file with one weight per line in the order of the training rows, an array, or the name of
-                             a column of the frames; data sets bring their own. Metrics do not know them
-        transform            shape in which features enter: 'none' (as they are), 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)), or
-                             'auto': as they are, as logs, and each feature in the better one of the two, tried out of fold like all else
-                             (logs are left out where they change no feature's shape within queries)
-        shapes               'linear', or 'curves': each feature may also enter as a piecewise linear curve, bent where that pays (n_knots knots at
-                             quantiles of the training values, flat outside them), under those of l1, mcp, scad and best_k that are asked for
+        costs                one cost > 0 per feature, or a file with one per line; they weight the penalties too; with
+                             groups {group: cost}
+        groups               features that are computed together: {feature: group}, or a file of lines
+                             feature,group,cost. A group enters whole and is paid for once, the smallest model is the
+                             one of the lowest total cost; features that are not named are groups of their own, and a
+                             cost that is not given is 1. Under l1, mcp, scad, log and best_k
+        query_weight         weights >= 0 of queries in the loss: {query id: weight} for every query of train (and of
+                             valid, under 'cv'), a file of lines 'id weight', or an array in order of first appearance,
+                             train then valid. Queries of weight 0 are left out altogether; metrics count the others
+                             alike
+        loss                 'squared_hinge', 'modified_huber', or a loss: one whose pairs are weighted by their grades,
+                             SquaredHinge(table), or your own (docs/adding.md)
+        doc_weight           weights >= 0 of the training documents: of every pair in which the document is the
+                             preferred one. A file with one weight per line in the order of the training rows, an array,
+                             or the name of a column of the frames; data sets bring their own. Metrics do not know them
+        transform            shape in which features enter: 'none' (as they are), 'log' (sign(x) log(1 + |x|)), 'asinh'
+                             (asinh(x / median |x|)), or 'auto': as they are, as logs, and each feature in the better
+                             one of the two, tried out of fold like all else (logs are left out where they change no
+                             feature's shape within queries)
+        shapes               'linear', or 'curves': each feature may also enter as a piecewise linear curve, bent where
+                             that pays (n_knots knots at quantiles of the training values, flat outside them), under
+                             those of l1, mcp, scad and best_k that are asked for
         monotone             {feature: '+' or '-'}: its weight, or its curve, may only rise or only fall
         keep, drop           names of features that every sparse model uses, whatever they cost, or that none may use
-        half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how firm the choice of
-                             features is; even, 0: none
-        refits               try the models of each size without the shrinkage of their penalty too: half-way and fully refitted
-        current              what ranks today, as a rival inside the bounds: a model file, a RankingModel, or the feature that holds its score (which
-                             is then no feature of the new model, unless `keep` names it)
-        out                  directory to keep finished work in, and to write the results to; the same call goes on after a
-                             kill; restart=True discards what a run of other data, options or code left there
+        half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how
+                             firm the choice of features is; even, 0: none
+        refits               try the models of each size without the shrinkage of their penalty too: half-way and fully
+                             refitted
+        current              what ranks today, as a rival inside the bounds: a model file, a RankingModel, or the
+                             feature that holds its score (which is then no feature of the new model, unless `keep`
+                             names it)
+        out                  directory to keep finished work in, and to write the results to; the same call goes on
+                             after a kill; restart=True discards what a run of other data, options or code left there
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
-        client               a dask.distributed Client whose workers read the training data: a store on a disk that they all see; anything
-                             else is written to one in the folder for temporary files (TMPDIR) first
-        missing              what missing values become, as in SparseRanker, or 'query-min': learned on all rows of train, without labels, and
-                             remembered by the model; default that of `reading`
-        reading              a `Reading` or some of its fields (unjudged, feature_columns, ignore_columns, ...), for files and frames
+        client               a dask.distributed Client whose workers read the training data: a store on a disk that they
+                             all see; anything else is written to one in the folder for temporary files (TMPDIR) first
+        missing              what missing values become, as in SparseRanker, or 'query-min': learned on all rows of
+                             train, without labels, and remembered by the model; default that of `reading`
+        reading              a `Reading` or some of its fields (unjudged, feature_columns, ignore_columns, ...), for
+                             files and frames
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
     Raises
@@ -142,14 +150,31 @@ def select(
         RunDirectoryError    `out` cannot be used
     """
     plan = make_plan(
-        penalties=penalties, metric=metric, also=also, convention=convention,
+        penalties=penalties,
+        metric=metric,
+        also=also,
+        convention=convention,
         settings={
-            "scaling": scaling, "n_alphas": n_alphas, "alpha_min_ratio": alpha_min_ratio, "tol": tol,
-            "pair_weights": pair_weights, "loss": loss,
+            "scaling": scaling,
+            "n_alphas": n_alphas,
+            "alpha_min_ratio": alpha_min_ratio,
+            "tol": tol,
+            "pair_weights": pair_weights,
+            "loss": loss,
         },
-        protocol=protocol, n_folds=folds, seed=seed, margin=margin, confidence=confidence, k=k, budget=budget,
-        refits=refits, transform=transform, shapes=shapes, n_knots=n_knots, half_samples=half_samples,
-    )  # fmt: skip
+        protocol=protocol,
+        n_folds=folds,
+        seed=seed,
+        margin=margin,
+        confidence=confidence,
+        k=k,
+        budget=budget,
+        refits=refits,
+        transform=transform,
+        shapes=shapes,
+        n_knots=n_knots,
+        half_samples=half_samples,
+    )
     if protocol == "holdout" and valid is None:
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
@@ -160,9 +185,14 @@ def select(
     with warming_up():
         sources = {"train": train, "validation": valid, "test": test}
         parts = as_datasets(
-            sources, label=label, qid=qid, docid=docid, doc_weight=doc_weight, reading=reading,
+            sources,
+            label=label,
+            qid=qid,
+            docid=docid,
+            doc_weight=doc_weight,
+            reading=reading,
             to_store=("train", "validation") if client is not None and scaling in LINEAR_SCALINGS else (),
-        )  # fmt: skip
+        )
     if not allow_overlap:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()

@@ -39,15 +39,16 @@ class Stability:
 
     @property
     def index(self) -> tuple[str, float]:
-        """('Kuncheva', mean over the complementary pairs) where all sets have one size, else ('Nogueira', over all samples); 1: always the same
-        set, 0: as by chance; NaN where every feature was kept, or none."""
+        """('Kuncheva', mean over the complementary pairs) where all sets have one size, else ('Nogueira', over all
+        samples); 1: always the same set, 0: as by chance; NaN where every feature was kept, or none."""
         sizes = set(self.kept.sum(axis=1).tolist())
         if len(sizes) == 1:
             return "Kuncheva", kuncheva(self.kept, self.n_varying)
         return "Nogueira", nogueira(self.kept, self.n_varying)
 
     def stand_in(self, feature: int) -> int | None:
-        """The feature outside the selected ones that is kept most more often without this one than with it; None where that cannot be said."""
+        """The feature outside the selected ones that is kept most more often without this one than with it;
+        None where that cannot be said."""
         with_it = self.kept[:, feature]
         outside = np.setdiff1d(np.arange(self.kept.shape[1]), self.chosen)
         if min(with_it.sum(), (~with_it).sum()) < LEAST_TIMES or len(outside) == 0:
@@ -94,7 +95,8 @@ def complementary_halves(usable: np.ndarray, n_pairs: int, seed: int) -> np.ndar
 
 
 def sets_of(supports: Sequence[np.ndarray], n_features: int) -> np.ndarray:
-    """(n_samples, n_features) bool from the columns of each model; columns beyond are the same features in other forms."""
+    """(n_samples, n_features) bool from the columns of each model;
+    columns beyond are the same features in other forms."""
     kept = np.zeros((len(supports), n_features), dtype=bool)
     for row, columns in zip(kept, supports, strict=True):
         row[columns % n_features] = True

@@ -16,7 +16,8 @@ MOST_STAND_INS = 5
 
 
 def headline(choice: Choice, metric: str, n_features: int) -> str:
-    """What is kept and what it loses at most, for a reader in a hurry: 'Keep 13 of 46 features; at most 0.005 ndcg@10 lost'."""
+    """What is kept and what it loses at most, for a reader in a hurry: 'Keep 13 of 46 features;
+    at most 0.005 ndcg@10 lost'."""
     c, bound = choice.chosen, choice.bound(choice.chosen)
     kept = f"Keep {c.n_features} of {counted(n_features)}" + (f" at a cost of {c.cost:g}" if choice.by_cost else "")
     if not math.isfinite(bound):
@@ -43,7 +44,10 @@ def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
     if choice.limit is not None:
         kept += f", the best model with {choice.limit}."
     elif choice.within_margin(c):
-        kept += f", the {'cheapest' if choice.by_cost else 'smallest'} model shown to lose no more than the margin of {margin}."
+        kept += (
+            f", the {'cheapest' if choice.by_cost else 'smallest'} model shown to lose no more than the margin of "
+            f"{margin}."
+        )
     else:
         kept += f", the sparse model of the highest mean: none is shown to lose no more than the margin of {margin}."
     if not math.isfinite(choice.bound(c)):
@@ -52,11 +56,14 @@ def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
     if bounds.resolution == 0.0:
         return [
             kept,
-            f"All {len(choice.candidates)} candidates do equally well on each of these {bounds.n_queries} queries, which cannot tell them apart.",
+            (
+                f"All {len(choice.candidates)} candidates do equally well on each of these {bounds.n_queries} queries, "
+                "which cannot tell them apart."
+            ),
         ]
     loss = (
-        f"With {as_percent(bounds.confidence)} confidence such models lose at most {share(choice.bound(c), choice)} {metric} "
-        f"against the best of all {len(choice.candidates)} tried."
+        f"With {as_percent(bounds.confidence)} confidence such models lose at most {share(choice.bound(c), choice)} "
+        f"{metric} against the best of all {len(choice.candidates)} tried."
     )
     return [kept, loss, _resolution(choice), *_resampled(choice)]
 
@@ -78,7 +85,10 @@ def _resampled(choice: Choice) -> list[str]:
     low, high = r.range()
     kept = counted(low) if low == high else f"between {low} and {high} features"
     always = r.n_features.min() == r.n_features.max()
-    text = f"On resampled queries the same rule keeps {kept} ({'every time' if always else f'90% of {len(r.n_features)} times'})"
+    text = (
+        f"On resampled queries the same rule keeps {kept} "
+        f"({'every time' if always else f'90% of {len(r.n_features)} times'})"
+    )
     if r.loss is not None:
         against = "against the model that was best on the resample, judged on the queries left out"
         text += f"; it {'loses' if r.loss >= 0 else 'gains'} {100 * abs(r.loss) / _unit(choice):.1f}% {against}"
@@ -91,8 +101,8 @@ def stability_sentence(stability: Stability, names: Sequence[str], stand_ins: Ma
     often = [(stability.frequency[j], j) for j in stability.chosen]
     firm = sum(f >= FIRM for f, _ in often)
     text = (
-        f"On {stability.n_samples} halves of the queries {firm} of the {len(often)} features {'is' if firm == 1 else 'are'} "
-        f"kept at least {FIRM:.0%} of the time"
+        f"On {stability.n_samples} halves of the queries {firm} of the {len(often)} features "
+        f"{'is' if firm == 1 else 'are'} kept at least {FIRM:.0%} of the time"
     )
     if math.isfinite(value):
         text += f" ({name} index {value:.2f}; 1: always the same features, 0: as by chance)"

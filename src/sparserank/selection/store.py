@@ -52,8 +52,8 @@ class SelectionStore(RunDirectory):
             self.close()
             different = sorted(k for k in known.keys() | identity.keys() if known.get(k) != identity.get(k))
             raise RunDirectoryError(
-                f"{self.path}: holds a run with other data or options; choose another --out, or --restart to discard it "
-                f"(different: {', '.join(different)})."
+                f"{self.path}: holds a run with other data or options; choose another --out, or --restart to discard "
+                f"it (different: {', '.join(different)})."
             )
         self.write_json(PLAN, identity)
 

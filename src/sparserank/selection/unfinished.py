@@ -13,7 +13,8 @@ from sparserank.selection.store import SelectionStore
 
 
 def save_points(store: SelectionStore, label: str, points: Mapping[int, Sequence[Point]], turn: int) -> None:
-    """{fold: points} of a family. Even and odd turns have a place each, so that a kill while one is written leaves the other."""
+    """{fold: points} of a family. Even and odd turns have a place each,
+    so that a kill while one is written leaves the other."""
     name = _name(label, turn)
     store.drop(name)
     store.save(name, _arrays(points))

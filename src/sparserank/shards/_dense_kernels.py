@@ -19,11 +19,11 @@ ROWS_IN_CACHE = 32  # whose products with all gradients are added up before the 
 
 @njit(cache=True, nogil=True, fastmath=_REASSOCIATE)
 def scores(arrays, lo, hi, W, which, out):
-    """out[k] = X[lo:hi] W[k] for k of `which`. Two rows go together, half of the rows apart: memory answers two streams faster than
-    one. They stay in cache for all k; of an odd number of rows the last is done twice.
+    """out[k] = X[lo:hi] W[k] for k of `which`. Two rows go together, half of the rows apart: memory answers two streams
+    faster than one. They stay in cache for all k; of an odd number of rows the last is done twice.
 
-    Conversions of float32 leave the processor little room to look ahead: rows of a cache line to AHEAD_BYTES are asked for AHEAD_BYTES
-    before they are read.
+    Conversions of float32 leave the processor little room to look ahead: rows of a cache line to AHEAD_BYTES are asked
+    for AHEAD_BYTES before they are read.
     """
     X = arrays[0]
     n, d = X.shape
@@ -47,8 +47,8 @@ def scores(arrays, lo, hi, W, which, out):
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def transposed(arrays, lo, hi, G, which, out):
-    """out[k] += X[lo:hi]^T G[k] for k of `which`; rows without a gradient are not read. Eight rows with one go together: each sum is
-    read and written once for eight multiply-adds."""
+    """out[k] += X[lo:hi]^T G[k] for k of `which`; rows without a gradient are not read. Eight rows with one go
+    together: each sum is read and written once for eight multiply-adds."""
     X = arrays[0]
     d = X.shape[1]
     for first in range(lo, hi, ROWS_IN_CACHE):

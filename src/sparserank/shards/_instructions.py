@@ -22,7 +22,8 @@ def _address(context, builder, kind, array, indices):
 
 @intrinsic
 def prefetch(typing_context, X, i, j):
-    """Bring the cache line of X[i, j] (i, j >= 0) into the first-level cache; nothing waits for it, and no page is loaded for it."""
+    """Bring the cache line of X[i, j] (i, j >= 0) into the first-level cache;
+    nothing waits for it, and no page is loaded for it."""
 
     def codegen(context, builder, signature, args):
         address = _address(context, builder, signature.args[0], args[0], args[1:])

@@ -1,4 +1,5 @@
-"""Sums of the pair norms, compiled: running sums that begin anew with each segment; all sums of dense rows with few grades."""
+"""Sums of the pair norms, compiled: running sums that begin anew with each segment;
+all sums of dense rows with few grades."""
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -10,7 +11,8 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def sums_before(values, is_first, out):
-    """out[i] = the sum of values (n, d) before row i since the last row with is_first[i]: what is in another segment takes no digit."""
+    """out[i] = the sum of values (n, d) before row i since the last row with is_first[i]:
+    what is in another segment takes no digit."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             out[i, j] = 0.0 if is_first[i] else out[i - 1, j] + values[i - 1, j]
@@ -18,8 +20,9 @@ def sums_before(values, is_first, out):
 
 @njit(cache=True, nogil=True)
 def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
-    """Fill of_query, largest, offset, each (n_queries, d) of zeros, for dense rows X whose pairs of levels have a table: per query the
-    sum over pairs of t (v_i - v_j)^2, v = X times unit (d,), and the largest |deviation| from, and |value| of, the first document in a pair.
+    """Fill of_query, largest, offset, each (n_queries, d) of zeros, for dense rows X whose pairs of levels have a
+    table: per query the sum over pairs of t (v_i - v_j)^2, v = X times unit (d,), and the largest |deviation| from, and
+    |value| of, the first document in a pair.
 
     weight, of_document (n_docs,): of a document, and of all its pairs. NaN in X stays NaN.
     """

@@ -1,6 +1,8 @@
-"""Products with the ramps of piecewise linear curves, never written out: a value is a segment and the fraction of it that is passed.
+"""Products with the ramps of piecewise linear curves, never written out: a value is a segment and the fraction of it
+that is passed.
 
-Ramp b of a feature is 0 before segment b, the fraction within, 1 behind it. Columns of feature j are j m .. j m + m - 1.
+Ramp b of a feature is 0 before segment b, the fraction within, 1 behind it. Columns of feature j are j m .. j m +
+m - 1.
 """
 
 # mypy: allow-untyped-defs, no-check-untyped-defs
@@ -17,7 +19,8 @@ AHEAD = 4  # documents: how far ahead of the scores memory is asked for values
 
 @njit(cache=True, nogil=True)
 def _heights(w, m, used, at_start):
-    """Of the features that have a weight: their numbers in `used`, what their curve has risen by the start of each segment; how many."""
+    """Of the features that have a weight: their numbers in `used`,
+    what their curve has risen by the start of each segment; how many."""
     n = 0
     for j in range(len(w) // m):
         any_weight = False
@@ -68,7 +71,8 @@ def scores(arrays, lo, hi, W, which, out):
 
 @njit(cache=True, nogil=True)
 def transposed(arrays, lo, hi, G, which, out):
-    """out[k] += ramps[lo:hi]^T G[k]: what falls into each segment is added up first, whole and by fraction; two documents at a time."""
+    """out[k] += ramps[lo:hi]^T G[k]: what falls into each segment is added up first, whole and by fraction;
+    two documents at a time."""
     segment, fraction = arrays
     d = segment.shape[1]
     m = out.shape[1] // d
@@ -117,8 +121,8 @@ def ramps(segment, fraction, m, out):
 
 @njit(cache=True, nogil=True)
 def differences(segment, fraction, query_ptr, queries, feature, start, rise, out):
-    """out = combinations of ramps minus those of the first document of each query: column c is that of feature[c], which has risen by start[c, b] at the
-    start of segment b and rises by rise[c, b] in it."""
+    """out = combinations of ramps minus those of the first document of each query: column c is that of feature[c],
+    which has risen by start[c, b] at the start of segment b and rises by rise[c, b] in it."""
     at = 0
     for q in queries:
         lo, hi = query_ptr[q], query_ptr[q + 1]
@@ -153,10 +157,11 @@ def _weight_of(doc_weight, i):
 
 @njit(cache=True, nogil=True)
 def pair_grams(segment, fraction, lists, scale, m, first, last, out):
-    """out[k, j - first] += sum over pairs of scale[k, q] t (r_i - r_l)(r_i - r_l)^T, r the ramps of feature j, for j of first .. last - 1.
+    """out[k, j - first] += sum over pairs of scale[k, q] t (r_i - r_l)(r_i - r_l)^T, r the ramps of feature j, for j of
+    first .. last - 1.
 
-    Documents of a query are added up by level: with sums N, S, Q of 1, r, r r^T over a level by document weight and n, s, q without, the pairs of
-    level a over b add n_b Q_a + N_a q_b - S_a s_b^T - s_b S_a^T.
+    Documents of a query are added up by level: with sums N, S, Q of 1, r, r r^T over a level by document weight and n,
+    s, q without, the pairs of level a over b add n_b Q_a + N_a q_b - S_a s_b^T - s_b S_a^T.
     """
     query_ptr, levels, n_levels, table, doc_weight = lists
     K = scale.shape[0]

@@ -1,4 +1,5 @@
-"""What solvers' coefficients are to the columns of a shard: the same, divided by scales, or mixed within each feature."""
+"""What solvers' coefficients are to the columns of a shard: the same, divided by scales,
+or mixed within each feature."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """Coefficients of combinations of the columns of each feature: blocks (K, n_features, columns of a feature, its coefficients)."""
+    """Coefficients of combinations of the columns of each feature:
+    blocks (K, n_features, columns of a feature, its coefficients)."""
 
     blocks: np.ndarray
 

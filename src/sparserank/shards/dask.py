@@ -1,9 +1,9 @@
 """Shards on a Dask cluster: each is made where it is used, from a store on a disk that every worker sees.
 
-A shard is a future of a pure loader, so that the scheduler makes it again, elsewhere, when its worker is lost; what it had been
-told besides (weights) is told again. One call is one task per worker, whatever the number of shards; results are put in shard
-order, so that sums do not depend on the number of workers. No future is pinned to a worker and no actor is used: both would be
-lost with it. A shard that moves is not sent but loaded where it is wanted.
+A shard is a future of a pure loader, so that the scheduler makes it again, elsewhere, when its worker is lost; what it
+had been told besides (weights) is told again. One call is one task per worker, whatever the number of shards; results
+are put in shard order, so that sums do not depend on the number of workers. No future is pinned to a worker and no
+actor is used: both would be lost with it. A shard that moves is not sent but loaded where it is wanted.
 """
 
 from __future__ import annotations
@@ -140,9 +140,14 @@ class LoadedShard:
         arrays = map_shard(Path(folder), manifest["shards"][number], manifest["n_features"], manifest["dtype"])
         X = arrays["X"].checked()
         self.shard = Shard(
-            DenseRows(X) if isinstance(X, np.ndarray) else CsrRows(X), np.asarray(arrays["label"], dtype=np.float64), np.array(arrays["query_ptr"]),
-            loss, arrays.get("weight"), BlockExecutor(_threads()), StoredTexts([arrays["docid"]], folder) if "docid" in arrays else None,
-        )  # fmt: skip
+            DenseRows(X) if isinstance(X, np.ndarray) else CsrRows(X),
+            np.asarray(arrays["label"], dtype=np.float64),
+            np.array(arrays["query_ptr"]),
+            loss,
+            arrays.get("weight"),
+            BlockExecutor(_threads()),
+            StoredTexts([arrays["docid"]], folder) if "docid" in arrays else None,
+        )
         self.told: set[str] = set()  # keys of weightings
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -277,8 +282,8 @@ class DaskShards:
             if type(error).__module__.partition(".")[0] not in ("distributed", "asyncio", "concurrent"):
                 raise
             raise DataError(
-                f"the cluster could not finish ({type(error).__name__}: {brief(str(error))}); see docs/scale.md on the memory limit of workers, and "
-                "run again: finished work is kept."
+                f"the cluster could not finish ({type(error).__name__}: {brief(str(error))}); see docs/scale.md on the "
+                "memory limit of workers, and run again: finished work is kept."
             ) from error
 
     def _submit(self, groups: Any, asked: _Call, *, tell: bool) -> dict[int, Any]:
@@ -295,9 +300,18 @@ class DaskShards:
                 inverse, scale = self._weights[key]
                 telling = packed([(inverse, self._of(scale, k)) for k in members])
             tasks[g] = self.client.submit(
-                _on_worker, [self._futures[k] for k in members], forgotten, method, small, own, key, telling,
-                workers=[self._homes[g]], allow_other_workers=True, pure=False,
-            )  # fmt: skip
+                _on_worker,
+                [self._futures[k] for k in members],
+                forgotten,
+                method,
+                small,
+                own,
+                key,
+                telling,
+                workers=[self._homes[g]],
+                allow_other_workers=True,
+                pure=False,
+            )
         self.n_rounds += 1
         return tasks
 

@@ -21,8 +21,8 @@ from sparserank.shards.shard import Shard
 
 
 class Shards(Protocol):
-    """Whole queries, wherever they are. What a call returns is small: nothing per document; per query only the facts, asked
-    for once, and what models are worth."""
+    """Whole queries, wherever they are. What a call returns is small: nothing per document; per query only the facts,
+    asked for once, and what models are worth."""
 
     n_docs: int
     n_queries: int
@@ -31,7 +31,8 @@ class Shards(Protocol):
     loss: PairwiseLoss
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
-        """`method(*small)` of every shard; the results in shard order, so that sums of them do not depend on where shards are.
+        """`method(*small)` of every shard; the results in shard order, so that sums of them do not depend on where
+        shards are.
 
         per_query (..., n_queries): each shard gets its own queries' part as one argument more.
         """
@@ -76,7 +77,8 @@ def make_shards(
     n_threads: int | None = None,
     docid: np.ndarray | None = None,
 ) -> LocalShards:
-    """Cut rows and lists into shards; where depends on the data alone. Nothing is copied. Several rows stand one below the other."""
+    """Cut rows and lists into shards; where depends on the data alone. Nothing is copied.
+    Several rows stand one below the other."""
     executor = BlockExecutor(n_threads)
     shards = []
     for own, a, b in in_parts(rows, query_ptr) if isinstance(rows, Sequence) else _cut(rows, query_ptr):

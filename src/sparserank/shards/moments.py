@@ -17,7 +17,8 @@ LARGEST_EXPONENT = 256  # numbers between 2 to the minus and to the plus of this
 
 
 def coarse_unit(factor: np.ndarray) -> np.ndarray:
-    """A power of two near each factor, 1 for all but extreme ones: multiplying by it changes no digit, and squares stay numbers.
+    """A power of two near each factor, 1 for all but extreme ones: multiplying by it changes no digit, and squares stay
+    numbers.
 
     It depends on the factor coarsely, so that weightings of similar scale share one read.
     """
@@ -35,7 +36,8 @@ def alike(rows: np.ndarray) -> list[np.ndarray]:
 
 
 class Moments(NamedTuple):
-    """Of K sets of queries: n_docs (K,); low, high, mean, and the sums of squares within and between queries, (K, n_columns)."""
+    """Of K sets of queries: n_docs (K,); low, high, mean, and the sums of squares within and between queries,
+    (K, n_columns)."""
 
     n_docs: np.ndarray
     low: np.ndarray
@@ -67,7 +69,8 @@ def feature_moments(
 
     sizes    (n_queries,) documents
     unit     (K, n_columns) powers of two by which features are multiplied first; sets of other units are read apart
-    around   (K, n_columns) points near the means, about which `between` keeps its digits; None for sparse rows, which stay around 0
+    around   (K, n_columns) points near the means, about which `between` keeps its digits; None for sparse rows, which
+             stay around 0
     """
     K, d = len(used), n_columns
     units = np.ones((K, d)) if unit is None else unit
@@ -104,7 +107,8 @@ def local_sums(rows: Rows | Sequence[Rows], query_ptr: np.ndarray, n_threads: in
 def moment_sums(
     rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(low, high (K, d), infinite without documents; sums (3, K, d) of the values, the squares within queries and those between)."""
+    """(low, high (K, d), infinite without documents; sums (3, K, d) of the values, the squares within queries and those
+    between)."""
     shape = (len(used), rows.n_columns)
     low, high, sums = np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros((3, *shape))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -114,10 +118,18 @@ def moment_sums(
 
 
 def _add_dense(
-    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor,
-    low: np.ndarray, high: np.ndarray, sums: np.ndarray,
-) -> None:  # fmt: skip
-    """low and high take in (K, d) of these rows; sums (3, K, d) grow by the values, the squares within queries and those between."""
+    rows: Rows,
+    query_ptr: np.ndarray,
+    used: np.ndarray,
+    unit: np.ndarray,
+    around: np.ndarray,
+    executor: BlockExecutor,
+    low: np.ndarray,
+    high: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """low and high take in (K, d) of these rows; sums (3, K, d) grow by the values,
+    the squares within queries and those between."""
     K, d = low.shape
     blocks = split_queries(query_ptr, row_bytes(rows), minimum_bytes=16.0 * 8 * d)
 
@@ -135,9 +147,16 @@ def _add_dense(
 
 
 def _add_sparse(
-    rows: Rows, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, around: np.ndarray, executor: BlockExecutor,
-    low: np.ndarray, high: np.ndarray, sums: np.ndarray,
-) -> None:  # fmt: skip
+    rows: Rows,
+    query_ptr: np.ndarray,
+    used: np.ndarray,
+    unit: np.ndarray,
+    around: np.ndarray,
+    executor: BlockExecutor,
+    low: np.ndarray,
+    high: np.ndarray,
+    sums: np.ndarray,
+) -> None:
     """The same from CSR, without a dense row: sums of squares, which cancel to the square root of the rounding."""
     X = rows.query_block(0, rows.n_docs)
     for first, last in pairwise(query_pieces(X, query_ptr)):
@@ -146,9 +165,14 @@ def _add_sparse(
 
 
 def _add_piece(
-    X: sp.csr_matrix, query_ptr: np.ndarray, used: np.ndarray, unit: np.ndarray, low: np.ndarray, high: np.ndarray,
+    X: sp.csr_matrix,
+    query_ptr: np.ndarray,
+    used: np.ndarray,
+    unit: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
     sums: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     X = sp.csr_matrix((X.data * unit[X.indices], X.indices, X.indptr), shape=X.shape)
     sizes = np.diff(query_ptr)
     members = sp.csr_matrix((np.ones(X.shape[0]), np.arange(X.shape[0]), query_ptr), shape=(len(sizes), X.shape[0]))

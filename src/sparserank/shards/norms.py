@@ -1,7 +1,9 @@
-"""Weighted sums over all pairs of squared feature differences, active or not, from sums per level: no pair, no dense row.
+"""Weighted sums over all pairs of squared feature differences, active or not, from sums per level: no pair, no dense
+row.
 
-sum over pairs (i, j) of t (v_i - v_j)^2 = sum_i c_i v_i^2 - 2 sum over levels a > b of t_ab U_a S_b, where c_i is the weight
-of the pairs of document i, S_b the sum of v over the documents of level b and U_a that over level a by document weight.
+sum over pairs (i, j) of t (v_i - v_j)^2 = sum_i c_i v_i^2 - 2 sum over levels a > b of t_ab U_a S_b, where c_i is the
+weight of the pairs of document i, S_b the sum of v over the documents of level b and U_a that over level a by document
+weight.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from sparserank.shards.rows import query_pieces
 
 
 class _Deviations(NamedTuple):
-    """Of n_docs documents, dense or CSR: values (n_docs, d), features around a value of their query; largest (n_queries, d), the
-    largest |value| of a query; offset (n_queries, d), the largest |value| around which."""
+    """Of n_docs documents, dense or CSR: values (n_docs, d), features around a value of their query; largest
+    (n_queries, d), the largest |value| of a query; offset (n_queries, d), the largest |value| around which."""
 
     values: Any
     largest: Any
@@ -37,8 +39,9 @@ def lists_between(lists: ListFacts, first: int, last: int) -> ListFacts:
 
 
 def pair_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """(3, K, d) of the documents X (n_docs, d), dense or CSR, for K scales (K, n_queries) of the queries' pairs: sums over pairs
-    of scale t (x_ij - x_jj)^2, features times unit (d,); the largest |deviation| within a query; the largest |value| around which.
+    """(3, K, d) of the documents X (n_docs, d), dense or CSR, for K scales (K, n_queries) of the queries' pairs: sums
+    over pairs of scale t (x_ij - x_jj)^2, features times unit (d,); the largest |deviation| within a query; the largest
+    |value| around which.
 
     The last two over queries whose scale is not 0. What leaves the range of numbers is refused by whoever asked.
     """
@@ -77,7 +80,8 @@ def _add_norms(X: Any, lists: ListFacts, scales: np.ndarray, unit: np.ndarray, o
 
 
 def _dense_deviations(X: np.ndarray, query_ptr: np.ndarray, counted: np.ndarray, unit: np.ndarray) -> _Deviations:
-    """Around the first document of each query that is in a pair; those that are in none count as if they stood there."""
+    """Around the first document of each query that is in a pair;
+    those that are in none count as if they stood there."""
     sizes = np.diff(query_ptr)
     filled = np.flatnonzero(sizes > 0)
     offset, largest = (np.zeros((len(sizes), X.shape[1])) for _ in range(2))
@@ -117,8 +121,8 @@ def _sparse_deviations(X: sp.csr_matrix, query_ptr: np.ndarray, counted: np.ndar
 
 
 class _Groups(NamedTuple):
-    """of_document (n_docs,): c, the weight of the pairs of each document; cross(V): (n_queries, d) the sum over levels a > b of
-    t_ab U_a S_b, dense or CSR as V."""
+    """of_document (n_docs,): c, the weight of the pairs of each document; cross(V): (n_queries, d) the sum over levels
+    a > b of t_ab U_a S_b, dense or CSR as V."""
 
     of_document: np.ndarray
     cross: Callable[[Any], Any]

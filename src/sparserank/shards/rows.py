@@ -14,16 +14,16 @@ PIECE = 1 << 19  # non-zeros whose statistics are worked on at once
 class Rows:
     """The features of n_docs documents, grouped by query; one file per kind.
 
-    arrays       what the two kernels get, arrays of a fixed number and type
-    scores       compiled: scores(arrays, lo, hi, W, which, out): out[k, : hi - lo] = X[lo:hi] W[k] for k of `which`
-    transposed   compiled: transposed(arrays, lo, hi, G, which, out): out[k] += X[lo:hi]^T G[k, : hi - lo] for k of `which`;
-                 W and out (m, n_columns), G (m, at least hi - lo); a g of 0 costs nothing
-    nbytes       of `arrays`, by which data are cut into shards and blocks
-    is_dense     whether `query_block` is an array
-    shares_reads whether the products with a second w or g, in the same pass, cost much less than the pass
+    arrays        what the two kernels get, arrays of a fixed number and type
+    scores        compiled: scores(arrays, lo, hi, W, which, out): out[k, : hi - lo] = X[lo:hi] W[k] for k of `which`
+    transposed    compiled: transposed(arrays, lo, hi, G, which, out): out[k] += X[lo:hi]^T G[k, : hi - lo] for k of
+                  `which`; W and out (m, n_columns), G (m, at least hi - lo); a g of 0 costs nothing
+    nbytes        of `arrays`, by which data are cut into shards and blocks
+    is_dense      whether `query_block` is an array
+    shares_reads  whether the products with a second w or g, in the same pass, cost much less than the pass
 
-    Both kernels accumulate in float64, each k in an order that depends on lo, hi and its own row of G alone. `units` names the columns that
-    belong together, for penalties that tie them; None: each column is one.
+    Both kernels accumulate in float64, each k in an order that depends on lo, hi and its own row of G alone. `units`
+    names the columns that belong together, for penalties that tie them; None: each column is one.
     """
 
     scores: ClassVar[Callable]
@@ -40,8 +40,8 @@ class Rows:
     def differences(
         self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
     ) -> np.ndarray:
-        """(documents of the queries, len(columns)) float32 or float64, C-ordered: features times inverse (len(columns),), up to
-        what is the same for all documents of a query."""
+        """(documents of the queries, len(columns)) float32 or float64, C-ordered: features times inverse
+        (len(columns),), up to what is the same for all documents of a query."""
         raise NotImplementedError
 
     def query_block(self, lo: int, hi: int) -> Any:
@@ -92,7 +92,8 @@ def documents_of(query_ptr: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 
 def query_pieces(X: Any, query_ptr: np.ndarray) -> list[int]:
-    """The queries at which statistics begin anew, and the last: those of sparse rows take a dozen times the bytes of their values."""
+    """The queries at which statistics begin anew, and the last:
+    those of sparse rows take a dozen times the bytes of their values."""
     last = len(query_ptr) - 1
     if not sp.issparse(X):
         return [0, last]

@@ -1,4 +1,5 @@
-"""Shaped rows: each value as a segment of its feature's curve and the fraction of it; five bytes, and ramps are never written out."""
+"""Shaped rows: each value as a segment of its feature's curve and the fraction of it;
+five bytes, and ramps are never written out."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from sparserank.shards.rows import Rows, read_only
 
 
 class ShapedRows(Rows):
-    """segment (n_docs, n_features) uint8 and fraction (n_docs, n_features) float32 in [0, 1]; m columns for each feature, the ramps of its
-    segments."""
+    """segment (n_docs, n_features) uint8 and fraction (n_docs, n_features) float32 in [0, 1]; m columns for each
+    feature, the ramps of its segments."""
 
     scores: ClassVar[Callable] = staticmethod(kernels.scores)
     transposed: ClassVar[Callable] = staticmethod(kernels.transposed)
@@ -28,7 +29,8 @@ class ShapedRows(Rows):
     def differences(
         self, query_ptr: np.ndarray, queries: np.ndarray, columns: np.ndarray, inverse: np.ndarray | None
     ) -> np.ndarray:
-        """`inverse` is the map of coefficients to ramps (n_features, m, coefficients of a feature), `columns` are coefficients."""
+        """`inverse` is the map of coefficients to ramps (n_features, m, coefficients of a feature),
+        `columns` are coefficients."""
         blocks = np.broadcast_to(np.eye(self.m), (self.n_features, self.m, self.m)) if inverse is None else inverse
         feature, own = np.divmod(columns, blocks.shape[2])
         rise = np.ascontiguousarray(blocks[feature, :, own])
@@ -53,7 +55,8 @@ class ShapedRows(Rows):
         return self._ramps(rows)[:, columns]
 
     def pair_grams(self, lists: Any, scale: np.ndarray, first: int, last: int) -> np.ndarray:
-        """(K, last - first, m, m) of some features: sums over pairs of scale (K, n_queries) times the outer product of ramp differences."""
+        """(K, last - first, m, m) of some features: sums over pairs of scale (K, n_queries) times the outer product of
+        ramp differences."""
         out = np.zeros((len(scale), last - first, self.m, self.m))
         segment, fraction = self.arrays
         kernels.pair_grams(segment, fraction, lists, scale, self.m, first, last, out)

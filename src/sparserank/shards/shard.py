@@ -33,9 +33,9 @@ FEATURES_AT_ONCE = 8  # whose Grams a thread makes
 class ShardFacts(NamedTuple):
     """What the objective has to know of the lists, once.
 
-    n_docs (n_queries,) sizes; pair_weight (n_queries,) total weight of the pairs (grade pairs and documents weighted); n_pairs
-    (n_queries,) pairs whose preferred document has positive weight, counted; shares_reads: whether a second place in a pass costs
-    much less than the pass, its dual included.
+    n_docs (n_queries,) sizes; pair_weight (n_queries,) total weight of the pairs (grade pairs and documents weighted);
+    n_pairs (n_queries,) pairs whose preferred document has positive weight, counted; shares_reads: whether a second
+    place in a pass costs much less than the pass, its dual included.
     """
 
     n_docs: np.ndarray
@@ -46,8 +46,8 @@ class ShardFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Weighting:
-    """scale (K, n_queries) of each pair of a query, 0: the query is left out; coordinates: what coefficients are to columns; useful: per k
-    the queries that have pairs and a scale > 0."""
+    """scale (K, n_queries) of each pair of a query, 0: the query is left out; coordinates: what coefficients are to
+    columns; useful: per k the queries that have pairs and a scale > 0."""
 
     scale: np.ndarray
     coordinates: Coordinates
@@ -58,8 +58,8 @@ class _Weighting:
 class _Scored:
     """Scores (n_docs,) at w, of the queries that count.
 
-    They cost a pass 4%. They are kept if the loss has a dual of its own, and of a single point if a line has asked for them under this
-    key: the first to ask pays a pass.
+    They cost a pass 4%. They are kept if the loss has a dual of its own, and of a single point if a line has asked for
+    them under this key: the first to ask pays a pass.
     """
 
     w: np.ndarray
@@ -70,11 +70,11 @@ class Shard:
     """Rows and lists of whole queries, and the sums over them for K weightings at once.
 
     Conventions
-        `set_weights` sends K weightings under a key; calls name the key and one k (or one per row of W) of it. Coefficients,
-        gradients, Hessians and norms belong to the scaled features x_j inverse[k, j].
-        Every result is a function of the arguments alone, to the last bit: of several rows of W in one call each gets what it
-        would get alone. Scores are kept per (key, k) and found again by the value of w, replaced whole; sorting orders are lent to
-        one call at a time. Losing either costs time alone. Arguments are trusted.
+        `set_weights` sends K weightings under a key; calls name the key and one k (or one per row of W) of it.
+        Coefficients, gradients, Hessians and norms belong to the scaled features x_j inverse[k, j].
+        Every result is a function of the arguments alone, to the last bit: of several rows of W in one call each gets
+        what it would get alone. Scores are kept per (key, k) and found again by the value of w, replaced whole; sorting
+        orders are lent to one call at a time. Losing either costs time alone. Arguments are trusted.
     """
 
     def __init__(
@@ -186,8 +186,10 @@ class Shard:
         return Pass(share, n_blocks, finish)
 
     def _borrowed(self, key: str, k: int) -> np.ndarray:
-        """An order (n_docs,) of each query's documents, for kernels to correct and to give back: the last one, or rows as they stand if
-        another call has it. Whoever fails keeps it: what a kernel has left half sorted is of no use."""
+        """An order (n_docs,) of each query's documents, for kernels to correct and to give back: the last one, or rows
+        as they stand if another call has it. Whoever fails keeps it: what a kernel has left half sorted is of no
+        use.
+        """
         try:
             return self._orders[key, k].pop()
         except IndexError:
@@ -214,8 +216,8 @@ class Shard:
         return scored
 
     def pair_norms(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(sum over pairs of v_p (x_ij - x_jj)^2, largest |deviation| within a query, largest |value| around which), each
-        (K, n_columns); one read of X."""
+        """(sum over pairs of v_p (x_ij - x_jj)^2, largest |deviation| within a query, largest |value| around which),
+        each (K, n_columns); one read of X."""
         weighting = self._weightings[key]
         K, d = len(weighting.scale), self.rows.n_columns
         inverse = weighting.coordinates.raw(np.ones((K, d)), range(K))
@@ -229,8 +231,8 @@ class Shard:
         return out[0], out[1], out[2]
 
     def pair_grams(self, scale: np.ndarray) -> np.ndarray:
-        """(K, n_features, m, m) of shaped rows: sums over pairs of scale (K, n_queries) times the outer product of the ramp differences
-        of a feature."""
+        """(K, n_features, m, m) of shaped rows: sums over pairs of scale (K, n_queries) times the outer product of the
+        ramp differences of a feature."""
         assert isinstance(self.rows, ShapedRows)
         rows, d = self.rows, self.rows.n_features
         weight = np.where((self._facts.pair_weight > 0) & (self._lists.n_levels > 1), scale, 0.0)
@@ -256,13 +258,15 @@ class Shard:
             out[1:] = np.maximum(out[1:], part[1:])
         return out
 
-    # -- curvature from scores of its own; lines and duals from those of the last pass ---------------------------------------------------
+    # -- curvature from scores of its own; lines and duals from those of the last pass ---------------------------------
 
     def hessians(
         self, key: str, asks: Sequence[tuple[np.ndarray, np.ndarray, int, int, int]]
     ) -> list[tuple[np.ndarray, float]]:
-        """For each (w, columns (c,), k, turn, step): (generalised Hessian at w on the columns (c, c), the weight of its pairs), of
-        every step-th useful query, the turn-th such sample of this shard: one query at least, if it has any."""
+        """For each (w, columns (c,), k, turn, step): (generalised Hessian at w on the columns (c, c), the weight of its
+        pairs), of every step-th useful query, the turn-th such sample of this shard: one query at least, if it has
+        any.
+        """
         return [self._hessian(w, columns, key, k, turn, step) for w, columns, k, turn, step in asks]
 
     def _hessian(
@@ -362,6 +366,6 @@ class Shard:
     def measure(
         self, models: Sequence[sp.csr_array | Columns], metrics: Sequence[Metric], judge: np.ndarray
     ) -> list[np.ndarray]:
-        """Per group of models (n_models, n_columns), in units of the columns, or of single columns: (n_metrics, n_models, queries
-        judged by the group)."""
+        """Per group of models (n_models, n_columns), in units of the columns, or of single columns: (n_metrics,
+        n_models, queries judged by the group)."""
         return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, judge, metrics, self.executor)

@@ -17,7 +17,8 @@ STEPS = 3  # prox steps on a block at each visit: its curvature is not the same 
 
 @njit(cache=True, nogil=True)
 def shrunk(v, at, first, behind, slopes, signs, h, whole, kind, shape1, shape2, ridge):
-    """In place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + sum over curves c of slopes[c] |u of c|, under signs.
+    """In place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + sum over curves c of slopes[c] |u of
+    c|, under signs.
 
     v holds the columns from `at` on; curve c those from first[c] to behind[c] - 1.
     """
@@ -46,12 +47,29 @@ def shrunk(v, at, first, behind, slopes, signs, h, whole, kind, shape1, shape2, 
 
 @njit(cache=True, nogil=True)
 def descend_blocks(
-    H, residual, u, starts, whole, curves, first, behind, bend, signs, largest_h, kind, shape1, shape2, ridge, tol, max_sweeps
-):  # fmt: skip
+    H,
+    residual,
+    u,
+    starts,
+    whole,
+    curves,
+    first,
+    behind,
+    bend,
+    signs,
+    largest_h,
+    kind,
+    shape1,
+    shape2,
+    ridge,
+    tol,
+    max_sweeps,
+):
     """Cyclic sweeps over blocks until no step exceeds `tol` in gradient units; returns (sweeps, largest step).
 
-    Block b is the columns starts[b] .. starts[b + 1] - 1 with the curves curves[b] .. curves[b + 1] - 1; largest_h[b] bounds the eigenvalues of H on it.
-    residual and u change in place. Of a concave penalty the price of bending is its tangent at the present curve, so the model falls at every step.
+    Block b is the columns starts[b] .. starts[b + 1] - 1 with the curves curves[b] .. curves[b + 1] - 1; largest_h[b]
+    bounds the eigenvalues of H on it. residual and u change in place. Of a concave penalty the price of bending is its
+    tangent at the present curve, so the model falls at every step.
     """
     longest, most_curves = 0, 0
     for b in range(len(starts) - 1):
@@ -85,8 +103,19 @@ def descend_blocks(
                 for i in range(lo, hi):
                     v[i - lo] = u[i] - residual[i] / h
                 shrunk(
-                    v, lo, first[from_c:to_c], behind[from_c:to_c], slopes, signs[lo:hi], h, whole[b], kind, shape1, shape2, ridge
-                )  # fmt: skip
+                    v,
+                    lo,
+                    first[from_c:to_c],
+                    behind[from_c:to_c],
+                    slopes,
+                    signs[lo:hi],
+                    h,
+                    whole[b],
+                    kind,
+                    shape1,
+                    shape2,
+                    ridge,
+                )
                 most = 0.0
                 for i in range(lo, hi):
                     step = v[i - lo] - u[i]

@@ -1,4 +1,5 @@
-"""Looking ahead on a path: while one problem is solved, the next one's solution is guessed and evaluated in the same reads of X."""
+"""Looking ahead on a path: while one problem is solved, the next one's solution is guessed and evaluated in the same
+reads of X."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ MOST_LOOKS = 3  # while one problem is solved: where it takes more steps than th
 class Ahead:
     """The problem of a path that comes after the one that is being solved.
 
-    Its solution is foreseen by the same quadratic model of the loss. A second place costs a quarter of a read of X (dense float64; half
-    of one in float32); where it turns out to be near enough, the next problem is solved, else it begins there.
+    Its solution is foreseen by the same quadratic model of the loss. A second place costs a quarter of a read of X
+    (dense float64; half of one in float32); where it turns out to be near enough, the next problem is solved, else it
+    begins there.
     """
 
     def __init__(self, following: Penalised, stop: Stop) -> None:
@@ -27,8 +29,8 @@ class Ahead:
         self.found: Iterate | None = None  # of the following problem
 
     def guess(self, curvature: Curvature, here: Iterate) -> np.ndarray | None:
-        """(n_features,) the solution as the model has it, from the place found before or else from here; None: not worth a look, or
-        the model knows no better than what was found."""
+        """(n_features,) the solution as the model has it, from the place found before or else from here; None: not
+        worth a look, or the model knows no better than what was found."""
         if self._looks == MOST_LOOKS:
             return None
         self._looks += 1

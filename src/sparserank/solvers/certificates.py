@@ -29,7 +29,8 @@ def kkt_violation(objective: PairwiseObjective, penalty: Penalty, w: np.ndarray,
 def dual_scale(objective: PairwiseObjective, penalty: Penalty, here: Iterate) -> tuple[float, float]:
     """Best scale s of the dual point theta = -s v phi' and the dual value there: the loss's half and the penalty's.
 
-    D(s) = -sum_p v_p phi*(s phi'_p) - c(s), c as in `Penalty.conjugate`. Source: the Fenchel dual of mean loss + penalty.
+    D(s) = -sum_p v_p phi*(s phi'_p) - c(s), c as in `Penalty.conjugate`. Source: the Fenchel dual of mean loss +
+    penalty.
     """
     dual, conjugate = objective.dual(here.w, here.at), penalty.conjugate(here.w, here.gradient)
     s = dual.best_scale(conjugate.limit, conjugate.cost, conjugate.slope)
@@ -47,8 +48,8 @@ def duality_gap(objective: PairwiseObjective, penalty: Penalty, here: Iterate) -
 def gap_safe_screen(objective: PairwiseObjective, penalty: Penalty, here: Iterate) -> np.ndarray:
     """(n_features,) bool: features that are zero in every solution at this alpha, proved by the duality gap.
 
-    The dual point of the solution is within sqrt(2 L gap) of ours, L the smoothness of the loss: its conjugate, and so the
-    dual, is strongly concave with 1 / (L v_p). Its gradient is then within that times ||K_j||_v of s g_j.
+    The dual point of the solution is within sqrt(2 L gap) of ours, L the smoothness of the loss: its conjugate, and so
+    the dual, is strongly concave with 1 / (L v_p). Its gradient is then within that times ||K_j||_v of s g_j.
     """
     if not penalty.can_screen(objective.varying):
         return np.zeros(len(here.w), dtype=bool)

@@ -1,4 +1,5 @@
-"""What a solver knows of the loss's Hessian: exact, or of a sample of whole queries and corrected by what steps have shown."""
+"""What a solver knows of the loss's Hessian: exact, or of a sample of whole queries and corrected by what steps have
+shown."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Hessian, Steps
 from sparserank.solvers.solution import Iterate
 
-# A first Hessian may cost documents * columns^2 = LEAST_WORK, and WORK_PER_DOCUMENT for each document where those are more:
-# less than a pass over all columns. Where all documents cost more than that, it is of a sample.
+# A first Hessian may cost documents * columns^2 = LEAST_WORK, and WORK_PER_DOCUMENT for each document where those are
+# more: less than a pass over all columns. Where all documents cost more than that, it is of a sample.
 LEAST_WORK = 1e7
 WORK_PER_DOCUMENT = 60.0
 DOCUMENTS_PER_COLUMN = 40  # of a sample, at least, whatever it costs: fewer would know less than there is to be known
@@ -29,11 +30,11 @@ LEAST_CURVED = 1e-3  # a step along which the loss bends less than this share of
 
 
 class Samples:
-    """Hessians of one objective at the last points of a path from which steps were taken, each of a sample of its own: other queries every
-    time.
+    """Hessians of one objective at the last points of a path from which steps were taken, each of a sample of its own:
+    other queries every time.
 
-    From one strength to the next the Hessian changes by a percent or two, by less than a sample of some hundred queries errs, so
-    their mean is nearer the truth than the last of them.
+    From one strength to the next the Hessian changes by a percent or two, by less than a sample of some hundred queries
+    errs, so their mean is nearer the truth than the last of them.
     """
 
     def __init__(self, objective: PairwiseObjective) -> None:
@@ -41,8 +42,8 @@ class Samples:
         self._known: list[tuple[np.ndarray, np.ndarray, int]] = []  # columns, Hessian, documents
 
     def add(self, iterate: Iterate, columns: np.ndarray, turn: int) -> Steps[None]:
-        """The next point of the path, the one with number `turn`, on columns in rising order; nothing where a sample would be of most
-        documents."""
+        """The next point of the path, the one with number `turn`, on columns in rising order; nothing where a sample
+        would be of most documents."""
         n, of_all = max(len(columns), 1), self._objective.n_useful_docs
         n_docs = int(max(SAMPLED_VALUES * of_all / n, LEAST_WORK / n**2, AVERAGED_DOCUMENTS_PER_COLUMN * n))
         if n_docs >= SAMPLED_SHARE * of_all:
@@ -54,7 +55,8 @@ class Samples:
             del self._known[0]
 
     def mean(self, columns: np.ndarray) -> np.ndarray | None:
-        """(c, c) mean on columns (c,) in rising order over the last points that know all of them; None if the last does not."""
+        """(c, c) mean on columns (c,) in rising order over the last points that know all of them;
+        None if the last does not."""
         total, documents = np.zeros((len(columns), len(columns))), 0
         for known, H, n_docs in reversed(self._known):
             if not np.isin(columns, known).all():
@@ -68,9 +70,9 @@ class Samples:
 class Curvature:
     """The generalised Hessian of one objective on some columns, reused from iterate to iterate until it is renewed.
 
-    A sample errs by some percent in every direction. The difference of the gradients at two iterates says what the loss bends
-    like between them without a further look at the data, so the sample is made to agree with it (BFGS formula). Certificates
-    never come from here.
+    A sample errs by some percent in every direction. The difference of the gradients at two iterates says what the loss
+    bends like between them without a further look at the data, so the sample is made to agree with it (BFGS formula).
+    Certificates never come from here.
     """
 
     def __init__(
@@ -81,9 +83,11 @@ class Curvature:
         samples: Samples | None = None,
         strides: int = 0,
     ) -> None:
-        """seen: iterates of the objective that are known already, in the order of the path that led here, the last of them where a
-        solver will begin; later: columns in rising order that will be asked for besides those of the iterates; samples: of that path's
-        points; strides: how many of its points there are from where a solver begins to the solution, 1 or 0."""
+        """seen: iterates of the objective that are known already, in the order of the path that led here, the last of
+        them where a solver will begin; later: columns in rising order that will be asked for besides those of the
+        iterates; samples: of that path's points; strides: how many of its points there are from where a solver begins
+        to the solution, 1 or 0.
+        """
         self.objective = objective
         self.is_sampled = self._is_fresh = False
         self._is_stale = True
@@ -126,13 +130,15 @@ class Curvature:
                 self._H = corrected(self._H, moved, turned, self._columns)
 
     def drift(self, columns: np.ndarray, beyond: int = 0) -> np.ndarray | None:
-        """(c,) how much more, or less, than H says the gradient will turn on the way to the solution, or to that point of the path
-        which is the beyond-th after it; on columns that it knows. None when nothing is known, or there is no way to go.
+        """(c,) how much more, or less, than H says the gradient will turn on the way to the solution, or to that point
+        of the path which is the beyond-th after it; on columns that it knows. None when nothing is known, or there is
+        no way to go.
 
-        H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by in between, and it goes on
-        changing as fast. The last two steps were a and r a, the way is l r a long, l = r + r^2 + ... + r^n: the Hessians of the two steps
-        lie (1 + r) a / 2 apart, that of the way (1 + l) r a / 2 beyond the last. So the way turns the gradient by r^2 l (1 + l) / (1 + r)
-        of what was wrong, by r^3 of it if it is one step.
+        H agrees with the last step. What it gets wrong about the one before is what the Hessian has changed by in
+        between, and it goes on changing as fast. The last two steps were a and r a, the way is l r a long, l = r +
+        r^2 + ... + r^n: the Hessians of the two steps lie (1 + r) a / 2 apart, that of the way (1 + l) r a / 2 beyond
+        the last. So the way turns the gradient by r^2 l (1 + l) / (1 + r) of what was wrong, by r^3 of it if it is one
+        step.
         """
         n = self._strides + beyond
         if len(self._secants) < 2 or n == 0 or not self.is_sampled:

@@ -16,12 +16,14 @@ GROWTH = 2.0
 
 
 def published_lipschitz(objective: PairwiseObjective) -> float:
-    """Sum over pairs of v_p 2 ||x_i - x_j||^2: the constant of Proposition 1, with the factor 2 that its proof drops."""
+    """Sum over pairs of v_p 2 ||x_i - x_j||^2: the constant of Proposition 1,
+    with the factor 2 that its proof drops."""
     return 2.0 * float(objective.pair_norms.sum())
 
 
 def tight_lipschitz(objective: PairwiseObjective) -> float:
-    """Largest eigenvalue of 2 K^T V K by power iteration: the Hessian at w = 0, where every pair is active; 1% slack."""
+    """Largest eigenvalue of 2 K^T V K by power iteration: the Hessian at w = 0, where every pair is active;
+    1% slack."""
     zero = np.zeros(objective.n_features)
     v = np.sqrt(objective.pair_norms)
     if not v.any():
@@ -50,7 +52,8 @@ class Fista:
         check_every  steps between certificates, each of which costs one pass at the iterate itself: the gradient at the
                      extrapolated point certifies nothing about it
     Source
-        Laporte et al. (2014), Algorithm 1 (Beck and Teboulle 2009); the factor 2 of the gradient of a squared hinge is kept.
+        Laporte et al. (2014), Algorithm 1 (Beck and Teboulle 2009); the factor 2 of the gradient of a squared hinge is
+        kept.
     """
 
     gives_up = Status.STALLED

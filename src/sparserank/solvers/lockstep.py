@@ -1,4 +1,5 @@
-"""Requests that solvers yield, and the driver that answers them: like requests of several solves by one visit of the data."""
+"""Requests that solvers yield, and the driver that answers them:
+like requests of several solves by one visit of the data."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Evaluate:
-    """Ask for the Evaluation of an objective at w (n_features,), or for the m Evaluations at w (m, n_features), of which the objective
-    remembers the last."""
+    """Ask for the Evaluation of an objective at w (n_features,), or for the m Evaluations at w (m, n_features), of
+    which the objective remembers the last."""
 
     objective: PairwiseObjective
     w: np.ndarray
@@ -34,8 +35,8 @@ class Evaluate:
 
 @dataclass(frozen=True, eq=False)
 class Hessian:
-    """Ask for the Hessian of an objective at w on some columns, from a sample of about n_docs documents when given: the turn-th one, of
-    other queries than the last."""
+    """Ask for the Hessian of an objective at w on some columns, from a sample of about n_docs documents when given: the
+    turn-th one, of other queries than the last."""
 
     objective: PairwiseObjective
     w: np.ndarray
@@ -63,7 +64,8 @@ class HessianTimes:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Ask for the seconds that this solve has cost so far: its own, and its share of what it had in common with others."""
+    """Ask for the seconds that this solve has cost so far: its own,
+    and its share of what it had in common with others."""
 
 
 Request = Evaluate | Hessian | HessianTimes | Seconds

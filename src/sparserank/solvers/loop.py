@@ -18,8 +18,8 @@ from sparserank.solvers.solution import Iterate, Solution, Status, Stop
 class Solver(Protocol):
     """A solver is its step, a generator of requests; loop, clock, certificate and status are everybody's.
 
-    `begin` prepares for one problem. `step` returns the next iterate, or None when it stops by itself: what that means is
-    `gives_up`, STALLED (no further progress is possible) or NOT_CERTIFIED (a published rule that proves nothing).
+    `begin` prepares for one problem. `step` returns the next iterate, or None when it stops by itself: what that means
+    is `gives_up`, STALLED (no further progress is possible) or NOT_CERTIFIED (a published rule that proves nothing).
     """
 
     gives_up: Status
@@ -90,8 +90,8 @@ def minimising(
     iterate = start if start is not None else (yield from problem.evaluate(problem.start(w0)))
     if not np.isfinite(iterate.value):
         raise DataError(
-            f"the objective is {iterate.value} at the start: features, weights or strength are too large for their squares "
-            "to be numbers. Scale the features."
+            f"the objective is {iterate.value} at the start: features, weights or strength are too large for their "
+            "squares to be numbers. Scale the features."
         )
     history = []
     status = Status.OPTIMAL if problem.is_convex else Status.STATIONARY

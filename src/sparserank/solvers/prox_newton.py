@@ -25,9 +25,9 @@ STALE = 0.6  # the Hessian is renewed when a step keeps more than this share of 
 class ProxNewton:
     """Each step: working set, quadratic model there, coordinate descent on the model, line search on the objective.
 
-    Convex problems shorten a step that falls short. Concave penalties are not convex along a segment; there a coordinate may
-    also jump to 0 where the model, good nearby only, underrates the loss. A Newton step on the present support is tried next,
-    then extra curvature.
+    Convex problems shorten a step that falls short. Concave penalties are not convex along a segment; there a
+    coordinate may also jump to 0 where the model, good nearby only, underrates the loss. A Newton step on the present
+    support is tried next, then extra curvature.
 
     One instance may solve several problems on the same objective; it then carries what it knows of the Hessian along.
     """
@@ -35,7 +35,8 @@ class ProxNewton:
     gives_up = Status.STALLED
 
     def __init__(self, curvature: Curvature | None = None, ahead: Ahead | None = None) -> None:
-        """curvature: what is known of the objective's Hessian already, default nothing; ahead: the problem that comes next on a path."""
+        """curvature: what is known of the objective's Hessian already, default nothing; ahead:
+        the problem that comes next on a path."""
         self.n_iter = 0
         self.curvature, self._ahead = curvature, ahead
         self._damping = 0.0
@@ -44,7 +45,8 @@ class ProxNewton:
         objective, penalty = problem.objective, problem.penalty
         if not (penalty.is_convex or penalty.separable or penalty.blockwise):
             raise DataError(
-                f"ProxNewton solves penalties that are convex or a sum over features; {penalty.name} is neither. Use Fista."
+                f"ProxNewton solves penalties that are convex or a sum over features; {penalty.name} is neither. Use "
+                "Fista."
             )
         if self.curvature is None or self.curvature.objective is not objective:
             self.curvature = Curvature(objective)
@@ -83,7 +85,8 @@ class ProxNewton:
     ) -> Steps[Iterate | None]:
         """The step on the working set that passes the decrease test, or None at the noise floor.
 
-        drift (len(ws),): what the gradient is expected to turn by besides H times the step; forgotten if that leads nowhere.
+        drift (len(ws),): what the gradient is expected to turn by besides H times the step; forgotten if that leads
+        nowhere.
         """
         penalty, curvature = self._penalty, self.curvature
         assert curvature is not None
@@ -139,7 +142,8 @@ class ProxNewton:
         return None
 
     def _evaluate(self, w: np.ndarray, ahead: Ahead | None, here: Iterate) -> Steps[Iterate]:
-        """The iterate at w; in the same read the place where the next problem is looked for from here, if there is one."""
+        """The iterate at w; in the same read the place where the next problem is looked for from here,
+        if there is one."""
         assert self.curvature is not None
         guess = None if ahead is None else ahead.guess(self.curvature, here)
         if ahead is None or guess is None:

@@ -1,5 +1,5 @@
-"""Minimise a quadratic model plus a penalty on the working set: coordinate descent, finished by direct solves; accelerated
-prox steps where the penalty ties columns together."""
+"""Minimise a quadratic model plus a penalty on the working set: coordinate descent, finished by direct solves;
+accelerated prox steps where the penalty ties columns together."""
 
 from __future__ import annotations
 
@@ -61,9 +61,24 @@ def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Blo
     curves = np.searchsorted(part.first, part.starts)  # the first of each block
     for _ in range(MAX_BLOCK_ROUNDS):
         _, largest = descend_blocks(
-            H, residual, u, part.starts, part.whole, curves, part.first, part.behind, part.bend, part.signs, largest_h, part.kind,
-            part.shape1, part.shape2, part.ridge, tol, SWEEPS_BETWEEN_DIRECT,
-        )  # fmt: skip
+            H,
+            residual,
+            u,
+            part.starts,
+            part.whole,
+            curves,
+            part.first,
+            part.behind,
+            part.bend,
+            part.signs,
+            largest_h,
+            part.kind,
+            part.shape1,
+            part.shape2,
+            part.ridge,
+            tol,
+            SWEEPS_BETWEEN_DIRECT,
+        )
         if largest <= tol:
             break
         _direct_block_step(H, residual, u, part)
@@ -73,7 +88,8 @@ def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Blo
 
 
 def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: BlockPart) -> None:
-    """A Newton step on the coordinates that are not zero, as far along as the model falls; u and residual change in place."""
+    """A Newton step on the coordinates that are not zero, as far along as the model falls;
+    u and residual change in place."""
     slope, bend = part.expansion(u)
     S = np.flatnonzero(u)
     at = np.ix_(S, S)
@@ -96,7 +112,8 @@ def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part:
 
 
 def _solved(system: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """A solution with a positive definite matrix; what is not one is made so by as little as will do. None where nothing does."""
+    """A solution with a positive definite matrix; what is not one is made so by as little as will do.
+    None where nothing does."""
     size = max(float(np.abs(system).max(initial=0.0)), 1e-300)
     for extra in (0.0, 1e-6, 1e-3, 1e-1, 1.0):
         try:
@@ -128,7 +145,8 @@ def _prox_steps(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Part, 
 def newton_on_support(
     H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: SeparablePart | BlockPart | Part
 ) -> np.ndarray:
-    """One Newton step of the model on the non-zero coordinates alone; none of them jumps to 0 except by changing sign."""
+    """One Newton step of the model on the non-zero coordinates alone;
+    none of them jumps to 0 except by changing sign."""
     assert isinstance(part, SeparablePart)  # ProxNewton refuses concave penalties of another kind
     u, residual = w.astype(np.float64, copy=True), gradient.astype(np.float64, copy=True)
     _direct_step(H, residual, u, part)

@@ -14,9 +14,9 @@ class Status(Enum):
     """How a solve ended; the value is the word shown to people. There are no others.
 
     OPTIMAL: global optimum of a convex problem; STATIONARY: stationary point of a nonconvex one, a lower objective may
-    exist; both to the tolerance. STALLED: no step lowers the objective any further in floating point, short of the tolerance.
-    ITERATION_LIMIT: max_iter came first. NOT_CERTIFIED: ended by a published rule that proves nothing, or a mixture of two solutions,
-    which solves no problem.
+    exist; both to the tolerance. STALLED: no step lowers the objective any further in floating point, short of the
+    tolerance. ITERATION_LIMIT: max_iter came first. NOT_CERTIFIED: ended by a published rule that proves nothing, or a
+    mixture of two solutions, which solves no problem.
     """
 
     OPTIMAL = "optimal"

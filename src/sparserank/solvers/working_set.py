@@ -15,7 +15,8 @@ SOON_ACTIVE = 0.5  # as close as this: they will join at one of the next strengt
 
 
 def working_set(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
-    """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound, in rising order."""
+    """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound,
+    in rising order."""
     pressure = _pressure(objective, penalty, iterate, NEARLY_ACTIVE)
     candidate = (pressure > 0) & ~gap_safe_screen(objective, penalty, iterate)
     return _with_the_needed(objective, penalty, iterate, candidate, pressure)
@@ -43,7 +44,8 @@ def _with_the_needed(
     candidate: np.ndarray,
     pressure: np.ndarray,
 ) -> np.ndarray:
-    """Those that cannot be left out, and the candidates under most pressure: MOST_NEW, or as many as the former if these are more."""
+    """Those that cannot be left out, and the candidates under most pressure:
+    MOST_NEW, or as many as the former if these are more."""
     usable, w = _usable(objective, penalty), iterate.w
     needed = usable & ((w != 0) | penalty.always_in(len(w)))
     joining = np.flatnonzero(candidate & usable & ~needed)

@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Candidate:
     """A fitted model: its place in the grid, coefficients, seconds of its own fit, and what its solver says of it.
 
-    A system that trains on the validation queries too gives its own out-of-fold estimates (`valid`, by metric name), and
-    may make the choice itself: `preferred_for` names the metrics for which this candidate is its answer.
+    A system that trains on the validation queries too gives its own out-of-fold estimates (`valid`, by metric name),
+    and may make the choice itself: `preferred_for` names the metrics for which this candidate is its answer.
     """
 
     params: dict[str, Any]

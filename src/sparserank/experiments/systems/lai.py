@@ -49,9 +49,11 @@ def fsm_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
             problem = FsmProblem(fold.objective, lambda1, lambda2, importances[s_name], similarities[a_name])
             s, t = timed(accelerated_gradient, problem, max_iter=400, tol=1e-4)
             info = {
-                "kkt_violation": s.kkt_violation, "objective": s.objectives[-1], "n_iter": s.n_iter,
+                "kkt_violation": s.kkt_violation,
+                "objective": s.objectives[-1],
+                "n_iter": s.n_iter,
                 "status": s.status.value,
-            }  # fmt: skip
+            }
             params = {"lambda1": lambda1, "lambda2": lambda2, "importance": s_name, "similarity": a_name}
             yield Candidate(params, s.w, t, info)
 

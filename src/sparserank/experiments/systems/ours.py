@@ -26,9 +26,12 @@ N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
 def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
     for i in range(len(path.alphas)):
         info = {
-            "alpha": path.alphas[i], "kkt_violation": path.kkt_violations[i], "loss": path.losses[i],
-            "status": path.statuses[i], "gap": None if np.isnan(path.gaps[i]) else path.gaps[i],
-        }  # fmt: skip
+            "alpha": path.alphas[i],
+            "kkt_violation": path.kkt_violations[i],
+            "loss": path.losses[i],
+            "status": path.statuses[i],
+            "gap": None if np.isnan(path.gaps[i]) else path.gaps[i],
+        }
         info["total_weight"] = path.total_weight
         yield Candidate(
             {"penalty": label, "alpha_ratio": path.alphas[i] / path.alpha_max},
@@ -45,7 +48,8 @@ def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """As `sr.select` chooses: within-query scaling, paths on train and validation, choice out of fold; without its transforms, refits and half-samples.
+    """As `sr.select` chooses: within-query scaling, paths on train and validation, choice out of fold; without its
+    transforms, refits and half-samples.
 
     Its answer for a metric is the smallest model whose loss against the best is bounded by MARGIN.
     """
