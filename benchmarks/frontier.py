@@ -32,9 +32,9 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("evidence/frontier"))
     parser.add_argument("--only", action="append", help="one of the sets; may be repeated")
     given = parser.parse_args()
-    from sparserank.reports.document import Section
-    from sparserank.reports.render import to_markdown, write_csv, write_picture, write_text
-    from sparserank.reports.trees_page import comparison_section
+    from sparserank.pages.trees_page import comparison_section
+    from sparserank.reporting.document import Section
+    from sparserank.reporting.render import to_markdown, write_csv, write_picture, write_text
 
     sections, rows = [], []
     pictures = given.markdown.with_suffix("")
@@ -86,10 +86,10 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
 
 
 def _compared(data: Any, repeats: int, work: Path) -> Any:
-    from sparserank.compare.job import ComparisonPlan, compare
-    from sparserank.selection import defaults
+    from sparserank import defaults
+    from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
+    from sparserank.runs.work_store import SelectionStore
     from sparserank.selection.plan import make_plan
-    from sparserank.selection.store import SelectionStore
 
     plan = ComparisonPlan(
         make_plan(
@@ -110,9 +110,9 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
 def _greedy(data: Any, plan: Any) -> list[Any]:
     """Greedy RankRLS of every size on the same folds, means over the repeats."""
     import sparserank as sr
-    from sparserank.compare.result import ComparedSystem
     from sparserank.data.folds import query_folds
     from sparserank.evaluation import per_query_values
+    from sparserank.selection.comparison import ComparedSystem
 
     values = {k: np.zeros(data.n_queries) for k in plan.sizes}
     for r in range(plan.repeats):

@@ -13,7 +13,7 @@ import pytest
 
 from sparserank.cli.app import main
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.letor import read_letor
+from sparserank.data.letor.reader import read_letor
 from tests.command_line import Cli, Outcome
 
 FUZZ_SECONDS = 2.0

@@ -13,14 +13,14 @@ import scipy.sparse as sp
 import sparserank as sr
 import sparserank.shards.passes as passes
 import sparserank.solvers.curvature as curvature_module
+from sparserank.crossval.checkpoints import save_points, stored_points
 from sparserank.curves import fit_knots
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import Point
 from sparserank.paths.follow import following
 from sparserank.paths.strengths import Convex, Problems
 from sparserank.penalties import Penalty
-from sparserank.selection.store import SelectionStore
-from sparserank.selection.unfinished import save_points, stored_points
+from sparserank.runs.work_store import SelectionStore
 from sparserank.solvers import ProxNewton, Stop, solve
 from sparserank.solvers.ahead import MOST_LOOKS, Ahead
 from sparserank.solvers.curvature import Curvature

@@ -11,12 +11,12 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.losses._importance_kernels import weighted_huber
 from sparserank.objective import PairwiseObjective
-from sparserank.papers.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
-from sparserank.papers.truncated_gradient import TruncatedGradient
+from sparserank.papers.filters import gas_order
+from sparserank.papers.solvers._importance_kernels import weighted_huber
+from sparserank.papers.solvers.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
+from sparserank.papers.solvers.truncated_gradient import TruncatedGradient
 from sparserank.penalties import L1, Lp, Mcp
-from sparserank.selection.filters import gas_order
 from sparserank.solvers import ProxNewton, Reweighted, Status, Stop, lockstep, solve
 from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.lockstep import Steps

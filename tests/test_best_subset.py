@@ -7,8 +7,8 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError
-from sparserank.rls.best_subset import best_subset
-from sparserank.rls.leave_query_out import leave_query_out
+from sparserank.papers.rls.best_subset import best_subset
+from sparserank.papers.rls.leave_query_out import leave_query_out
 from tests.oracles import best_subset as oracle
 
 DATA = sr.make_ranking(30, (6, 14), 12, n_informative=4, n_redundant=4, noise=0.5, seed=2).data

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sparserank.crossval.choice import Candidate, choose
 from sparserank.errors import DataError
 from sparserank.paths.sizes import point_within, points_by_size
-from sparserank.selection.choice import Candidate, choose
 from sparserank.selection.statements import choice_sentences
 
 RNG = np.random.default_rng(0)

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.compare.job import ComparisonPlan, compare
-from sparserank.compare.result import ALL, CHOICE, simultaneous_intervals
-from sparserank.compare.trees import TreeSettings, fit_trees
+from sparserank.crossval.trees import TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
+from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
-from sparserank.data.writers import write_letor
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import per_query_values
+from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
+from sparserank.runs.work_store import SelectionStore
+from sparserank.selection.comparison import ALL, CHOICE, simultaneous_intervals
 from sparserank.selection.plan import make_plan
-from sparserank.selection.store import SelectionStore
 
 QUICK = TreeSettings(n_trees=20, n_leaves=4)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.errors import ConvergenceWarning
-from sparserank.selection.convergence import unsolved, unsolved_paths
 
 DATA = sr.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, seed=2).data
 ARRAYS = {"X": np.asarray(DATA.X), "y": DATA.relevance}
@@ -79,7 +79,7 @@ def test_folds_are_looked_at_too() -> None:
 
 
 def test_half_samples_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparserank.selection.candidates.FOLD_TOL", IMPOSSIBLE)
+    monkeypatch.setattr("sparserank.crossval.folded_paths.FOLD_TOL", IMPOSSIBLE)
     with pytest.warns(ConvergenceWarning, match="on half-samples"):
         found = quick(penalties="l1", refits=False, half_samples=2)
     assert any("on half-samples" in n for n in found.notes)

@@ -14,14 +14,14 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.curves import CURVE_FREEDOM, curvatures_of, curve_blocks, fit_knots
-from sparserank.data.convert import convert
+from sparserank.data.letor.writer import write_letor
 from sparserank.data.read import read_data
 from sparserank.data.reading import Reading
+from sparserank.data.store.convert import convert
 from sparserank.data.synthetic import make_curved_ranking
-from sparserank.data.writers import write_letor
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.losses import LOSSES
-from sparserank.model_file import load_model
+from sparserank.model.model_file import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, Log, Mcp, Scad

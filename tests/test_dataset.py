@@ -10,8 +10,8 @@ import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
-from sparserank.data.scaling import SCALINGS, fit_scaling
 from sparserank.errors import DataError
+from sparserank.shards.scaling import SCALINGS, fit_scaling
 from tests.problems import small_problem
 
 

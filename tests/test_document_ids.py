@@ -16,12 +16,12 @@ import pyarrow.feather as feather
 import pytest
 
 import sparserank as sr
-from sparserank.data.convert import convert
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
+from sparserank.data.store.convert import convert
 from sparserank.data.trec import Run
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 from tests.command_line import Cli
 
 DATA = sr.make_ranking(12, (4, 8), 3, n_informative=2, n_redundant=0, noise=0.5, seed=4).data

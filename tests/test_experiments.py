@@ -14,17 +14,17 @@ import pytest
 import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataWarning
-from sparserank.experiments.best_sets import against_best, best_set_sections
-from sparserank.experiments.frontier_tables import frontier_sections
-from sparserank.experiments.job import Experiment
-from sparserank.experiments.layouts import find_folds, find_published, read_fold
-from sparserank.experiments.plan import DatasetPlan, ExperimentPlan, read_plan
-from sparserank.experiments.results import Results
-from sparserank.experiments.summary import frontier, system_table
-from sparserank.experiments.summary_tables import summary_sections
-from sparserank.experiments.systems import SYSTEMS
-from sparserank.reports.render import to_html
-from sparserank.rls.centring import centre
+from sparserank.papers.protocol.experiment import Experiment
+from sparserank.papers.protocol.frontier_tables import frontier_sections
+from sparserank.papers.protocol.layouts import find_folds, find_published, read_fold
+from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan, read_plan
+from sparserank.papers.protocol.results import Results
+from sparserank.papers.protocol.summary import frontier, system_table
+from sparserank.papers.protocol.summary_tables import summary_sections
+from sparserank.papers.published.best_sets import against_best, best_set_sections
+from sparserank.papers.rls.centring import centre
+from sparserank.papers.systems import SYSTEMS
+from sparserank.reporting.render import to_html
 from tests.oracles import best_subset as subsets
 from tests.oracles import rank_rls as papers
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
+from sparserank.shards.scaling import FeatureScaling
 
 DATA = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, seed=1).data
 RANKERS = {

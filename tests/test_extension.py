@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
+from sparserank.crossval.path_arrays import coefs_of, in_units
 from sparserank.errors import DataError
 from sparserank.metrics import Metric, parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
-from sparserank.selection.packed import coefs_of, in_units
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import make_shards
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve

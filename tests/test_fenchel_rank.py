@@ -12,8 +12,8 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.losses import SquaredHinge
 from sparserank.objective import PairwiseObjective
-from sparserank.papers.frank_wolfe import frank_wolfe, solve_ball
-from sparserank.papers.line_search import exact_minimum
+from sparserank.papers.solvers.frank_wolfe import frank_wolfe, solve_ball
+from sparserank.papers.solvers.line_search import exact_minimum
 from tests.oracles import fenchel_rank as oracle
 from tests.oracles import pairs
 from tests.problems import long_real_problem, small_problem, unit_problem

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.selection.measures import concordance, nearest_positive_semidefinite, single_feature_metric
+from sparserank.papers.measures import concordance, nearest_positive_semidefinite, single_feature_metric
 from tests.oracles import baselines, rank_rls
 from tests.oracles import fsm_rank as oracle
 from tests.problems import small_problem, unit_problem

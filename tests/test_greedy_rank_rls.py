@@ -13,10 +13,10 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
-from sparserank.rls import GreedyStep, greedy_search
-from sparserank.rls._backfitting_kernels import candidate_errors
-from sparserank.rls.centring import centre
-from sparserank.rls.gram_search import floating_search, gram_greedy_search
+from sparserank.papers.rls import GreedyStep, greedy_search
+from sparserank.papers.rls._backfitting_kernels import candidate_errors
+from sparserank.papers.rls.centring import centre
+from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search
 from tests.oracles import rank_rls as oracle
 from tests.problems import small_problem, unit_problem
 
@@ -270,12 +270,12 @@ def test_wrong_parameters_get_a_sentence(parameters: dict, sentence: str) -> Non
 
 def test_dense_searches_refuse_what_would_not_fit_and_name_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     data = PROBLEMS["wide"]
-    monkeypatch.setattr("sparserank.rls.centring.MAX_DENSE_BYTES", 3 * 8 * data.X.size - 1)
+    monkeypatch.setattr("sparserank.papers.rls.centring.MAX_DENSE_BYTES", 3 * 8 * data.X.size - 1)
     for search in ("forward", "floating"):
         with pytest.raises(DataError, match=r"dense copies.*search='backfitting'"):
             sr.GreedyRankRLS(1, search=search).fit(data.X, data.relevance, qid=data.qid)
     monkeypatch.undo()
-    monkeypatch.setattr("sparserank.rankers.greedy_rank_rls.MAX_DENSE_BYTES", 5 * 8 * data.n_queries)
+    monkeypatch.setattr("sparserank.papers.rankers.greedy_rank_rls.MAX_DENSE_BYTES", 5 * 8 * data.n_queries)
     with pytest.raises(DataError, match="use search='forward'"):
         sr.GreedyRankRLS(1, search="floating").fit(data.X, data.relevance, qid=data.qid)
     assert sr.GreedyRankRLS(1, search="backfitting").fit(data.X, data.relevance, qid=data.qid).path_[0].k == 1

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.groups import groups_of, read_groups
 from sparserank.curves import fit_knots
+from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
-from sparserank.data.writers import write_letor
 from sparserank.errors import DataError, DataFormatError, ParameterError
-from sparserank.model_file import load_model
+from sparserank.model.model_file import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestKPath, OneFormEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, BestK, Log, Mcp, Penalty, Scad, parse_penalty
 from sparserank.penalties.nested import nested
-from sparserank.selection.groups import groups_of, read_groups
 from sparserank.solvers import Fista, ProxNewton, Reweighted, solve
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import run

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.current_model import Change
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
-from sparserank.data.writers import write_letor
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.bounds import loss_bounds
-from sparserank.selection.in_use import Change
 
 OPTIONS = {"penalties": "l1", "half_samples": 0, "transform": "none"}
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.compare.judge import select_for_trees
-from sparserank.compare.trees import TreeSettings, fit_trees
+from sparserank.crossval.trees import TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
+from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
-from sparserank.data.writers import write_letor
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.evaluation import per_query_values
+from sparserank.jobs.trees.select_for_trees import select_for_trees
 
 QUICK = {
     "n_trees": 20,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import sparserank.data.letor_chunks as letor_chunks
+import sparserank.data.letor.chunks as letor_chunks
 from sparserank import (
     RankingDataset,
     fit_scaling,
@@ -26,8 +26,8 @@ from sparserank import (
     write_qrels,
     write_run,
 )
-from sparserank.data.convert import convert
 from sparserank.data.rewrite import rewrite
+from sparserank.data.store.convert import convert
 from sparserank.data.trec import Run
 from sparserank.errors import DataError, DataFormatError, DataWarning
 from tests.oracles import letor_reader as oracle

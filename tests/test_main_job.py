@@ -13,9 +13,9 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli.app import main
-from sparserank.data.letor import read_letor
+from sparserank.data.letor.reader import read_letor
+from sparserank.data.letor.writer import write_letor
 from sparserank.data.trec import read_run
-from sparserank.data.writers import write_letor
 
 
 def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
@@ -181,7 +181,7 @@ def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, m
 
 
 def test_processes_and_threads_give_one_result(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sparserank.selection.fitting as fitting
+    import sparserank.crossval.fitting as fitting
 
     args = (finished / "train.txt", "--valid", finished / "valid.txt", *QUICK, "--penalty", "mcp")
     with monkeypatch.context() as patch:

@@ -13,12 +13,12 @@ import pytest
 from scipy import stats
 
 from sparserank import RankingDataset, concatenate, evaluate, parse_metric, read_letor
-from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison, upper_bound
 from sparserank.metrics import CONVENTIONS, METRICS, Convention
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
+from sparserank.shards.scaling import FeatureScaling
 from tests.oracles import metrics as oracle
 
 CUTOFFS = (None, 1, 2, 3, 10, 20)

@@ -18,14 +18,14 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.convert import convert
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
 from sparserank.data.sources import as_datasets
+from sparserank.data.store.convert import convert
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ModelFormatError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 from tests.oracles import exported
 from tests.oracles import filling as oracle
 
@@ -460,7 +460,7 @@ def test_digits_that_are_a_name_and_rules_said_twice() -> None:
 
 @pytest.mark.parametrize("values", ['["1"]', "[true]", "[1e400]", "[1" + "0" * 400 + "]", '{"a": 1}', "[NaN]"])
 def test_a_manifest_with_other_fill_values_is_damaged(values: str, tmp_path: Path) -> None:
-    from sparserank.data.store_manifest import identity_of_shards
+    from sparserank.data.store.manifest import identity_of_shards
 
     text_of(tmp_path / "t.txt", *holed())
     convert([tmp_path / "t.txt"], tmp_path / "s", Reading(missing="zero"))

@@ -21,14 +21,14 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.convert import convert
 from sparserank.data.missing import HUGE, holds_missing, is_missing
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
-from sparserank.data.scaling import FeatureScaling
 from sparserank.data.sources import as_datasets
+from sparserank.data.store.convert import convert
 from sparserank.errors import SparserankError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
+from sparserank.shards.scaling import FeatureScaling
 from tests.command_line import Cli
 from tests.oracles import filling as oracle
 
@@ -355,7 +355,7 @@ def test_float32_holds_the_mark_as_infinity(tmp_path: Path) -> None:
 
 def test_a_store_that_holds_the_mark_as_a_number_is_read_by_the_rule(tmp_path: Path, monkeypatch: Any) -> None:
     """Stores of tables that earlier versions wrote may hold it."""
-    monkeypatch.setattr("sparserank.data.table_reading.holds_missing", lambda values: False)
+    monkeypatch.setattr("sparserank.data.tables.reader.holds_missing", lambda values: False)
     rows = [[v if oracle.is_number(v) else MARK for v in row] for row in ROWS]
     convert([written(tmp_path / "t.parquet", arrow_of(rows))], tmp_path / "old", Reading(dtype=np.float64))
     monkeypatch.undo()

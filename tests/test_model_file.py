@@ -16,11 +16,11 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank import RankingDataset
-from sparserank.data.scaling import SCALINGS, FeatureScaling, fit_scaling
 from sparserank.errors import DataError, ModelFormatError, RunDirectoryError
-from sparserank.model import RankingModel
-from sparserank.model_file import load_model
+from sparserank.model.model_file import load_model
+from sparserank.model.ranking_model import RankingModel
 from sparserank.penalties import L1
+from sparserank.shards.scaling import SCALINGS, FeatureScaling, fit_scaling
 from tests.problems import small_problem
 
 

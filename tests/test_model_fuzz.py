@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.scaling import SCALINGS, fit_scaling
 from sparserank.errors import DataError, ModelFormatError
-from sparserank.model import RankingModel
-from sparserank.model_file import load_model
+from sparserank.model.model_file import load_model
+from sparserank.model.ranking_model import RankingModel
+from sparserank.shards.scaling import SCALINGS, fit_scaling
 from tests.problems import small_problem
 
 MOST_MEMORY = 8 * 2**20  # bytes; a valid file here has about 1,000

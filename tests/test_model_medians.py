@@ -22,12 +22,12 @@ from sklearn.preprocessing import StandardScaler
 
 import sparserank as sr
 from sparserank.data import filling
-from sparserank.data.convert import convert
 from sparserank.data.filling import training_medians
 from sparserank.data.reading import Reading
-from sparserank.data.stored import StoredFeatures
+from sparserank.data.store.convert import convert
+from sparserank.data.store.features import StoredFeatures
 from sparserank.errors import DataError, ModelFormatError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 from tests.oracles import exported
 from tests.oracles import filling as oracle
 

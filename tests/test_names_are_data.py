@@ -78,10 +78,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     d = len(HOSTILE)
     data = sr.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, seed=2).data
     named = sr.RankingDataset(data.X, data.relevance, data.qid, None, HOSTILE)
+    from sparserank.jobs.result_files import write_results
+    from sparserank.jobs.selection_job import SelectionJob, SelectionPlan
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
-    from sparserank.reports.files import write_results
-    from sparserank.selection.job import SelectionJob, SelectionPlan
 
     plan = SelectionPlan((parse_penalty("l1"),), parse_metric("ndcg@10"), n_folds=2, margin=0.001)
     result = SelectionJob(plan, named, None, named, n_threads=1).execute()
@@ -120,7 +120,7 @@ def test_pictures_are_well_formed_and_their_legends_complete(run: tuple[Path, st
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_any_name_can_stand_in_a_picture(name: str) -> None:
-    from sparserank.reports.figures import new_axes, picture_text, to_svg
+    from sparserank.pages.selection_figures import new_axes, picture_text, to_svg
 
     figure, axes = new_axes("x", "y")
     axes.plot([0, 1], [0, 1], label=picture_text(name))

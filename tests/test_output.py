@@ -147,7 +147,7 @@ def test_verbose_has_a_line_for_each_path(
     together: bool, folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether paths go to processes, one after the other, or advance together, point by point."""
-    monkeypatch.setattr("sparserank.selection.fitting.FittedPaths._use_processes", lambda self, n: not together)
+    monkeypatch.setattr("sparserank.crossval.fitting.FittedPaths._use_processes", lambda self, n: not together)
     monkeypatch.setattr("sparserank.cli.screen.QUIET_INTERVAL_S", 1e9)
     command = [*COMMANDS["select"], "--restart", "--verbose"]
     ended = [line for line in cli(*command).err.splitlines() if line.startswith("paths: ")]

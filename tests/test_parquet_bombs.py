@@ -17,9 +17,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from sparserank.data import tables
 from sparserank.data.read import read_files
-from sparserank.data.tables import open_table
+from sparserank.data.tables import batches as tables
+from sparserank.data.tables.batches import open_table
 from sparserank.errors import SparserankError
 
 LIMIT_MB = 150  # beyond what the process has when everything is imported
@@ -200,7 +200,7 @@ def test_an_error_in_the_first_row_is_said_without_reading_the_rest(
         """What is said besides of a table is looked up in it, within limits of its own."""
         raise SparserankError
 
-    monkeypatch.setattr("sparserank.data.table_refusal.survey", no_survey)
+    monkeypatch.setattr("sparserank.data.tables.refusal.survey", no_survey)
     with pytest.raises(SparserankError, match="row 0, column 'x0': missing"):
         read_files(tmp_path / "a.parquet")
     assert len(read) == 1

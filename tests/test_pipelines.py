@@ -17,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PowerTransformer, 
 import sparserank as sr
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 
 NAMES = [f"c{j}" for j in range(6)]
 CLIPPED = [(MaxAbsScaler(clip=True), "MaxAbsScaler")] if "clip" in MaxAbsScaler().get_params() else []

@@ -14,7 +14,7 @@ import pytest
 
 from sparserank.cli import app
 from sparserank.errors import DataError
-from sparserank.experiments.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
+from sparserank.papers.protocol.plan import MAX_SIZE, DatasetPlan, ExperimentPlan, read_plan
 
 DATA = "[[datasets]]\nname='a'\npath='b'\n"
 HUGE = "0x" + "f" * 10_000  # hexadecimal integers may have any number of digits

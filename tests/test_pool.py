@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.candidates import best_of_sizes
+from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.data.folds import query_folds
-from sparserank.data.scaling import fit_scaling
+from sparserank.jobs.selection_job import SelectionJob
 from sparserank.paths import PathPlan, PathStarts, RefitPath, fit_path_on, refit_on_support
 from sparserank.penalties import parse_penalty
-from sparserank.selection.candidates import FOLD_TOL
-from sparserank.selection.job import SelectionJob
-from sparserank.selection.pool import best_of_sizes
+from sparserank.shards.scaling import fit_scaling
 from sparserank.solvers.lockstep import run
 
 DATA = sr.make_ranking(60, (8, 20), 12, n_informative=4, noise=0.5, seed=7).data

@@ -200,7 +200,7 @@ def test_mutated_files_are_read_alike_or_refused_with_file_and_line(
     accepted = seed = 0
     while time.monotonic() < end or seed < 20:
         content, options = case(seed)
-        monkeypatch.setattr("sparserank.data.letor_chunks.CHUNK_BYTES", [1 << 20, 64, 7][seed % 3])
+        monkeypatch.setattr("sparserank.data.letor.chunks.CHUNK_BYTES", [1 << 20, 64, 7][seed % 3])
         try:
             accepted += compare(content, options, tmp_path / "a.txt", read_letor)
         except BaseException:

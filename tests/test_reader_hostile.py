@@ -128,7 +128,7 @@ LONE_RETURNS = {
 def test_a_lone_carriage_return_is_refused_by_file_and_line(
     name: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparserank.data.letor_chunks.CHUNK_BYTES", chunk)
+    monkeypatch.setattr("sparserank.data.letor.chunks.CHUNK_BYTES", chunk)
     path = write(tmp_path / "a.txt", LONE_RETURNS[name])
     message = refusal(read_letor, path)
     assert message.startswith(f"{path}:2: ")
@@ -150,7 +150,7 @@ def test_carriage_returns_before_a_line_feed_or_the_end_are_line_ends(end: bytes
 
 @pytest.mark.parametrize("chunk", [1, 1 << 20])
 def test_a_byte_order_mark_is_skipped(chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparserank.data.letor_chunks.CHUNK_BYTES", chunk)
+    monkeypatch.setattr("sparserank.data.letor.chunks.CHUNK_BYTES", chunk)
     path = write(tmp_path / "a.txt", b"\xef\xbb\xbf1 qid:1 1:1\n0 qid:1 1:2\n")
     assert read_letor(path).relevance.tolist() == [1.0, 0.0]
     twice = write(tmp_path / "b.txt", b"1 qid:1 1:1\n\xef\xbb\xbf0 qid:1 1:2\n")

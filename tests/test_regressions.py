@@ -17,7 +17,7 @@ from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.threads import one_blas_thread
 from sparserank.losses import SquaredHinge
 from sparserank.runs.identity import data_hash
-from sparserank.selection.store import SelectionStore
+from sparserank.runs.work_store import SelectionStore
 from tests.problems import small_problem
 
 

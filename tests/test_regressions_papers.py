@@ -7,8 +7,8 @@ import pytest
 
 import sparserank as sr
 from sparserank.errors import DataError
-from sparserank.papers.laporte2014 import laporte_path
-from sparserank.selection.measures import concordance
+from sparserank.papers.measures import concordance
+from sparserank.papers.solvers.laporte2014 import laporte_path
 from tests.oracles.baselines import kendall_concordance
 from tests.problems import unit_problem
 
@@ -116,7 +116,7 @@ def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPa
     ptr = np.array([0, 23, 24, 30])
     whole = concordance(X, ptr)
     np.testing.assert_allclose(whole, kendall_concordance(X, ptr), rtol=1e-14)
-    monkeypatch.setattr("sparserank.selection.measures.PAIR_BLOCK", 1)
+    monkeypatch.setattr("sparserank.papers.measures.PAIR_BLOCK", 1)
     np.testing.assert_allclose(concordance(X, ptr), whole, rtol=1e-14)
 
 

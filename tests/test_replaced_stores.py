@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data import store as stores
+from sparserank.crossval.fitting import FittedPaths
 from sparserank.data.reading import Reading
+from sparserank.data.store import opening as stores
 from sparserank.errors import DataFormatError
-from sparserank.selection.fitting import FittedPaths
 
 SELECT: dict[str, Any] = {
     "penalties": "l1",

@@ -20,30 +20,30 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.cli.app import main
+from sparserank.crossval import redundant_features as alike_module
+from sparserank.crossval.current_model import InUse
+from sparserank.crossval.folded_paths import FINAL
+from sparserank.crossval.redundant_features import SAME, alike, within_query_correlations
+from sparserank.crossval.stability import Stability
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.scaling import FeatureScaling
 from sparserank.data.synthetic import make_curved_ranking
 from sparserank.data.transforms import fit_transform, transformed
 from sparserank.evaluation import per_query_values
+from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
-from sparserank.model import RankingModel
-from sparserank.reports import figures
-from sparserank.reports.colours import PALETTE
-from sparserank.reports.document import Picture, Section, Table
-from sparserank.reports.pictures import inline
-from sparserank.reports.render import to_html
+from sparserank.model.ranking_model import RankingModel
+from sparserank.pages import selection_figures as figures
+from sparserank.reporting.colours import PALETTE
+from sparserank.reporting.document import Picture, Section, Table
+from sparserank.reporting.pictures import inline
+from sparserank.reporting.render import to_html
 from sparserank.runs.identity import data_hash
-from sparserank.selection import alike as alike_module
 from sparserank.selection import queries as queries_module
-from sparserank.selection.alike import SAME, alike, within_query_correlations
-from sparserank.selection.candidates import FINAL
-from sparserank.selection.in_use import InUse
-from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.stability import Stability
 from sparserank.selection.statements import rounded_up, stability_sentence
+from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import visible
 
 QUICK = {"penalties": ["l1", "mcp"], "folds": 3, "n_alphas": 15, "transform": "none", "margin": 0.02}
@@ -637,7 +637,7 @@ def test_the_origin_names_data_command_date_and_versions(
 
 
 def test_other_peoples_command_lines_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sparserank.runs.origin import command_line
+    from sparserank.selection.origin import command_line
 
     monkeypatch.setattr(sys, "argv", ["/usr/bin/train.py", "--token", "secret"])
     assert command_line() is None

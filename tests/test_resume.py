@@ -24,11 +24,11 @@ import scipy.sparse as sp
 
 from sparserank import make_ranking, write_letor
 from sparserank.cli.app import main
+from sparserank.crossval.checkpoints import drop_points, save_points, stored_points
 from sparserank.errors import DataWarning, RunDirectoryError
 from sparserank.paths import Point
 from sparserank.runs.pieces import PieceStore
-from sparserank.selection.store import SelectionStore
-from sparserank.selection.unfinished import drop_points, save_points, stored_points
+from sparserank.runs.work_store import SelectionStore
 
 PLAN = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log", "--folds", "3", "--n-alphas", "20", "--seed", "4")
 N_PIECES = (
@@ -233,7 +233,7 @@ def test_ctrl_c_says_so_and_keeps_finished_work(train: Path, undisturbed: Path, 
     assert differences(run, undisturbed) == []
 
 
-@pytest.mark.parametrize("place", ["sparserank.data.read.read_letor", "sparserank.reports.files.write_results"])
+@pytest.mark.parametrize("place", ["sparserank.data.read.read_letor", "sparserank.jobs.result_files.write_results"])
 def test_ctrl_c_while_reading_or_writing_says_so_too(
     place: str, undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,7 +354,7 @@ def test_restart_discards_the_old_results_at_once(
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sparserank.selection.job.SelectionJob.execute", interrupted)
+    monkeypatch.setattr("sparserank.jobs.selection_job.SelectionJob.execute", interrupted)
     assert select(run, "--restart", "--n-alphas", "10")[0] == 130
     assert pieces(run) == []
     assert not (run / "model.json").exists()

@@ -21,7 +21,7 @@ from sparserank.runs.identity import name_of
 from sparserank.runs.pieces import PieceStore
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import TimeLeft
-from sparserank.selection.store import SelectionStore
+from sparserank.runs.work_store import SelectionStore
 
 HOLD = (
     "import sys, time; from sparserank.runs.directory import RunDirectory; d = RunDirectory(sys.argv[1], 'select'); "

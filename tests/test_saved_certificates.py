@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.choice import Candidate
+from sparserank.jobs.selection_job import SelectionJob
 from sparserank.paths.refits import RELAX
 from sparserank.penalties import Penalty, parse_penalty
-from sparserank.selection.choice import Candidate
-from sparserank.selection.job import SelectionJob
 from sparserank.selection.plan import make_plan
 from tests.oracles import certificates as oracle
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import sparserank as sr
-from sparserank.data.scaling import FeatureScaling
 from sparserank.errors import DataError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
+from sparserank.shards.scaling import FeatureScaling
 from tests.command_line import Cli
 
 DAY = datetime.datetime(2024, 5, 17)

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 
 import sparserank as sr
+from sparserank import defaults
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
-from sparserank.selection import defaults
 
 ALL = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, seed=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
@@ -396,7 +396,7 @@ def test_a_penalty_of_ones_own_class_is_selected_with_the_paths_of_l1() -> None:
 def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
     processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sparserank.selection.fitting as fitting
+    import sparserank.crossval.fitting as fitting
 
     monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0 if processes else np.inf)
     seen: list[tuple[int, int, str, float | None]] = []
@@ -422,7 +422,7 @@ def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
 def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
     after: int, ends_in_processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sparserank.selection.fitting as fitting
+    import sparserank.crossval.fitting as fitting
 
     monkeypatch.setattr(fitting, "CHECKPOINT_S", 0.0)
     monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", np.inf)

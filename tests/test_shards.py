@@ -14,18 +14,18 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
+from sparserank.crossval.path_arrays import coefs_of, in_units
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.scaling import SCALINGS, fit_scaling, fit_scalings, prepared
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, SquaredHinge
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, Log, Mcp, Penalty
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
-from sparserank.selection.packed import coefs_of, in_units
 from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, local, make_shards
+from sparserank.shards.scaling import SCALINGS, fit_scaling, fit_scalings, prepared
 from sparserank.solvers import ProxNewton, Stop
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.loop import solving

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.scaling import fit_scaling
+from sparserank.crossval.folded_paths import FOLD_TOL
+from sparserank.crossval.stability import Stability, complementary_halves, kuncheva, nogueira, sets_of
 from sparserank.errors import ParameterError
 from sparserank.paths import fit_path_on
-from sparserank.selection.candidates import FOLD_TOL
-from sparserank.selection.stability import Stability, complementary_halves, kuncheva, nogueira, sets_of
+from sparserank.shards.scaling import fit_scaling
 from tests.oracles import stability as oracle
 
 DATA = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=3, noise=0.4, seed=9).data

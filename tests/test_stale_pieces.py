@@ -24,7 +24,7 @@ import typer
 import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.cli.judge import READING
-from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
+from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.selection.plan import SelectionPlan
 from tests.command_line import Cli
 

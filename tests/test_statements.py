@@ -19,14 +19,14 @@ from sparserank.cli import screen
 from sparserank.cli.app import main
 from sparserank.cli.selection_tables import show_selection
 from sparserank.errors import ConvergenceWarning, DataError
-from sparserank.experiments.job import Experiment
-from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
+from sparserank.jobs import test_comparison as rivals
+from sparserank.jobs.selection_job import SelectionJob, SelectionPlan, SelectionResult
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
+from sparserank.pages.selection_page import render_page
+from sparserank.papers.protocol.experiment import Experiment
+from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.penalties import L1, Mcp, Penalty, Ridge
-from sparserank.reports.page import render_page
-from sparserank.selection import rivals
-from sparserank.selection.job import SelectionJob, SelectionPlan, SelectionResult
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status

@@ -20,13 +20,13 @@ from typer.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data import conversion as converting
-from sparserank.data.convert import convert
 from sparserank.data.read import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
-from sparserank.data.store import MANIFEST, PROGRESS, STAMPS, open_store
-from sparserank.data.stored import StoredFeatures
+from sparserank.data.store import writing as converting
+from sparserank.data.store.convert import convert
+from sparserank.data.store.features import StoredFeatures
+from sparserank.data.store.opening import MANIFEST, PROGRESS, STAMPS, open_store
 from sparserank.errors import DataError, RunDirectoryError, SparserankError
 
 DATA = sr.make_ranking(60, (3, 14), 6, n_informative=3, n_redundant=0, noise=0.5, seed=5).data

@@ -40,9 +40,9 @@ def test_the_comparison_accepts_what_is_right(arrays: dict[str, Any], tmp_path: 
 
 
 WRONG = {
-    "sparserank.data.stored.fault_of": (lambda X: None, sparse(data=np.full(10, np.nan))),
-    "sparserank.data.store_arrays._check_lists": (lambda *_: None, dense(label=np.full(8, np.inf))),
-    "sparserank.data.store_manifest._check_names": (lambda *_: None, dense()),
+    "sparserank.data.store.features.fault_of": (lambda X: None, sparse(data=np.full(10, np.nan))),
+    "sparserank.data.store.arrays._check_lists": (lambda *_: None, dense(label=np.full(8, np.inf))),
+    "sparserank.data.store.manifest._check_names": (lambda *_: None, dense()),
 }
 
 

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.data import convert as converting
-from sparserank.data.convert import convert
 from sparserank.data.read import read_files
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
-from sparserank.data.store import MANIFEST, PROGRESS, open_store
+from sparserank.data.store import convert as converting
+from sparserank.data.store.convert import convert
+from sparserank.data.store.opening import MANIFEST, PROGRESS, open_store
 from sparserank.errors import SparserankError
 
 DOUBLE = Reading(dtype="float64")
@@ -83,7 +83,7 @@ def test_document_ids_and_weights_stay_with_their_rows(tmp_path: Path) -> None:
 
 
 def test_a_resumed_conversion_knows_as_many_document_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparserank.data.letor_chunks.CHUNK_BYTES", 2000)
+    monkeypatch.setattr("sparserank.data.letor.chunks.CHUNK_BYTES", 2000)
     text = write(tmp_path / "a.txt", lines(0, 20, docid=True) + lines(20, 200))
     whole = convert([text], tmp_path / "whole", shard_bytes=700)
     for stop in range(1, len(whole["shards"]), 5):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.data.store import MANIFEST, STAMPS
+from sparserank.data.store.opening import MANIFEST, STAMPS
 from sparserank.errors import DataFormatError
 from tests.command_line import Cli
 from tests.made_stores import N_FEATURES, dense, made, manifest_of, npy, sparse, write_manifest

@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.data.convert import convert
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.store.convert import convert
 from sparserank.data.suspects import MIN_QUERIES, MIN_ROWS, PERFECT, _ordered, _pairs, _sample, suspects
 from sparserank.errors import DataWarning
 from tests.command_line import Cli

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank as sr
-from sparserank.data.convert import convert
 from sparserank.data.reading import Reading
+from sparserank.data.store.convert import convert
 from sparserank.errors import DataError, SparserankError
 from tests.command_line import Cli
 

@@ -21,11 +21,11 @@ import pytest
 
 import sparserank as sr
 from sparserank.cli.options import joined_names, split_names
-from sparserank.data import table_survey
 from sparserank.data.reading import Reading
-from sparserank.data.table_guess import Proposal, propose
-from sparserank.data.table_survey import Survey, survey
-from sparserank.data.tables import open_table, table_of
+from sparserank.data.tables import survey as table_survey
+from sparserank.data.tables.batches import open_table, table_of
+from sparserank.data.tables.guess import Proposal, propose
+from sparserank.data.tables.survey import Survey, survey
 from sparserank.errors import SparserankError, TableError
 from tests.command_line import Cli
 from tests.oracles import columns as oracle
@@ -511,7 +511,7 @@ def test_a_file_that_cannot_be_read_says_what_is_wrong_first(cli: Cli, tmp_path:
 def test_text_deep_in_a_column_of_numbers_is_shown_by_its_row(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sparserank.data.tables.CSV_BLOCK_BYTES", 256)
+    monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 256)
     rows = [f"{i // 5},{i % 2},{i * 37 % 101},{i}.5\n" for i in range(300)]
     (tmp_path / "t.csv").write_text("qid,label,x,y\n" + "".join(rows) + "9,1,oops,3\n")
     outcome = cli("inspect", tmp_path / "t.csv")

@@ -23,10 +23,10 @@ from sparserank.cli.app import app
 from sparserank.data.kinds import kind_of
 from sparserank.data.read import read_files
 from sparserank.data.reading import Reading
-from sparserank.data.scaling import FeatureScaling
-from sparserank.data.table_reading import read_tables
-from sparserank.data.tables import table_of
+from sparserank.data.tables.batches import table_of
+from sparserank.data.tables.reader import read_tables
 from sparserank.errors import SparserankError
+from sparserank.shards.scaling import FeatureScaling
 
 DATA = sr.make_ranking(30, (3, 12), 5, n_informative=2, n_redundant=0, noise=0.5, seed=4).data
 NAMES = [f"bm25 of field {j}" for j in range(5)]
@@ -262,7 +262,7 @@ def test_bad_files_are_refused_in_one_sentence(case: str, tmp_path: Path) -> Non
 
 
 def test_text_deep_in_a_column_of_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparserank.data.tables.CSV_BLOCK_BYTES", 64)
+    monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 64)
     (tmp_path / "a.csv").write_text("qid,label,x\n" + "1,2,0.5\n" * 100 + "1,2,abc\n")
     with pytest.raises(SparserankError, match=r"a\.csv: column 'x' is not numeric \('abc' in row 100\)"):
         read_files(tmp_path / "a.csv")
@@ -294,7 +294,7 @@ def test_true_and_false_are_numbers_in_csv_as_in_parquet(written: str, tmp_path:
 
 
 def test_a_number_deep_in_a_column_of_booleans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparserank.data.tables.CSV_BLOCK_BYTES", 1000)
+    monkeypatch.setattr("sparserank.data.tables.batches.CSV_BLOCK_BYTES", 1000)
     rows = "".join(f"{i // 3},{i % 2},{i},{i % 5 == 0}\n" for i in range(400))
     (tmp_path / "a.csv").write_text("qid,label,x,clicked\n" + rows + "999,1,3,0.5\n")
     with pytest.raises(SparserankError, match=r"a\.csv: column 'clicked' is not numeric"):

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
+from sparserank.crossval.looks import looks
 from sparserank.data.transforms import Transform, changes_features, fit_transform, transformed
 from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.paths import OneFormEach, PathPlan, PenaltyPath
 from sparserank.penalties import L1, Mcp
-from sparserank.selection.looks import looks
 from sparserank.solvers.lockstep import run
 
 PLAIN = sr.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, seed=5).data
@@ -169,7 +169,7 @@ def test_a_model_without_transforms_is_a_file_of_version_1(tmp_path: Path) -> No
 
 
 def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sparserank.selection.fitting as fitting
+    import sparserank.crossval.fitting as fitting
 
     sr.write_letor(HEAVY, tmp_path / "a.txt")
     sr.convert([tmp_path / "a.txt"], tmp_path / "store", sr.Reading(dtype="float64"))

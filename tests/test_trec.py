@@ -15,10 +15,10 @@ import pytrec_eval
 from ir_measures import AP, RR, P, nDCG
 
 import sparserank as sr
-from sparserank.data.scaling import FeatureScaling
 from sparserank.data.trec import Qrels, Run
 from sparserank.errors import DataError, DataFormatError, DataWarning
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
+from sparserank.shards.scaling import FeatureScaling
 from tests.command_line import Cli
 
 

@@ -82,8 +82,8 @@ def _paths() -> Outcome:
     from distributed import Client, LocalCluster
 
     import sparserank as sr
-    from sparserank.data.convert import convert
     from sparserank.data.reading import Reading
+    from sparserank.data.store.convert import convert
     from sparserank.paths import feature_scale, fit_path_on
     from sparserank.shards.dask import sums_on
 

@@ -111,8 +111,8 @@ def _old_bounds(values: np.ndarray) -> np.ndarray:
 def _broken(values: np.ndarray, loss: np.ndarray, seed: int, sizes: np.ndarray) -> np.ndarray:
     """(4,) whether any candidate, or the chosen one, truly loses more than its bound; ours, then the old rule's.
     Chosen: the smallest within the margin of `select`."""
+    from sparserank.crossval.choice import AUTO, relative_margin
     from sparserank.evaluation.bounds import loss_bounds
-    from sparserank.selection.choice import AUTO, relative_margin
 
     bounds = loss_bounds(values, seed=seed)
     unit = float(np.abs(values.mean(axis=1).max()))
@@ -156,9 +156,9 @@ def _refitted(data: Path, n: int) -> Worlds:
 def _judged(here: Any, rest: Any, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(out-of-fold values, true means, sizes) of the candidates."""
     from sparserank.evaluation import mean_of, per_query_values
+    from sparserank.jobs.selection_job import SelectionJob
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
-    from sparserank.selection.job import SelectionJob
     from sparserank.selection.plan import PathSettings, SelectionPlan
 
     metric = parse_metric("ndcg@10")

@@ -142,7 +142,7 @@ def _tuned_trees(train: Any, test: Any, quality: Any) -> tuple[str, float, float
     """(the settings of the highest NDCG@10 over five folds of the training queries, mean test quality of SEEDS seeds,
     seconds)"""
     import sparserank as sr
-    from sparserank.compare.trees import TreeSettings, fit_trees
+    from sparserank.crossval.trees import TreeSettings, fit_trees
     from sparserank.data.folds import query_folds
 
     began = time.perf_counter()

@@ -18,7 +18,7 @@ from benchmarks.measure import isolated, measure
 from benchmarks.report import Verdict, figure, seconds, table
 
 if TYPE_CHECKING:
-    from sparserank.papers.fsm import FsmProblem, FsmSolution
+    from sparserank.papers.solvers.fsm import FsmProblem, FsmSolution
 
 LAMBDA1, LAMBDA2 = 0.1, 0.001
 LEVELS = (1e-2, 1e-3, 1e-4)
@@ -117,7 +117,7 @@ def _published_cells(p: Published, best: float) -> list[Any]:
 
 def _problem(name: str) -> FsmProblem:
     from sparserank import PairwiseObjective, feature_importance, feature_similarity
-    from sparserank.papers.fsm import FsmProblem
+    from sparserank.papers.solvers.fsm import FsmProblem
 
     data = published_train(name)
     objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)
@@ -127,7 +127,7 @@ def _problem(name: str) -> FsmProblem:
 
 
 def _fsm_rank(name: str) -> tuple[Curve, Published]:
-    from sparserank.papers.fsm import accelerated_gradient
+    from sparserank.papers.solvers.fsm import accelerated_gradient
 
     problem, runs = _problem(name), []
     accelerated_gradient(problem, max_iter=2)
@@ -159,6 +159,6 @@ def _subgradient(name: str, c: float) -> Curve:
 
 
 def _least(name: str) -> float:
-    from sparserank.papers.fsm import accelerated_gradient
+    from sparserank.papers.solvers.fsm import accelerated_gradient
 
     return float(accelerated_gradient(_problem(name), max_iter=N_ITER_LONG, tol=0.0).objectives.min())

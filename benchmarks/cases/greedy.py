@@ -103,8 +103,8 @@ def _ratio(one: Outcome, other: Outcome, step: int) -> float:
 
 
 def _search(name: str) -> Outcome:
-    from sparserank.rls.centring import centre
-    from sparserank.rls.greedy import greedy_search
+    from sparserank.papers.rls.centring import centre
+    from sparserank.papers.rls.greedy import greedy_search
 
     data = published_train("MQ2008")
     centred = centre(data)
@@ -164,8 +164,8 @@ def _slope(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 def _grow(n_queries: int, n_features: int, k: int) -> Grown:
     from sparserank import make_ranking
-    from sparserank.rls.centring import centre
-    from sparserank.rls.greedy import greedy_search
+    from sparserank.papers.rls.centring import centre
+    from sparserank.papers.rls.greedy import greedy_search
 
     greedy_search(centre(make_ranking(20, DOCS, n_features).data), LAM, 2, n_threads=1)  # compilation
     data = centre(make_ranking(n_queries, DOCS, n_features).data)

@@ -88,7 +88,7 @@ def _sources(data: Path) -> dict[str, list[Path]]:
 
 def _proofs(sources: dict[str, list[Path]]) -> tuple[list[list[Any]], list[Verdict]]:
     import sparserank as sr
-    from sparserank.rls.leave_query_out import leave_query_out
+    from sparserank.papers.rls.leave_query_out import leave_query_out
 
     rows, verdicts = [], []
     for name, paths in sources.items():
@@ -122,8 +122,8 @@ def _proofs(sources: dict[str, list[Path]]) -> tuple[list[list[Any]], list[Verdi
 
 def _one(train: Any, lam: float, k: int) -> tuple[float, float, Any]:
     """(error of the empty model, leave-query-out error, what is proved) of one size alone."""
-    from sparserank.rls.best_subset import best_subset, model_of
-    from sparserank.rls.centring import centre
+    from sparserank.papers.rls.best_subset import best_subset, model_of
+    from sparserank.papers.rls.centring import centre
 
     centred = centre(train)
     columns = np.flatnonzero(centred.varying)

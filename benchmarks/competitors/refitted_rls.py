@@ -20,7 +20,7 @@ from benchmarks.competitors.base import TIME_LIMIT_S
 
 if TYPE_CHECKING:
     from sparserank import RankingDataset
-    from sparserank.rls.centring import CentredData
+    from sparserank.papers.rls.centring import CentredData
 
 Error = Callable[[list[int]], float]  # of the model on these columns
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from sparserank.papers.fsm import FsmProblem
+    from sparserank.papers.solvers.fsm import FsmProblem
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.data.frames import QID
-from sparserank.data.scaling import FeatureScaling
+from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
+from sparserank.shards.scaling import FeatureScaling
 
 KNOWN = (
     "SimpleImputer, StandardScaler, MinMaxScaler and MaxAbsScaler (without clip), RobustScaler and feature selectors"

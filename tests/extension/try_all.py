@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import sparserank as sr
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
+from sparserank.crossval.path_arrays import coefs_of
 from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import fit_path_on
-from sparserank.selection.candidates import FINAL, FoldedPaths, Wanted
-from sparserank.selection.packed import coefs_of
 from sparserank.selection.plan import PathSettings
 from sparserank.solvers import solve
 

@@ -46,7 +46,7 @@ def differences(before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray
 
 
 def _bits(a: np.ndarray) -> bytes:
-    """What is compared: any NaN equals any other, 0 does not equal -0; texts may stand in arrays of different widths."""
+    """What is compared: any NaN equals any other, 0 does not equal -0; widths of texts do not matter."""
     if a.dtype.kind == "f":
         return np.where(np.isnan(a), np.nan, a).tobytes()
     return "\0".join(a.ravel().tolist()).encode() if a.dtype.kind == "U" else a.tobytes()

@@ -1,7 +1,7 @@
 """The reference runs: each a function of the folder of real data and of an empty folder, which gives arrays by name.
 
-What a run is called, what it does and what its arrays are called are the contract between versions; how it asks the package for them may change with the
-package's names.
+What a run is called, what it does and what its arrays are called are the contract between versions; how it asks the
+package for them may change with the package's names.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ def run(function: Run) -> Run:
     return function
 
 
-# -- what is kept of results ------------------------------------------------------------------------------------------
+# -- what is kept of results -----------------------------------------------------------------------
 
 
 def of_selection(result: Any) -> Arrays:
-    """Of every path the strengths, coefficients, losses and certificates; of every candidate its values and bound; the model; what drops cost."""
+    """Of every path the strengths, coefficients, losses and certificates; of every candidate its values and bound;
+    the model; what drops cost."""
     out: Arrays = {}
     for label, path in result.paths.items():
         out |= {f"path {label} {name}": value for name, value in of_path(path).items()}
@@ -107,7 +108,7 @@ def of_table(table: pa.Table) -> Arrays:
     return out
 
 
-# -- data ---------------------------------------------------------------------------------------------------------------
+# -- data ------------------------------------------------------------------------------------------
 
 
 def mq2008(data: Path, *parts: str) -> Any:
@@ -135,7 +136,7 @@ def qid_of(data: Any) -> np.ndarray:
     return np.repeat(np.arange(data.n_queries), np.diff(data.query_ptr))
 
 
-# -- select -------------------------------------------------------------------------------------------------------------
+# -- select ----------------------------------------------------------------------------------------
 
 
 @run
@@ -296,7 +297,7 @@ def cluster() -> Iterator[Any]:
         yield client
 
 
-# -- rankers, paths -----------------------------------------------------------------------------------------------------
+# -- rankers, paths --------------------------------------------------------------------------------
 
 
 @run
@@ -355,14 +356,14 @@ def rankers_of_papers(data: Path, folder: Path) -> Arrays:
     return {f"{n} {k}": v for n, r in made.items() for k, v in of_ranker(r.fit_dataset(train)).items()}
 
 
-# -- experiments, trees, the command line -------------------------------------------------------------------------------
+# -- experiments, trees, the command line ----------------------------------------------------------
 
 
 @run
 def letor_systems(data: Path, folder: Path) -> Arrays:
-    from sparserank.experiments.job import Experiment
-    from sparserank.experiments.plan import DatasetPlan, ExperimentPlan
-    from sparserank.experiments.units import UnitRunner
+    from sparserank.papers.protocol.experiment import Experiment
+    from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
+    from sparserank.papers.protocol.units import UnitRunner
 
     systems = ("sparserank", "select", "greedy_rank_rls", "rank_svm", "fsm_rank", "l1", "random")
     dataset = DatasetPlan("ohsumed", str(data / "ohsumed/querylevelnorm"))

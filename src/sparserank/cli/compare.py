@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from sparserank import defaults
 from sparserank.cli import options as opt
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.judge import JUDGES
 from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
-from sparserank.selection import defaults
 
 HELP = """Compare our models of every size with LightGBM, on the same folds: trees on all features, and on k features \
 of their own choice or of ours.
@@ -84,12 +84,12 @@ def compare(
     )
     opt.require(with_ in JUDGES, "--with", f"must be one of {', '.join(JUDGES)}; got {with_!r}.")
 
-    from sparserank.compare.files import COMPARISON_FILES
-    from sparserank.compare.job import SIZES
-    from sparserank.compare.with_trees import compare_with_trees
-    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.errors import ParameterError
-    from sparserank.reports.comparison import comparison_table
+    from sparserank.jobs.trees.compare import compare_with_trees
+    from sparserank.jobs.trees.comparison_job import SIZES
+    from sparserank.jobs.trees.files import COMPARISON_FILES
+    from sparserank.pages.comparison_tables import comparison_table
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     try:

@@ -101,9 +101,9 @@ def convert(
     )
     reading = replace(reading, dtype=dtype, sparse=sparse, doc_weight=doc_weight)
 
-    from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.convert import convert as to_store
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.rewrite import is_file_name, rewrite
+    from sparserank.data.store.convert import convert as to_store
 
     *sources, out = files
     announce_compiling(parse_lines)

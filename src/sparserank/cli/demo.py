@@ -28,9 +28,9 @@ def demo(
     import sparserank as sr
     from sparserank.cli.screen import announce_compiling, note, progress_bar, say
     from sparserank.cli.selection_tables import show_selection
-    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.data.letor.writer import write_letor
     from sparserank.data.synthetic import make_ranking
-    from sparserank.data.writers import write_letor
     from sparserank.errors import SparserankError
     from sparserank.files import atomic_write
     from sparserank.runs.directory import RunDirectory

@@ -12,7 +12,7 @@ from sparserank.cli import options as opt
 from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.quoting import brief
-from sparserank.reports.document import figure, p_text
+from sparserank.reporting.document import figure, p_text
 
 if TYPE_CHECKING:
     from sparserank.metrics import Metric
@@ -69,7 +69,7 @@ def evaluate(
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
-    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
     from sparserank.data.trec import read_qrels, read_run
     from sparserank.evaluation import evaluate as compare

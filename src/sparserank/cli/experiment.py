@@ -14,7 +14,7 @@ from sparserank.cli.output import answering
 from sparserank.cli.screen import table
 
 if TYPE_CHECKING:
-    from sparserank.reports.document import Section
+    from sparserank.reporting.document import Section
 
 app = typer.Typer(no_args_is_help=True, help="Run experiments on LETOR data sets and compare with published tables.")
 
@@ -74,7 +74,7 @@ def run(
     out: Out,
     threads: opt.Threads = None,
 ) -> None:
-    from sparserank.experiments.plan import read_plan
+    from sparserank.papers.protocol.plan import read_plan
 
     execute(read_plan(plan), out, threads)
 
@@ -96,11 +96,11 @@ def published(
 ) -> None:
     from sparserank.bounded import read_bounded
     from sparserank.errors import DataError
-    from sparserank.experiments.layouts import PUBLISHED_DATASETS, find_published
-    from sparserank.experiments.plan import MAX_BYTES, DatasetPlan, ExperimentPlan
-    from sparserank.experiments.published_tables import published_rows, published_sections
-    from sparserank.experiments.systems import SYSTEMS
     from sparserank.files import refuse_inputs
+    from sparserank.papers.protocol.layouts import PUBLISHED_DATASETS, find_published
+    from sparserank.papers.protocol.plan import MAX_BYTES, DatasetPlan, ExperimentPlan
+    from sparserank.papers.published.tables import published_rows, published_sections
+    from sparserank.papers.systems import SYSTEMS
 
     check_systems(system)
     opt.require(preface is None or markdown is not None, "--preface", "needs --markdown.")
@@ -129,7 +129,7 @@ def published(
 @answering
 def systems() -> None:
     """List the systems, their sources and their default grids."""
-    from sparserank.experiments.systems import SYSTEMS
+    from sparserank.papers.systems import SYSTEMS
 
     table(
         "Systems",

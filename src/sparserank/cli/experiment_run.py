@@ -13,9 +13,9 @@ from sparserank.cli.interrupts import resumable
 from sparserank.cli.screen import announce_compiling, note, progress_bar, say, table
 
 if TYPE_CHECKING:
-    from sparserank.experiments.job import Experiment
-    from sparserank.experiments.plan import ExperimentPlan
-    from sparserank.reports.document import Section
+    from sparserank.papers.protocol.experiment import Experiment
+    from sparserank.papers.protocol.plan import ExperimentPlan
+    from sparserank.reporting.document import Section
 
 Out = Annotated[
     Path, typer.Option("--out", help="Directory for results; an earlier run in it is continued.", show_default=False)
@@ -32,7 +32,7 @@ Systems = Annotated[
 
 
 def check_systems(system: list[str] | None) -> None:
-    from sparserank.experiments.systems import find_system
+    from sparserank.papers.systems import find_system
 
     for s in system or ():
         opt.parsed("--system", find_system, s)
@@ -56,10 +56,10 @@ def execute(
     """Run what is missing, print the tables, write them as CSV and as one page."""
     import time
 
-    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.errors import DataError
-    from sparserank.experiments.job import Experiment
-    from sparserank.reports.render import refuse_foreign_pictures
+    from sparserank.papers.protocol.experiment import Experiment
+    from sparserank.reporting.render import refuse_foreign_pictures
     from sparserank.solvers._coordinate_descent_kernels import descend
     from sparserank.warmup import finish_compiling, start_compiling
 
@@ -116,11 +116,11 @@ def _present(
     """Tables on the screen and in files; returns the files."""
     import importlib.util
 
-    from sparserank.experiments.frontier_tables import frontier_rows, frontier_sections
-    from sparserank.experiments.results import Results
-    from sparserank.experiments.summary import fold_rows
-    from sparserank.experiments.summary_tables import summary_rows, summary_sections
-    from sparserank.reports.render import to_html, to_markdown, write_csv, write_picture, write_text
+    from sparserank.papers.protocol.frontier_tables import frontier_rows, frontier_sections
+    from sparserank.papers.protocol.results import Results
+    from sparserank.papers.protocol.summary import fold_rows
+    from sparserank.papers.protocol.summary_tables import summary_rows, summary_sections
+    from sparserank.reporting.render import to_html, to_markdown, write_csv, write_picture, write_text
 
     plan, results = experiment.plan, Results(experiment)
     pictures = importlib.util.find_spec("matplotlib") is not None

@@ -11,7 +11,7 @@ import typer
 from sparserank.cli import options as opt
 from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, say, table
-from sparserank.reports.document import figure
+from sparserank.reporting.document import figure
 
 HELP = """Say why documents of a query stand where they stand: what each feature adds, and why one document is above \
 another.
@@ -46,12 +46,12 @@ def explain(
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
-    from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.kinds import TABLES, kind_of
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
-    from sparserank.data.table_roles import LABEL
-    from sparserank.data.tables import open_table
-    from sparserank.explanation import explain_query
+    from sparserank.data.tables.batches import open_table
+    from sparserank.data.tables.roles import LABEL
+    from sparserank.export.explanation import explain_query
 
     opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
     reading = opt.reading_of(

@@ -78,11 +78,11 @@ def fit(
 ) -> None:
     from sparserank.curves import LEAST_KNOTS, LINEAR, MOST_KNOTS, SHAPES
     from sparserank.data.filling import training_medians
-    from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
     from sparserank.data.transforms import KINDS, fit_transform, transformed
     from sparserank.losses import LOSSES
     from sparserank.penalties import parse_penalty
     from sparserank.penalties.nested import NESTING, nests
+    from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
 
     reading = opt.reading_of(
         n_features=n_features,
@@ -137,17 +137,17 @@ def fit(
 
     import numpy as np
 
-    from sparserank.data._letor_kernels import parse_lines
-    from sparserank.data.scaling import FeatureScaling, fit_scalings, prepared
+    from sparserank.crossval.groups import read_groups
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.sources import as_datasets
     from sparserank.data.suspects import warn_of_suspects
     from sparserank.errors import ParameterError
     from sparserank.files import refuse_inputs
-    from sparserank.model import RankingModel
+    from sparserank.model.ranking_model import RankingModel
     from sparserank.rankers import SparseRanker
-    from sparserank.selection.groups import read_groups
     from sparserank.selection.inputs import rules_of
     from sparserank.shards.dask import placed, sums_on
+    from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     refuse_inputs(out, [*train, *(f for f in (feature_names, groups) if f)])

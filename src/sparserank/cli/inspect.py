@@ -14,7 +14,7 @@ from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, say, table
 
 if TYPE_CHECKING:
-    from sparserank.model import RankingModel
+    from sparserank.model.ranking_model import RankingModel
 
 HELP = """Show what data files, a store or a model file hold.
 
@@ -67,11 +67,11 @@ def inspect(
         return
     from sparserank.cli.data_facts import facts_of, shown_value
     from sparserank.cli.inspect_tables import show_tables
-    from sparserank.data._letor_kernels import parse_lines
     from sparserank.data.kinds import TABLES, kind_of
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.read import read_files
-    from sparserank.data.store import open_store
+    from sparserank.data.store.opening import open_store
 
     for file in files if verify else []:
         opt.require(kind_of(file) == "store", "--verify", f"is for stores; {file} is none.")
@@ -90,7 +90,7 @@ def inspect(
 
 
 def _model(path: Path) -> None:
-    from sparserank.model_file import load_model
+    from sparserank.model.model_file import load_model
 
     model = load_model(path)
     facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())

@@ -12,8 +12,8 @@ from sparserank.cli.screen import announce_compiling, gap, say, table
 
 if TYPE_CHECKING:
     from sparserank.data.reading import Reading
-    from sparserank.data.table_guess import Proposal
-    from sparserank.data.table_survey import Column, Survey
+    from sparserank.data.tables.guess import Proposal
+    from sparserank.data.tables.survey import Column, Survey
 
 MOST_SHOWN = 100  # columns on the screen; programs get all
 IN_MEMORY = 1 << 28  # bytes of features; of more, the queries and labels alone are read
@@ -22,9 +22,9 @@ WORDS = {"label": "label", "qid": "query", "docid": "document"}
 
 def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     """Files that are read as one, none of whose columns has to be named."""
-    from sparserank.data.table_guess import propose, roles
-    from sparserank.data.table_survey import survey
-    from sparserank.data.tables import open_table
+    from sparserank.data.tables.batches import open_table
+    from sparserank.data.tables.guess import propose, roles
+    from sparserank.data.tables.survey import survey
     from sparserank.errors import DataFormatError
 
     tables = [open_table(f, kind) for f in files]
@@ -76,7 +76,7 @@ def _facts(
 ) -> tuple[dict[str, Any], list[list[str]]]:
     """Facts about the ranking data, and rows of a table; what is in the way is added to the proposal."""
     from sparserank.cli.data_facts import facts_of
-    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.missing import KEEP
     from sparserank.data.read import read_files
     from sparserank.errors import SparserankError
@@ -158,7 +158,7 @@ def _told(c: Column, use: str) -> dict[str, Any]:
 
 
 def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
-    from sparserank.data.table_guess import counted, percent
+    from sparserank.data.tables.guess import counted, percent
 
     shown = list(found.columns.values())[:MOST_SHOWN]
     table(

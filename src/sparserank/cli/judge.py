@@ -69,11 +69,11 @@ def refuse_others(context: typer.Context, judge: str) -> None:
 
 def select_by_trees(train: list[Path], out: Path, restart: bool, **options: Any) -> None:
     """Run, show, write; options as in `select_for_trees`."""
-    from sparserank.compare.judge import select_for_trees
-    from sparserank.compare.judged import JUDGED_FILES
-    from sparserank.data._letor_kernels import parse_lines
-    from sparserank.reports.judged import kept_table, list_table
-    from sparserank.reports.selection import comparison_rows
+    from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.jobs.trees.select_for_trees import select_for_trees
+    from sparserank.pages.selection_tables import comparison_rows
+    from sparserank.pages.trees_tables import kept_table, list_table
+    from sparserank.selection.for_trees import JUDGED_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     with resumable(out, restart=restart):

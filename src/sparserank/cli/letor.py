@@ -44,11 +44,11 @@ def letor(
     threads: opt.Threads = None,
 ) -> None:
     from sparserank.data.missing import MissingPolicy
-    from sparserank.data.scaling import SCALINGS
-    from sparserank.experiments.layouts import find_folds
-    from sparserank.experiments.plan import CHOOSE_BY, DatasetPlan, ExperimentPlan
-    from sparserank.experiments.systems import COMPARED
     from sparserank.metrics import parse_convention, parse_metric
+    from sparserank.papers.protocol.layouts import find_folds
+    from sparserank.papers.protocol.plan import CHOOSE_BY, DatasetPlan, ExperimentPlan
+    from sparserank.papers.systems import COMPARED
+    from sparserank.shards.scaling import SCALINGS
 
     check_systems(system)
     rules = opt.parsed("--convention", parse_convention, convention)

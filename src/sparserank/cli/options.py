@@ -16,7 +16,7 @@ from sparserank.quoting import brief
 
 if TYPE_CHECKING:
     from sparserank.data.reading import Reading
-    from sparserank.model import RankingModel
+    from sparserank.model.ranking_model import RankingModel
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -217,7 +217,7 @@ def of_reading(missing: str | None) -> str | None:
 
 def model_of(path: Path, missing: str | None) -> RankingModel:
     """The model of a file, which takes its training medians where --missing asks for them."""
-    from sparserank.model_file import load_model
+    from sparserank.model.model_file import load_model
 
     model = load_model(path)
     return model if of_reading(missing) == missing else model.with_missing(missing)
@@ -226,7 +226,7 @@ def model_of(path: Path, missing: str | None) -> RankingModel:
 def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
     from sparserank.data.dataset import numbered
     from sparserank.data.kinds import TABLES, kind_of
-    from sparserank.data.tables import open_table
+    from sparserank.data.tables.batches import open_table
 
     def selected(model: RankingModel) -> list[str]:
         return [model.feature_names[j] for j in model.support]

@@ -114,7 +114,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
 def _versions() -> str:
     """What runs: for reports of errors."""
     from sparserank.execution import available_cores
-    from sparserank.runs.origin import versions
+    from sparserank.selection.origin import versions
 
     return f"{', '.join(f'{name} {number}' for name, number in versions().items())}, {available_cores()} cores"
 

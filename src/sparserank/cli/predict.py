@@ -48,7 +48,7 @@ def predict(
     feature_columns: opt.FeatureColumns = None,
     ignore_columns: opt.IgnoreColumns = None,
 ) -> None:
-    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
     from sparserank.data.trec import write_qrels, write_run
     from sparserank.files import atomic_write, refuse_inputs

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from sparserank import defaults
 from sparserank.cli import judge as judging
 from sparserank.cli import options as opt
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.screen import announce_compiling, progress_bar, say
-from sparserank.selection import defaults
 
 HELP = """Select the smallest ranking model that ranks as well as the best.
 
@@ -258,10 +258,10 @@ def select(
     )
 
     from sparserank.cli.selection_tables import show_selection
-    from sparserank.data._letor_kernels import parse_lines
+    from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.errors import ParameterError
-    from sparserank.selection.select import select as run
-    from sparserank.selection.store import RESULT_FILES
+    from sparserank.jobs.select import select as run
+    from sparserank.runs.work_store import RESULT_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     optional: dict[str, Any] = {"also": also}

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparserank.cli.output import give
 from sparserank.cli.screen import gap, say, show
-from sparserank.reports.selection import feature_table, group_table, penalty_table, size_table, test_table
+from sparserank.pages.selection_tables import feature_table, group_table, penalty_table, size_table, test_table
 from sparserank.selection.result import SelectionResult
 
 MOST_SIZES = (

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.filling import fill_known
-from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.missing import holds_missing, is_missing
-from sparserank.data.stored import StoredFeatures
+from sparserank.data.store.features import StoredFeatures
+from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import varying_dense, varying_sparse
 from sparserank.errors import DataError
 from sparserank.quoting import brief

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sparserank.data.table_roles import Roles
-from sparserank.data.tables import BATCH_ROWS, Table
+from sparserank.data.tables.batches import BATCH_ROWS, Table
+from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataFormatError
 from sparserank.quoting import brief

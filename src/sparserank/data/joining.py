@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.stored import joined
+from sparserank.data.store.features import joined
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 

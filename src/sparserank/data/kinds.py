@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sparserank.data.store import is_store
+from sparserank.data.store.opening import is_store
 from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataError, DataFormatError
 from sparserank.quoting import brief

@@ -14,11 +14,11 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import log_names, log_tables
 from sparserank.data.joining import concatenate
 from sparserank.data.kinds import kind_of, refuse_mixed
-from sparserank.data.letor import read_letor
+from sparserank.data.letor.reader import read_letor
 from sparserank.data.reading import Reading, with_options
-from sparserank.data.store import open_stores
-from sparserank.data.table_reading import read_tables
-from sparserank.data.tables import is_frame, open_table, table_of
+from sparserank.data.store.opening import open_stores
+from sparserank.data.tables.batches import is_frame, open_table, table_of
+from sparserank.data.tables.reader import read_tables
 from sparserank.errors import DataError, TooManyFeaturesError
 from sparserank.quoting import brief
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sparserank.data.missing import MissingPolicy
-from sparserank.data.table_roles import ColumnNames
+from sparserank.data.tables.roles import ColumnNames
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError
 from sparserank.quoting import brief

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sparserank.data.grouping import query_codes
+from sparserank.data.letor.writer import letor_lines
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading
-from sparserank.data.store import is_store
+from sparserank.data.store.opening import is_store
 from sparserank.data.streams import RowBlock, Stream, open_stream
-from sparserank.data.writers import letor_lines
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.files import atomic_write, refuse_inputs
 

@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.alignment import aligned
-from sparserank.data.dask_kinds import is_dask
-from sparserank.data.dask_sources import ArrayRows, Partitions
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_matrix
-from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.joining import refuse_other_filling
 from sparserank.data.kinds import kind_of
-from sparserank.data.letor import UNJUDGED
+from sparserank.data.letor.reader import UNJUDGED
 from sparserank.data.matrices import with_nan
 from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.read import read_files
 from sparserank.data.reading import Reading, with_options
+from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream, TableRows, open_stream
-from sparserank.data.table_reading import read_tables
-from sparserank.data.tables import document_texts, is_frame, table_of
-from sparserank.data.temporary_store import in_temporary_store
+from sparserank.data.tables.batches import document_texts, is_frame, table_of
+from sparserank.data.tables.dask_kinds import is_dask
+from sparserank.data.tables.dask_sources import ArrayRows, Partitions
+from sparserank.data.tables.frames import names_of, without_qid
+from sparserank.data.tables.reader import read_tables
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, ParameterError
 from sparserank.quoting import brief

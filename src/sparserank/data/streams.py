@@ -16,16 +16,23 @@ from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.feature_logs import log_names, log_tables
 from sparserank.data.filling import CHOICES, SAMPLE_VALUES, Filling, learn_filling
 from sparserank.data.kinds import kind_of, refuse_mixed
-from sparserank.data.letor import DENSE_FROM, MOST_EMPTY_FEATURES, UNJUDGED, check_values, features_of, float_type
-from sparserank.data.letor_chunks import stream_chunks
+from sparserank.data.letor.chunks import stream_chunks
+from sparserank.data.letor.reader import (
+    DENSE_FROM,
+    MOST_EMPTY_FEATURES,
+    UNJUDGED,
+    check_values,
+    features_of,
+    float_type,
+)
+from sparserank.data.letor.side_files import side_files
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import Reading
-from sparserank.data.side_files import side_files
-from sparserank.data.store import open_stores
-from sparserank.data.table_reading import natural_float, refuse_unjudged, set_missing
-from sparserank.data.table_refusal import telling_all
-from sparserank.data.table_roles import Roles, roles_of
-from sparserank.data.tables import Batch, Table, open_table
+from sparserank.data.store.opening import open_stores
+from sparserank.data.tables.batches import Batch, Table, open_table
+from sparserank.data.tables.reader import natural_float, refuse_unjudged, set_missing
+from sparserank.data.tables.refusal import telling_all
+from sparserank.data.tables.roles import Roles, roles_of
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import available_cores
 

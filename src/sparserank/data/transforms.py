@@ -149,7 +149,7 @@ def transformed(data: RankingDataset, forms: Sequence[Transform]) -> RankingData
     if all(form.is_identity for form in forms) and len(forms) <= 1:
         return data
     if data.is_stored:
-        from sparserank.data.temporary_store import HeldRows, in_temporary_store
+        from sparserank.data.store.temporary import HeldRows, in_temporary_store
 
         return data.replace_features(in_temporary_store(HeldRows(data, forms)).X)
     return data.replace_features(in_forms(data.X, forms))

@@ -14,7 +14,7 @@ from sparserank.data.grouping import MANY_ROWS
 from sparserank.data.missing import KEEP
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
-from sparserank.data.tables import document_texts, is_frame
+from sparserank.data.tables.batches import document_texts, is_frame
 from sparserank.data.trec import Qrels, Run, document_ids
 from sparserank.errors import DataError, DataWarning
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, holm, mean_interval, paired_comparison

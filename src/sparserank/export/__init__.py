@@ -17,7 +17,7 @@ from sparserank.export.options import Files, Options
 from sparserank.export.python_code import python
 from sparserank.export.terms import Sum, sum_of
 from sparserank.export.texts import lucene, sql, vespa
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
 
 FORMATS: dict[str, Callable[[Sum, Options], Files]] = {

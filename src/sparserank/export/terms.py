@@ -11,7 +11,7 @@ from sparserank.curves import Curve
 from sparserank.data.missing import HUGE
 from sparserank.data.transforms import ASINH, LOG, NONE
 from sparserank.errors import DataError
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
 
 MISSING_FROM = f"{HUGE:g}".replace("+", "")  # in size: these, infinity and NaN are missing values, as in all data

@@ -1,1 +1,1 @@
-"""What a paper defines and the product's own solver does not need: its problem, its step, its settings."""
+"""The five papers: their algorithms, rankers, measures, protocol and published tables."""

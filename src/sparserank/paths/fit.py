@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.scaling import LINEAR_SCALINGS, fit_scalings
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
@@ -23,6 +22,7 @@ from sparserank.penalties import BestK, Penalty, parse_penalty
 from sparserank.quoting import brief
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
+from sparserank.shards.scaling import LINEAR_SCALINGS, fit_scalings
 from sparserank.solvers.lockstep import run
 
 DEFAULT_SCALING = "within-query-std"

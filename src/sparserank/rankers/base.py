@@ -14,16 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from sparserank.curves import Curve, Curves, Knots
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.filling import training_medians
-from sparserank.data.frames import QID, column_names, without_qid
 from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
-from sparserank.data.scaling import FeatureScaling
-from sparserank.data.stored import check_unchanged
+from sparserank.data.store.features import check_unchanged
+from sparserank.data.tables.frames import QID, column_names, without_qid
 from sparserank.data.transforms import Transform
 from sparserank.errors import DataError
 from sparserank.evaluation import evaluate, mean_of
 from sparserank.losses import PairwiseLoss, loss_name
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 from sparserank.objective import PairwiseObjective
 from sparserank.quoting import brief
 from sparserank.rankers.checks import (
@@ -38,6 +37,7 @@ from sparserank.rankers.inputs import feature_names, features_to_score, training
 from sparserank.rankers.keywords import refuse_foreign
 from sparserank.rankers.query_weights import query_weights, weighted_mean
 from sparserank.shards.dask import placed
+from sparserank.shards.scaling import FeatureScaling
 
 
 class LinearRanker(SelectorMixin, BaseEstimator):

@@ -15,11 +15,11 @@ from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.number_range import LARGEST, SMALLEST
 from sparserank.objective import PairwiseObjective
+from sparserank.papers.rls.centring import nothing_varies
 from sparserank.paths import on_coefficients
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief
-from sparserank.rls.centring import nothing_varies
 from sparserank.weights import usable_weights
 
 LARGEST_COUNT = 10**9

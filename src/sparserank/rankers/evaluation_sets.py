@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.frames import names_of, without_qid
 from sparserank.data.grouping import ids_of_rows
+from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 

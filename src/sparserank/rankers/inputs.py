@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from sparserank.data.dask_kinds import is_dask
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_known, fill_matrix
-from sparserank.data.frames import without_qid
 from sparserank.data.grouping import MANY_ROWS, as_query_ids, ids_of_rows, query_codes
 from sparserank.data.matrices import as_csr, with_holes, without_mask
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
+from sparserank.data.tables.dask_kinds import is_dask
+from sparserank.data.tables.frames import without_qid
 from sparserank.errors import DataError, DataWarning
 from sparserank.quoting import brief
 from sparserank.weights import usable_weights

@@ -23,12 +23,11 @@ from sparserank.curves import (
     rising,
 )
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.data.transforms import KINDS, NONE, fit_transform, transformed
 from sparserank.errors import DataError, DataWarning
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import PairwiseLoss
-from sparserank.model import curve_model
+from sparserank.model.ranking_model import curve_model
 from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import (
@@ -56,6 +55,7 @@ from sparserank.rankers.checks import (
 )
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.shards.dask import placed, sums_on
+from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
 from sparserank.weighting import PAIR_WEIGHTS
 

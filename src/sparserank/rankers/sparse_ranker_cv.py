@@ -9,8 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.crossval.candidates import Pool
+from sparserank.crossval.choice import AUTO, choose
+from sparserank.crossval.fitting import FittedPaths, families
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths
+from sparserank.crossval.groups import each_alone
+from sparserank.crossval.path_arrays import unpack
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.scaling import LINEAR_SCALINGS
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import check_confidence, mean_interval
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
@@ -32,13 +37,8 @@ from sparserank.rankers.checks import (
 )
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.rankers.query_splits import check_splits, split_queries
-from sparserank.selection.candidates import FINAL, FoldedPaths
-from sparserank.selection.choice import AUTO, choose
-from sparserank.selection.fitting import FittedPaths, families
-from sparserank.selection.groups import each_alone
-from sparserank.selection.packed import unpack
 from sparserank.selection.plan import PathSettings
-from sparserank.selection.pool import Pool
+from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.weighting import PAIR_WEIGHTS
 
 RULES = ("non_inferior", "best")

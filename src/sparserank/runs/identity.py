@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.stored import identity_of
+from sparserank.data.store.features import identity_of
 
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 LONGEST_LABEL = 100  # file systems allow 255 bytes
-PRESENTING = ("cli", "reports")  # rooms that show results and compute none
+PRESENTING = ("cli", "pages", "reporting")  # rooms that show results and compute none
 
 
 @cache

@@ -1,1 +1,1 @@
-"""Choosing a model: paths over folds, non-inferiority, the main job."""
+"""What a selection says: values, and sentences about them."""

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 
 BINS = 30
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
-from sparserank import __version__
+from sparserank import __version__, defaults
+from sparserank.crossval.choice import AUTO
+from sparserank.crossval.groups import Groups, groups_of
 from sparserank.curves import CURVES, LEAST_KNOTS, MOST_KNOTS, SHAPES
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.scaling import LINEAR_SCALINGS, SCALINGS
 from sparserank.data.transforms import KINDS, NONE
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.statistics import check_confidence
@@ -22,10 +23,8 @@ from sparserank.penalties import BestK, Penalty, parse_penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, data_hash
-from sparserank.selection import defaults
-from sparserank.selection.choice import AUTO
-from sparserank.selection.groups import Groups, groups_of
 from sparserank.selection.inputs import read_costs, rules_of
+from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
 from sparserank.weighting import PAIR_WEIGHTS
 
 TRANSFORMS = (AUTO, *KINDS)
@@ -214,7 +213,7 @@ class SelectionPlan:
         """
         return {
             "sparserank": __version__,
-            "code": code_hash(_is_experiment),
+            "code": code_hash(_is_of_papers),
             "train": data_hash(train),
             "valid": None if valid is None else data_hash(valid),
             "query_weight": None if query_weight is None else [float(v) for v in query_weight],
@@ -227,8 +226,8 @@ class SelectionPlan:
         }
 
 
-def _is_experiment(inside: tuple[str, ...]) -> bool:
-    return inside[0] == "experiments"
+def _is_of_papers(inside: tuple[str, ...]) -> bool:
+    return inside[0] == "papers"
 
 
 def make_plan(

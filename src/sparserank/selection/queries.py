@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sparserank.crossval.current_model import SAME, InUse
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.trec import document_ids
 from sparserank.metrics import Metric
 from sparserank.metrics.ranking import rank_documents
-from sparserank.model import RankingModel
-from sparserank.selection.in_use import SAME, InUse
+from sparserank.model.ranking_model import RankingModel
 
 MOST_QUERIES = 5  # of each kind
 MOST_OTHERS = 10  # features of the rival alone that are named

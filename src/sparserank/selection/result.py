@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank import __version__
-from sparserank.data.scaling import FeatureScaling
+from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.current_model import Change
+from sparserank.crossval.redundant_features import Alike
+from sparserank.crossval.stability import Stability
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.files import atomic_write
 from sparserank.losses import loss_name
-from sparserank.model import RankingModel
+from sparserank.model.ranking_model import RankingModel
 from sparserank.paths import Certificate, PathResult
 from sparserank.runs.directory import RunDirectory
-from sparserank.runs.origin import Origin
-from sparserank.selection.alike import Alike
-from sparserank.selection.choice import Candidate, Choice
-from sparserank.selection.in_use import Change
+from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference
-from sparserank.selection.stability import Stability
 from sparserank.selection.statements import choice_sentences, headline, stability_sentence
+from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class SelectionResult:
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentences, the selected features, every size,
         and with the extra `report` the picture."""
-        from sparserank.reports.notebook import selection_fragment
+        from sparserank.pages.notebook import selection_fragment
 
         return selection_fragment(self)
 
@@ -319,7 +319,7 @@ class SelectionResult:
 
     def report(self, path: str | os.PathLike) -> Path:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""
-        from sparserank.reports.page import render_page
+        from sparserank.pages.selection_page import render_page
 
         with atomic_write(path) as out:
             out.write(render_page(self))
@@ -332,7 +332,7 @@ class SelectionResult:
         Raises
             RunDirectoryError   the folder holds other files, or cannot be written
         """
-        from sparserank.reports.files import write_results
+        from sparserank.jobs.result_files import write_results
 
         with RunDirectory(folder, "result") as run:
             return write_results(self, run.path)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from sparserank.crossval.choice import LEAST_MARGIN, Choice
+from sparserank.crossval.redundant_features import Left
+from sparserank.crossval.stability import Stability
 from sparserank.evaluation.bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import as_percent
-from sparserank.selection.alike import Left
-from sparserank.selection.choice import LEAST_MARGIN, Choice
-from sparserank.selection.stability import Stability
 
 FIRM = 0.8  # share of half-samples from which a feature is called firm
 MOST_STAND_INS = 5

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.store_arrays import map_shard
-from sparserank.data.store_manifest import MANIFEST, read_manifest
-from sparserank.data.stored import Source, StoredFeatures, StoredTexts
+from sparserank.data.store.arrays import map_shard
+from sparserank.data.store.features import Source, StoredFeatures, StoredTexts
+from sparserank.data.store.manifest import MANIFEST, read_manifest
 from sparserank.errors import DataError, DataFormatError
 from sparserank.execution import BlockExecutor
 from sparserank.losses import PairwiseLoss, SquaredHinge
@@ -42,7 +42,7 @@ def placed(client: Any, data: RankingDataset) -> RankingDataset:
     """
     usable_client(client)
     if not _in_stores(data.X):
-        from sparserank.data.temporary_store import HeldRows, in_temporary_store
+        from sparserank.data.store.temporary import HeldRows, in_temporary_store
 
         data = replace(data, X=in_temporary_store(HeldRows(data)).X)
     folders = sorted({source.folder for source in data.X.sources})

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.stored import StoredFeatures
+from sparserank.data.store.features import StoredFeatures
 from sparserank.execution import BlockExecutor
 from sparserank.execution.blocks import SHARD_BYTES, shard_end
 from sparserank.losses import PairwiseLoss

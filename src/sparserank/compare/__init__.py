@@ -1,1 +1,0 @@
-"""Our models beside tree ensembles, size by size, on the same folds."""

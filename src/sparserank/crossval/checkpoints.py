@@ -1,0 +1,71 @@
+"""Paths that are not finished yet: their points in the run directory, from which a later run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.crossval.path_arrays import csr_arrays, csr_from
+from sparserank.paths import Point
+from sparserank.runs.work_store import SelectionStore
+
+
+def save_points(store: SelectionStore, label: str, points: Mapping[int, Sequence[Point]], turn: int) -> None:
+    """{fold: points} of a family. Even and odd turns have a place each,
+    so that a kill while one is written leaves the other."""
+    name = _name(label, turn)
+    store.drop(name)
+    store.save(name, _arrays(points))
+
+
+def drop_points(store: SelectionStore, label: str) -> None:
+    """The family is finished."""
+    for turn in (0, 1):
+        store.drop(_name(label, turn))
+
+
+def stored_points(store: SelectionStore | None, label: str, folds: Sequence[int]) -> dict[int, list[Point]]:
+    """{fold: points} that an earlier run knew of these folds."""
+    known: dict[int, list[Point]] = {fold: [] for fold in folds}
+    for turn in (0, 1) if store is not None else ():
+        assert store is not None
+        arrays = store.load(_name(label, turn)) or {}
+        for fold in folds:
+            known[fold] = max(known[fold], _points(arrays, fold), key=len)
+    return known
+
+
+def _name(label: str, turn: int) -> str:
+    return f"unfinished-{label}-{turn % 2}"
+
+
+def _arrays(points: Mapping[int, Sequence[Point]]) -> dict[str, np.ndarray]:
+    arrays: dict[str, np.ndarray] = {}
+    for fold, known in points.items():
+        numbers = [(p.loss, p.objective, p.kkt_violation, p.gap, p.n_iter, p.time_s) for p in known]
+        coefs = sp.vstack([p.coef for p in known], format="csr") if known else sp.csr_array((0, 0))
+        arrays |= csr_arrays(f"coefs {fold}", coefs)
+        foreseen = [i for i, p in enumerate(known) if p.ahead is not None]
+        aheads = sp.vstack([known[i].ahead for i in foreseen], format="csr") if foreseen else sp.csr_array((0, 0))
+        arrays |= csr_arrays(f"aheads {fold}", aheads)
+        arrays[f"foreseen {fold}"] = np.array(foreseen, dtype=np.int64)
+        arrays[f"numbers {fold}"] = np.array(numbers, dtype=np.float64)
+        arrays[f"statuses {fold}"] = np.array([p.status for p in known], dtype="U32")
+    return arrays
+
+
+def _points(arrays: Mapping[str, np.ndarray], fold: int) -> list[Point]:
+    if f"numbers {fold}" not in arrays:
+        return []
+    coefs, aheads = csr_from(f"coefs {fold}", arrays), csr_from(f"aheads {fold}", arrays)
+    ahead_of = {int(i): aheads[[row]] for row, i in enumerate(arrays[f"foreseen {fold}"])}
+    each = zip(range(coefs.shape[0]), arrays[f"numbers {fold}"], arrays[f"statuses {fold}"], strict=True)
+    points = []
+    for i, x, status in each:
+        loss, objective, kkt_violation, gap, n_iter, time_s = x.tolist()
+        points.append(
+            Point(coefs[[i]], loss, objective, kkt_violation, gap, int(n_iter), time_s, str(status), ahead_of.get(i))
+        )
+    return points

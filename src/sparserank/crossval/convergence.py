@@ -1,0 +1,70 @@
+"""What is said when solves of a selection end short of their tolerance, the folds' included."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
+from sparserank.errors import ConvergenceWarning
+from sparserank.solvers import Status
+
+MISSED = (Status.STALLED, Status.ITERATION_LIMIT)
+
+
+def missed(statuses: Iterable[str]) -> dict[Status, int]:
+    """How many solves ended in each way that is short of the tolerance; ways that did not occur are left out."""
+    counts = Counter(statuses)
+    return {s: counts[s.value] for s in MISSED if counts[s.value]}
+
+
+def unsolved(statuses: Sequence[str], where: str, asked: str) -> str | None:
+    """A sentence for solves of which some ended short of their tolerance; None where all reached it.
+
+    Parameters
+        where   they were made, as 'on half-samples'
+        asked   the tolerance, as '1e-06'
+    """
+    short = missed(statuses)
+    if not short:
+        return None
+    how = ", ".join(f"{n} {s.value}" for s, n in short.items())
+    return (
+        f"{sum(short.values())} of {len(statuses)} solves {where} ended short of their tolerance ({how}): a KKT "
+        f"violation of {asked} times alpha_max was asked for; "
+        f"{' or '.join(dict.fromkeys(_REMEDIES[s] for s in short))}."
+    )
+
+
+def unsolved_paths(paths: Mapping[tuple[str, int], Mapping[str, np.ndarray]], tol: float) -> str | None:
+    """The same for finished paths as arrays, by label and fold."""
+    of_final: list[str] = []
+    of_folds: list[str] = []
+    for (_, fold), arrays in paths.items():
+        solved = [
+            s for s in arrays["statuses"].tolist() if s != Status.NOT_CERTIFIED.value
+        ]  # half refits are no solves
+        (of_final if fold == FINAL else of_folds).extend(solved)
+    n_final, n_folds = (sum(missed(some).values()) for some in (of_final, of_folds))
+    where = f"({n_final} of {len(of_final)} on all queries, {n_folds} of {len(of_folds)} without a fold)"
+    return unsolved([*of_final, *of_folds], where if of_folds else "on all queries", _asked(tol))
+
+
+def warn_unsolved(paths: Mapping[tuple[str, int], Mapping[str, np.ndarray]], tol: float) -> None:
+    """ConvergenceWarning with that sentence, if there is one."""
+    sentence = unsolved_paths(paths, tol)
+    if sentence is not None:
+        warnings.warn(sentence, ConvergenceWarning, stacklevel=4)
+
+
+def _asked(tol: float) -> str:
+    return f"{tol:g}" if tol >= FOLD_TOL else f"{tol:g} (where only quality is estimated: {FOLD_TOL:g})"
+
+
+_REMEDIES = {
+    Status.STALLED: "floating point can do no better there, raise tol",
+    Status.ITERATION_LIMIT: "raise tol, or max_iter where it can be given",
+}

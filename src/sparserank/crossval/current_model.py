@@ -1,0 +1,160 @@
+"""The model in use as a rival: inside the bounds, and what a change to the chosen model would bring."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval.choice import Candidate, Choice
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import ParameterError
+from sparserank.model.model_file import load_model
+from sparserank.model.ranking_model import RankingModel
+from sparserank.penalties import Penalty
+from sparserank.quoting import brief
+
+LABEL = "model in use"
+MOST_WORST = 5  # queries that are named
+SAME = 1e-12  # a difference that is none
+
+
+@dataclass(frozen=True)
+class InUse:
+    """What ranks today: a model, or a feature that holds its score. features: those it reads."""
+
+    name: str
+    features: tuple[str, ...]
+    model: RankingModel | None = None
+
+    def scores(self, data: RankingDataset) -> np.ndarray:
+        """(n_docs,) in the order of the rows that the data set was made of.
+
+        Raises
+            DataError   the data lack a feature of the model, or hold values that it cannot score
+        """
+        if self.model is not None:
+            return self.model.score_dataset(data)
+        j = list(data.feature_names or ()).index(self.features[0])
+        column = data.X[:, [j]].toarray().ravel() if data.is_sparse else np.asarray(data.X[:, j], dtype=np.float64)
+        return data.to_input_order(column)
+
+
+def in_use(given: Any, names: Sequence[str]) -> InUse:
+    """From a RankingModel, a model file or the name of a feature.
+
+    Raises
+        ParameterError     it is none of these
+        ModelFormatError   the file is no model file
+    """
+    if isinstance(given, RankingModel):
+        return InUse(LABEL, tuple(given.feature_names[j] for j in given.support), given)
+    if isinstance(given, str) and given in names:
+        return InUse(f"{LABEL} (score {given})", (given,))
+    if isinstance(given, str | os.PathLike) and Path(given).exists():
+        model = load_model(given)
+        return InUse(f"{LABEL} ({Path(given).name})", tuple(model.feature_names[j] for j in model.support), model)
+    raise ParameterError(
+        "current",
+        f"is neither a model file nor a feature; got {brief(str(given))}; there are {names[0]} ... {names[-1]}.",
+    )
+
+
+def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties: Sequence[Penalty]) -> str | None:
+    """The feature that holds today's score, unless it is kept or dropped by name: a model that reads today's score
+    takes no score's place.
+
+    Raises
+        ParameterError   there is no other feature
+    """
+    if not isinstance(current, str) or current not in names:
+        return None
+    named = [n for given in (keep, drop) if given is not None for n in ([given] if isinstance(given, str) else given)]
+    j = list(names).index(current)
+    if current in named or any(k in (current, j) for p in penalties for k in (*p.always_keep, *p.never_use)):
+        return None
+    if len(names) == 1:
+        raise ParameterError("current", f"is {brief(current)}, the only feature; there is nothing else to choose from.")
+    return current
+
+
+def left_out_note(score: str) -> str:
+    return f"{brief(score)}, today's score, is left out of the features; named in keep, it is part of every model."
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the chosen model brings beside the one in use, on the queries that candidates are judged on.
+
+    difference   mean metric of the chosen (on queries that its models have not seen) minus that of the one in use
+                 (which may have been fitted to them)
+    bound        what the chosen loses at most against it, with the confidence of the choice, whatever was chosen; below
+                 0: it gains at least as much; inf: too few queries
+    wins, losses, ties   queries
+    worst        (query id, difference), the largest losses first
+    enter, leave   features
+    """
+
+    name: str
+    n_features: int
+    mean: float
+    difference: float
+    bound: float
+    wins: int
+    losses: int
+    ties: int
+    worst: tuple[tuple[str, float], ...]
+    enter: tuple[str, ...]
+    leave: tuple[str, ...]
+
+    def sentence(self, metric: str, confidence: str) -> str:
+        """To be read aloud."""
+        bound = ""
+        if np.isfinite(self.bound):
+            what = f"loses at most {self.bound:.4f}" if self.bound >= 0 else f"gains at least {-self.bound:.4f}"
+            bound = f"; with {confidence} confidence the chosen model {what}"
+        moved = [
+            f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''} {what}"
+            for names, what in (
+                (self.enter, "enters" if len(self.enter) == 1 else "enter"),
+                (self.leave, "leaves" if len(self.leave) == 1 else "leave"),
+            )
+            if names
+        ]
+        text = (
+            f"The {self.name} ({self.n_features} feature{'s' if self.n_features != 1 else ''}) has {metric} "
+            f"{self.mean:.4f} here: a difference of {self.difference:+.4f}{bound}. The chosen model is better on "
+            f"{self.wins} queries, worse on {self.losses}"
+        )
+        if self.worst:
+            query, loss = self.worst[0]
+            text += f", worst by {-loss:.4f} on query {query}"
+        return text + (f"; {'; '.join(moved)}." if moved else ".")
+
+
+def change(choice: Choice, held: Candidate, current: InUse, model: RankingModel, query_ids: Sequence[str]) -> Change:
+    """The chosen candidate, whose final model is `model`, beside the one in use, `held` among the candidates."""
+    difference = choice.chosen.values - held.values
+    known = np.flatnonzero(np.isfinite(difference))
+    order = known[np.argsort(difference[known], kind="stable")]
+    worst = tuple(
+        (str(query_ids[q]), float(difference[q])) for q in order[:MOST_WORST].tolist() if difference[q] < -SAME
+    )
+    names = [model.feature_names[j] for j in model.support]
+    return Change(
+        current.name,
+        len(current.features),
+        held.mean,
+        float(difference[known].mean()) if len(known) else float("nan"),
+        choice.bound_against(choice.chosen, held),
+        int((difference[known] > SAME).sum()),
+        int((difference[known] < -SAME).sum()),
+        int((np.abs(difference[known]) <= SAME).sum()),
+        worst,
+        tuple(n for n in names if n not in current.features),
+        tuple(n for n in current.features if n not in names),
+    )

@@ -1,0 +1,297 @@
+"""All paths of a job: from the store or computed, by threads that share one read of X or by processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from sparserank.crossval.checkpoints import drop_points, save_points, stored_points
+from sparserank.crossval.convergence import warn_unsolved
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
+from sparserank.crossval.looks import RAW, Look
+from sparserank.crossval.path_arrays import coefs_of
+from sparserank.paths import PathMaker, PathStarts, Point, RefitPath
+from sparserank.paths.result import n_used
+from sparserank.paths.sizes import SizeOf
+from sparserank.penalties import Penalty
+from sparserank.runs.pool import run_pieces
+from sparserank.runs.progress import Progress, TimeLeft
+from sparserank.runs.work_store import SelectionStore
+
+CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, a family each
+CHECKPOINT_SHARE = 0.05  # and no more of the time than this
+MOST_TOGETHER = 12  # paths in lockstep, or one family: more hold more orders of documents than they save reads of X
+LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
+MOST_PROCESS_BYTES = (
+    48 << 20
+)  # of X: above, threads share each pass as well as processes share the paths, without copies
+
+Paths = dict[tuple[str, int], dict[str, np.ndarray]]
+Computed = Generator[tuple[str, int, dict[str, np.ndarray], float], None, None]  # label, fold, path, seconds
+Report = Callable[[str, float | None], None]  # what is done, seconds left
+
+
+@dataclass(frozen=True)
+class _OnePath:
+    """What a worker process gets."""
+
+    work: FoldedPaths
+
+    def __call__(self, wanted: Wanted) -> dict[str, np.ndarray]:
+        return self.work([wanted])[0]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The paths of one maker, without each fold and on all queries.
+
+    start    label of the family whose paths they are started from, or refit
+    scored   False: they are only started from
+    work     name of the `FoldedPaths` that the paths belong to
+    """
+
+    label: str
+    maker: PathMaker
+    start: str | None = None
+    scored: bool = True
+    work: str = ""
+
+
+def refit_label(label: str) -> str:
+    """The family of the refits of a family."""
+    return f"{label} refitted"
+
+
+def families(
+    penalties: Mapping[str, Penalty],
+    *,
+    refits: bool = False,
+    work: str = "",
+    look: Look = RAW,
+    size_of: SizeOf = n_used,
+) -> list[Family]:
+    """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path
+    under the same rules, which is one of them or comes along, so that no path depends on what else is asked for.
+
+    look   in which features enter the work
+    size_of  what sizes are, of which one point each is refitted
+    """
+
+    def maker(penalty: Penalty) -> PathMaker:
+        return look.maker(penalty)
+
+    first: list[Family] = []
+    second: list[Family] = []
+    starts: dict[Penalty, str] = {}
+    for label, penalty in penalties.items():
+        if penalty.is_convex:
+            first.append(Family(label, maker(penalty), work=work))
+            starts.setdefault(penalty.with_alpha(1.0), label)
+    for label, penalty in penalties.items():
+        if not penalty.is_convex:
+            l1 = penalty.like_l1()
+            if l1 not in starts:
+                starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1) {work}".strip()
+                first.append(Family(starts[l1], maker(l1), scored=False, work=work))
+            second.append(Family(label, maker(penalty), starts[l1], work=work))
+    again = [
+        Family(refit_label(label), RefitPath(look.signs(p), size_of), label, work=work)
+        for label, p in penalties.items()
+        if refits and not p.by_size  # which is not shrunken
+    ]
+    return first + second + again
+
+
+class FittedPaths:
+    """Every family on every fold; works by name, one after the other (their features are different copies).
+
+    Small data go to processes, a path each, where Python itself would keep threads waiting; for large data all paths
+    that can be begun advance together, threads sharing each pass. Both give the same bits.
+    """
+
+    def __init__(
+        self,
+        works: FoldedPaths | Mapping[str, FoldedPaths],
+        families: Sequence[Family],
+        folds: Sequence[int],
+        n_workers: int,
+    ) -> None:
+        self.works = works if isinstance(works, Mapping) else {"": works}
+        self.families, self.folds, self.n_workers = families, folds, n_workers
+
+    def all(self, store: SelectionStore | None, progress: Progress | None) -> Paths:
+        """{(label, fold): path as arrays}; the order of finishing plays no part. Warns (ConvergenceWarning) of solves
+        that ended short of their tolerance."""
+        done: Paths = {}
+        for family in self.families:
+            for fold in self.folds:
+                stored = store.load(_name(family.label, fold)) if store else None
+                if stored is not None:
+                    done[family.label, fold] = stored
+        waiting = {f.label: [fold for fold in self.folds if (f.label, fold) not in done] for f in self.families}
+        n_waiting, n_all = sum(map(len, waiting.values())), len(self.families) * len(self.folds)
+
+        def report(what: str, left: float | None) -> None:
+            if progress is not None:
+                progress(len(done), n_all, what, left)
+
+        points = sum(len(p) for f in self.families for p in stored_points(store, f.label, waiting[f.label]).values())
+        of_unfinished = f", and {points} points of unfinished paths" if points else ""
+        report(f"resumed{of_unfinished}" if done or points else "start", None)
+        compute = self._by_processes if self._use_processes(n_waiting) else self._in_lockstep
+        with closing(compute(waiting, done, store, report)) as computed:  # or an error here would leave workers behind
+            for label, fold, arrays, seconds in computed:
+                done[label, fold] = arrays
+                if store is not None:
+                    store.save(_name(label, fold), arrays)
+                    store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
+                    if all((label, f) in done for f in self.folds):
+                        drop_points(store, label)
+        warn_unsolved(done, next(iter(self.works.values())).settings.tol)
+        return done
+
+    def _use_processes(self, n_paths: int) -> bool:
+        """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
+        work = next(iter(self.works.values()))
+        X = work.data.X
+        size = X.data.nbytes if work.data.is_sparse and not work.data.is_stored else X.nbytes
+        values = work.data.n_docs * work.data.n_features
+        enough = n_paths * work.settings.n_alphas * values >= LEAST_PROCESS_WORK
+        here = work.client is None
+        return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
+
+    def _stages(self, waiting: Mapping[str, list[int]], most: float) -> list[list[tuple[Family, int]]]:
+        """(family, fold) of what is computed at the same time, whole families of at most so many paths: what others
+        start from comes first."""
+        stages: list[list[tuple[Family, int]]] = []
+        depths = self._depths()
+        for work, depth in product(self.works, range(1 + max(depths.values()))):
+            stages.append([])
+            for f in self.families:
+                own = f.work == work and depths[f.label] == depth
+                paths = [(f, fold) for fold in waiting[f.label] if own]
+                if stages[-1] and len(stages[-1]) + len(paths) > most:
+                    stages.append([])
+                stages[-1] += paths
+        return [stage for stage in stages if stage]
+
+    def _depths(self) -> dict[str, int]:
+        """How many families have to be there before each."""
+        depths: dict[str, int] = {}
+        for f in self.families:  # which are in such an order
+            depths[f.label] = 0 if f.start is None else 1 + depths[f.start]
+        return depths
+
+    def _wanted(self, family: Family, fold: int, done: Paths, points: Sequence[Point]) -> Wanted:
+        start = None
+        if family.start is not None:
+            first = done[family.start, fold]
+            start = PathStarts(first["alphas"], coefs_of(first), first["losses"])
+        return Wanted(family.maker, fold, start, tuple(points), scored=family.scored)
+
+    def _by_processes(
+        self, waiting: Mapping[str, list[int]], done: Paths, store: SelectionStore | None, report: Report
+    ) -> Computed:
+        labels = [f.label for f in self.families for _ in waiting[f.label]]
+        left = TimeLeft(labels, min(self.n_workers, len(labels)))
+        for stage in self._stages(waiting, np.inf):
+            task = _OnePath(self.works[stage[0][0].work].with_threads(1))
+            known = _known_points(store, stage)
+            arguments = [(self._wanted(f, fold, done, known[f.label][fold]),) for f, fold in stage]
+            with closing(run_pieces(task, arguments, self.n_workers, processes=True)) as outcomes:
+                for outcome in outcomes:
+                    if outcome.error is not None:
+                        raise outcome.error
+                    family, fold = stage[outcome.index]
+                    yield family.label, fold, outcome.result, outcome.seconds
+                    left.finished(family.label, outcome.seconds)
+                    report(_what(family.label, fold), left.seconds())
+
+    def _in_lockstep(
+        self, waiting: Mapping[str, list[int]], done: Paths, store: SelectionStore | None, report: Report
+    ) -> Computed:
+        each = {f.label: f.maker.n_points(self.works[f.work].path_plan) for f in self.families}
+        left = TimeLeft([f.label for f in self.families for _ in range(each[f.label] * len(waiting[f.label]))], 1)
+        work = None
+        for stage in self._stages(waiting, MOST_TOGETHER):
+            began = time.perf_counter()
+            if work is not None and work is not self.works[stage[0][0].work]:
+                work.release()
+            work = self.works[stage[0][0].work]
+            in_all = sum(each[f.label] for f, _ in stage)
+            follow = _Following(_known_points(store, stage), in_all, store, left, report)
+            pieces = work(
+                [
+                    replace(
+                        self._wanted(f, fold, done, follow.points[f.label][fold]),
+                        keep=partial(follow.keep, f.label, fold),
+                    )
+                    for f, fold in stage
+                ]
+            )
+            seconds = (time.perf_counter() - began) / len(stage)
+            for label in follow.points:
+                left.drop(label)
+            for (family, fold), arrays in zip(stage, pieces, strict=True):
+                yield family.label, fold, arrays, seconds
+                report(_what(family.label, fold), left.seconds())
+
+
+Points = dict[str, dict[int, list[Point]]]  # by label and fold
+
+
+class _Following:
+    """The points of paths that advance together, as they come: checkpoints and progress."""
+
+    def __init__(
+        self, points: Points, in_all: int, store: SelectionStore | None, left: TimeLeft, report: Report
+    ) -> None:
+        self.points, self._in_all, self._store, self._left, self._report = points, in_all, store, left, report
+        for label, of_fold in points.items():
+            left.skip(label, sum(map(len, of_fold.values())))
+        self._saved = dict.fromkeys(points, 0)  # points of a family in its last checkpoint
+        self._turns = dict.fromkeys(points, 0)
+        self._next_save = time.perf_counter() + CHECKPOINT_S
+        self._last: float | None = None  # the first point comes after scaling and compiling, and tells nothing
+
+    def keep(self, label: str, fold: int, point: Point, n: int) -> None:
+        self.points[label][fold].append(point)
+        now = time.perf_counter()
+        if self._last is None:
+            self._left.skip(label)
+        else:
+            self._left.finished(label, now - self._last)
+        self._last = now
+        known = {label: sum(map(len, of_fold.values())) for label, of_fold in self.points.items()}
+        if self._store is not None and now >= self._next_save:
+            behind = max(known, key=lambda label: known[label] - self._saved[label])
+            save_points(self._store, behind, self.points[behind], self._turns[behind])
+            self._saved[behind] = known[behind]
+            self._turns[behind] += 1
+            took = time.perf_counter() - now
+            self._next_save = now + max(CHECKPOINT_S, took / CHECKPOINT_SHARE)
+        if sum(known.values()) < self._in_all:
+            what = f"{', '.join(self.points)}: {sum(known.values())} of {self._in_all} points"
+            self._report(what, self._left.seconds())
+
+
+def _known_points(store: SelectionStore | None, stage: Sequence[tuple[Family, int]]) -> Points:
+    """What an earlier run knew of these paths."""
+    folds: dict[str, list[int]] = {}
+    for family, fold in stage:
+        folds.setdefault(family.label, []).append(fold)
+    return {label: stored_points(store, label, own) for label, own in folds.items()}
+
+
+def _name(label: str, fold: int) -> str:
+    return f"{'final' if fold == FINAL else f'fold{fold}'}-{label}"
+
+
+def _what(label: str, fold: int) -> str:
+    return f"{label} {'final path' if fold == FINAL else f'fold {fold + 1}'}"

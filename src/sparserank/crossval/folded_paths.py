@@ -1,0 +1,291 @@
+"""Paths on all training queries and without each fold of them, from one copy of the features, and what their points are
+worth on queries that they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.crossval.path_arrays import in_units, pack
+from sparserank.curves import Knots
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.transforms import Transform, transformed
+from sparserank.errors import DataError
+from sparserank.evaluation import mean_of
+from sparserank.execution.threads import one_blas_thread
+from sparserank.lazy import cached_property
+from sparserank.metrics import Metric
+from sparserank.objective import PairwiseObjective
+from sparserank.paths import PathMaker, PathPlan, PathStarts, Point
+from sparserank.paths.sizes import SizeOf, point_within
+from sparserank.selection.plan import PathSettings
+from sparserank.shards import LocalShards, Shards, as_rows, make_shards
+from sparserank.shards.dask import placed, shards_on
+from sparserank.shards.measuring import Columns
+from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
+from sparserank.solvers.lockstep import run_all
+from sparserank.weighting import Weighting
+
+AT_ONCE = 10  # half-samples in lockstep
+MORE = 2  # times the features of the model sought: where paths of half-samples may end
+MADE = ("prepared", "_shards", "_unseen")  # of the data, when first asked for
+UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
+FIRST_SAMPLE = -100  # the number of the first sample's path; the next is -101
+FINAL = -1  # the number of the path that is delivered: on all training queries
+FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between this and the tolerance of the final path
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One path: of a maker, without the queries of a fold.
+
+    start   an l1 path: where a concave penalty is started from besides its own last solution
+    done    points known from an earlier run, as `keep` gave them
+    keep    called with each new point of the path and the number of points in all
+    scored  False: the path is only started from
+    """
+
+    maker: PathMaker
+    fold: int
+    start: PathStarts | None = None
+    done: Sequence[Point] = ()
+    keep: Callable[[Point, int], None] | None = None
+    scored: bool = True
+
+
+class FoldedPaths:
+    """Computes paths of makers for folds, any number at once: each leaves out the queries of its fold, by weights of 0.
+
+    All paths read the same X; nothing is copied or scaled but what a scaling cannot do by a factor per feature (a
+    logarithm, min-max within queries), once. Picklable, so that workers can have one each.
+
+    Parameters
+        data          training queries
+        fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
+        settings, metrics
+        knots         of the curves of the features (in their one form), or None
+        forms         the forms in which each feature enters, a column each, first all features in the first form;
+                      default as they are
+        valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
+                      f
+        query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
+        max_iter      of the solver, per strength
+        client        a dask.distributed Client whose workers read the training queries instead of this process
+        n_threads     threads of a pass; results do not depend on it, nor on which paths are computed together
+    """
+
+    def __init__(
+        self,
+        data: RankingDataset,
+        fold: np.ndarray,
+        settings: PathSettings,
+        metrics: Sequence[Metric],
+        *,
+        valid: RankingDataset | None = None,
+        query_weight: np.ndarray | None = None,
+        max_iter: int = 300,
+        n_threads: int | None = None,
+        client: Any = None,
+        forms: Sequence[Transform] = (),
+        knots: Knots | None = None,
+    ) -> None:
+        self.client, self.forms, self.knots = client, tuple(forms), knots
+        self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
+        self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
+        self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
+        self._weighted: tuple[tuple[int, ...], list[PairwiseObjective], list[FeatureScaling]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in self.__dict__.items() if name not in MADE}
+        return {**kept, "_weighted": None, "client": None}
+
+    def with_threads(self, n_threads: int) -> FoldedPaths:
+        """The same with other threads."""
+        return FoldedPaths(
+            self.data,
+            self.fold,
+            self.settings,
+            self.metrics,
+            valid=self.valid,
+            query_weight=self.query_weight,
+            max_iter=self.max_iter,
+            n_threads=n_threads,
+            forms=self.forms,
+            knots=self.knots,
+        )
+
+    @cached_property
+    def prepared(self) -> RankingDataset:
+        ready = self.in_forms(self.data)
+        return ready if self.client is None else placed(self.client, ready)
+
+    def in_forms(self, data: RankingDataset) -> RankingDataset:
+        """Queries with the columns of each form side by side, before they are scaled by factors."""
+        return transformed(prepared(data, self.settings.scaling), self.forms)
+
+    def halves(
+        self, wanted: PathMaker, samples: np.ndarray, k: float, start: PathMaker | None, size_of: SizeOf, most: int
+    ) -> tuple[list[np.ndarray], list[str]]:
+        """(the columns of the model of at most that size that a maker gives on each sample of the queries (n_samples,
+        n_queries) bool, how the solves ended); `start` makes the l1 paths that it is started from; paths end behind
+        MORE times `most` features.
+        """
+        self.samples = samples
+        folds = [FIRST_SAMPLE - b for b in range(len(samples))]
+        plan = replace(self.path_plan, tol=FOLD_TOL, max_features=MORE * most + MORE)
+        supports: list[np.ndarray] = []
+        statuses: list[str] = []
+        with one_blas_thread():
+            for own in (folds[i : i + AT_ONCE] for i in range(0, len(folds), AT_ONCE)):
+                objectives, _ = self.objectives(own)
+                starts: list[PathStarts | None] = [None] * len(own)
+                if start is not None:
+                    first = run_all([start.path(o, plan) for o in objectives])
+                    starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
+                    statuses += [status for p in first for status in p.statuses]
+                plans = [replace(plan, starts=s) for s in starts]
+                for path in run_all([wanted.path(o, p) for o, p in zip(objectives, plans, strict=True)]):
+                    at = point_within(size_of(path.sparse_coefs, path.width), path.losses, k)
+                    supports.append(np.zeros(0, dtype=np.int64) if at is None else path.support(at))
+                    statuses += path.statuses
+        self._weighted = None
+        return supports, statuses
+
+    def release(self) -> None:
+        """Forget what was made of the data; it is made again when needed."""
+        self._weighted = None
+        for made in MADE:
+            self.__dict__.pop(made, None)
+
+    @cached_property
+    def _shards(self) -> Shards:
+        if self.client is not None:
+            d = self.prepared
+            return shards_on(self.client, d, self.settings.loss)
+        return self._shards_of(self.prepared)
+
+    @cached_property
+    def _unseen(self) -> LocalShards | None:
+        return None if self.valid is None else self._shards_of(self.in_forms(self.valid))
+
+    def _shards_of(self, d: RankingDataset) -> LocalShards:
+        rows = as_rows(d.X) if self.knots is None else self.knots.rows(d.X)
+        return make_shards(rows, d.relevance, d.query_ptr, self.settings.loss, d.doc_weight, self.n_threads, d.docid)
+
+    def _used(self, fold: int) -> np.ndarray:
+        """(n_queries,) bool: the training queries of a fold, or of a half-sample."""
+        if fold == FINAL:
+            return np.ones(self.prepared.n_queries, dtype=bool)
+        return np.asarray(self.samples[FIRST_SAMPLE - fold] if fold <= FIRST_SAMPLE else self.fold != fold)
+
+    def objectives(self, folds: Sequence[int]) -> tuple[list[PairwiseObjective], list[FeatureScaling]]:
+        """The loss without each of these folds, and its scaling, learned without it too;
+        a fold may come several times."""
+        if self._weighted is None or self._weighted[0] != tuple(folds):
+            d, settings = self.prepared, self.settings
+            own = list(dict.fromkeys(folds))
+            used = np.array([self._used(f) for f in own])
+            weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
+            method = settings.scaling if self.knots is None else "none"  # knots are where the values are
+            centers, scales = fit_scalings(d, method, weight > 0, self._sums)
+            self._refuse_empty(own, weight)
+            at = [own.index(f) for f in folds]
+            weighting = Weighting(
+                self._shards,
+                weight[at],
+                scale=None if method in UNSCALED else scales[at],
+                knots=self.knots,
+                pair_weights=settings.pair_weights,
+                feature_names=d.feature_names,
+            )
+            scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
+            self._weighted = tuple(folds), weighting.objectives(), scalings
+        return self._weighted[1], self._weighted[2]
+
+    def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
+        return self._shards.call("moments", unit, around, per_query=used)
+
+    def pairs(self) -> np.ndarray:
+        """(n_queries,) total weight of the preferred pairs of each training query."""
+        return np.concatenate([f.pair_weight for f in self._shards.call("facts")])
+
+    def _refuse_empty(self, folds: Sequence[int], weight: np.ndarray) -> None:
+        """A fold that holds every pair is no fault of the data."""
+        pairs = self.pairs()
+        for f, row in zip(folds, weight, strict=True):
+            if f != FINAL and pairs.any() and not (row * pairs).any():
+                raise DataError(
+                    f"without the queries of fold {f + 1} no preferred pair is left to learn from; take another seed, "
+                    "other folds, or the holdout protocol."
+                )
+
+    def __call__(self, wanted: Sequence[Wanted]) -> list[dict[str, np.ndarray]]:
+        """Each path as arrays, `unpack` reads them; all in lockstep: one read of X serves all."""
+        with one_blas_thread():
+            objectives, scalings = self.objectives([want.fold for want in wanted])
+            paths = run_all([w.maker.path(o, self._plan(w)) for w, o in zip(wanted, objectives, strict=True)])
+            blocks = [None if self.knots is None else o.curve_blocks() for o in objectives]
+            pieces = [pack(p, s, b) for p, s, b in zip(paths, scalings, blocks, strict=True)]
+            of_fold: dict[int, list[int]] = {}
+            for i, want in enumerate(wanted):
+                if want.scored:
+                    of_fold.setdefault(want.fold, []).append(i)
+            coefs = [in_units(p.sparse_coefs, piece) for p, piece in zip(paths, pieces, strict=True)]
+            models = {f: sp.vstack([coefs[i] for i in members], format="csr") for f, members in of_fold.items()}
+            for f, values in self.measure(models).items():
+                cuts = np.cumsum([coefs[i].shape[0] for i in of_fold[f]])[:-1]
+                for i, own in zip(of_fold[f], np.split(values, cuts, axis=1), strict=True):
+                    pieces[i]["values"] = own
+            return pieces
+
+    def _plan(self, wanted: Wanted) -> PathPlan:
+        return replace(
+            self.path_plan,
+            tol=self._tol(wanted.fold),
+            starts=wanted.start,
+            done=wanted.done,
+            keep=wanted.keep,
+        )
+
+    @property
+    def path_plan(self) -> PathPlan:
+        settings, names = self.settings, tuple(self.data.feature_names or ()) * max(len(self.forms), 1)
+        return PathPlan(settings.n_alphas, settings.alpha_min_ratio, settings.tol, self.max_iter, feature_names=names)
+
+    def _tol(self, fold: int) -> float:
+        return self.settings.tol if fold == FINAL else max(self.settings.tol, FOLD_TOL)
+
+    def measure(self, models: Mapping[int, sp.csr_array]) -> dict[int, np.ndarray]:
+        """{fold: (n_metrics, n_models, queries of the fold)} for models (n_models, n_features) CSR per fold, in units
+        of `prepared`.
+
+        Those of FINAL are scored on `valid`, and left out without.
+        """
+        out = {}
+        if FINAL in models and self._unseen is not None:
+            out[FINAL] = _measured(self._unseen, models[FINAL], self.metrics)
+        folds = [f for f in models if f != FINAL]
+        if folds:
+            judge = np.full(len(self.fold), -1)
+            for g, f in enumerate(folds):
+                judge[self.fold == f] = g
+            parts = self._shards.call("measure", [models[f] for f in folds], self.metrics, per_query=judge)
+            out |= {f: np.concatenate([p[g] for p in parts], axis=2) for g, f in enumerate(folds)}
+        return out
+
+    def single_features(self, columns: np.ndarray, metric: Metric) -> np.ndarray:
+        """(2, len(columns)) mean metric on the training queries of ranking by each feature,
+        descending and ascending."""
+        both = Columns(np.tile(columns, 2), np.repeat([1.0, -1.0], len(columns)))
+        (values,) = _measured(self._shards, both, [metric])
+        return np.array([mean_of(v) for v in values]).reshape(2, len(columns))
+
+
+def _measured(shards: Shards, models: sp.csr_array | Columns, metrics: Sequence[Metric]) -> np.ndarray:
+    """(n_metrics, n_models, n_queries)"""
+    parts = shards.call("measure", [models], metrics, per_query=np.zeros(shards.n_queries, dtype=np.int64))
+    return np.concatenate([p[0] for p in parts], axis=2)

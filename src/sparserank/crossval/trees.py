@@ -1,0 +1,163 @@
+"""A LambdaMART ensemble of LightGBM, and the features it would keep."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank import defaults
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError, ParameterError
+from sparserank.quoting import brief
+
+MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
+PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets, and changes blanks
+MOST_GRADE = 30  # LightGBM's table of gains ends there
+MOST_DOCUMENTS = 10_000  # of a query
+SHAP_ROWS = 4000  # that contributions are averaged over, about
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """Of the ensemble; every seed draws 80% of the rows and of the features for each tree.
+    Values do not depend on n_threads."""
+
+    n_trees: int = defaults.N_TREES
+    n_leaves: int = defaults.N_LEAVES
+    learning_rate: float = 0.1
+    n_threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_trees", 1), ("n_leaves", 2)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ParameterError(name, f"must be an integer >= {least}; got {brief(value)}.")
+        rate = self.learning_rate
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
+            raise ParameterError("learning_rate", f"must be a number > 0; got {brief(rate)}.")
+
+
+def lengths_of(sizes: Any) -> tuple[int, ...]:
+    """Numbers of features, rising and different.
+
+    Raises
+        ParameterError   they are none
+    """
+    listed = list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str) else []
+    if not listed or any(
+        isinstance(s, bool | np.bool_) or not isinstance(s, int | np.integer) or s < 1 for s in listed
+    ):
+        raise ParameterError("sizes", f"must be whole numbers >= 1; got {brief(sizes)}.")
+    return tuple(sorted({int(s) for s in listed}))
+
+
+def identity_of_trees() -> dict[str, str]:
+    """What pieces of work with trees depend on besides."""
+    return {"lightgbm": version("lightgbm")}
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A fitted ensemble on some columns."""
+
+    booster: Any
+    columns: np.ndarray
+    seconds: float
+
+    def scores(self, X: Any) -> np.ndarray:
+        """(n_docs,)"""
+        return np.asarray(self.booster.predict(_columns(X, self.columns)))
+
+    def by_gain(self) -> np.ndarray:
+        """Its columns, those of the largest total gain first."""
+        gain = self.booster.feature_importance(importance_type="gain")
+        return self.columns[np.argsort(-gain, kind="stable")]
+
+    def by_shap(self, X: Any) -> np.ndarray:
+        """Its columns, those of the largest mean |SHAP value| first, over about SHAP_ROWS rows of X."""
+        rows = X[:: max(X.shape[0] // SHAP_ROWS, 1)]
+        parts = np.asarray(self.booster.predict(_columns(rows, self.columns), pred_contrib=True))[:, :-1]
+        return self.columns[np.argsort(-np.abs(parts).mean(axis=0), kind="stable")]
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the model file."""
+        return len(self.booster.model_to_string().encode())
+
+
+def check_trees(data: RankingDataset) -> None:
+    """Raises DataError where LightGBM is missing, or the relevance is none that its objective takes."""
+    try:
+        importlib.import_module("lightgbm")
+    except ModuleNotFoundError as error:
+        raise DataError(MISSING) from error
+    except OSError as error:  # of its library, e.g. without OpenMP
+        raise DataError(f"LightGBM is installed, but cannot be loaded ({error}); install what it misses.") from error
+    if data.n_queries < 2:
+        raise DataError(
+            "one query cannot be split into folds; a comparison needs two at least, and says something from ten on."
+        )
+    y, sizes = data.relevance, np.diff(data.query_ptr)
+    wrong = (y != np.floor(y)) | (y < 0) | (y > MOST_GRADE)
+    if wrong.any():
+        raise DataError(
+            f"LightGBM's lambdarank takes whole grades from 0 to {MOST_GRADE}; row "
+            f"{data.row_index[int(np.argmax(wrong))]} has {y[wrong][0]:g}. Round or cap the grades."
+        )
+    if sizes.max() > MOST_DOCUMENTS:
+        raise DataError(
+            f"query {data.query_ids[int(np.argmax(sizes))]} has {sizes.max()} documents; LightGBM's lambdarank takes "
+            f"at most {MOST_DOCUMENTS}. Sample its documents."
+        )
+
+
+def fit_trees(
+    data: RankingDataset, columns: np.ndarray, settings: TreeSettings, seed: int, names: Sequence[str] | None = None
+) -> Trees:
+    """LambdaMART on some columns of the data; it knows them by these names of all features where LightGBM takes such
+    names."""
+    import lightgbm
+
+    began = time.perf_counter()
+    parameters = {
+        "objective": "lambdarank",
+        "num_leaves": settings.n_leaves,
+        "learning_rate": settings.learning_rate,
+        "seed": seed,
+        "bagging_fraction": 0.8,
+        "bagging_freq": 1,
+        "feature_fraction": 0.8,
+        "num_threads": settings.n_threads,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbosity": -1,
+    }
+    X = _columns(data.X, columns)
+    own = [names[j] for j in columns] if names else []
+    plain = bool(own) and all(PLAIN_NAME.fullmatch(name) for name in own)
+    held = lightgbm.Dataset(
+        X,
+        data.relevance,
+        group=np.diff(data.query_ptr),
+        feature_name=own if plain else "auto",
+        params={"verbosity": -1},
+    )
+    try:
+        booster = lightgbm.train(parameters, held, settings.n_trees)
+    except lightgbm.basic.LightGBMError as error:
+        raise DataError(f"LightGBM cannot be trained on these data: {error}.") from error
+    return Trees(booster, columns, time.perf_counter() - began)
+
+
+def _columns(X: Any, columns: np.ndarray) -> Any:
+    """Some columns, dense for LightGBM: what is 0 in sparse data is a value to us, not a missing one."""
+    part = X[:, columns]
+    return part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)

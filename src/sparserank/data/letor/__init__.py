@@ -1,0 +1,1 @@
+"""LETOR / SVMlight ranking text."""

@@ -1,0 +1,239 @@
+"""Byte parser for LETOR / SVMlight ranking text. Inputs are read-only; outputs are the named arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from sparserank.data.letor._number_kernels import number
+
+OK = 0
+BAD_LABEL = 1
+MISSING_QID = 2
+BAD_TOKEN = 3
+BAD_INDEX = 4
+INDEX_BELOW_BASE = 5
+BAD_VALUE = 6
+INDEX_ABOVE_LIMIT = 7  # SPAN_START holds the feature, as numbered in the file
+EMPTY_QID = 8
+
+# Slots of the `info` output.
+STATUS, SPAN_START, SPAN_STOP, N_ROWS, N_VALUES, N_RUNS, N_SLOW, N_LINES, FIRST_NAN, MAX_INDEX, MAX_LINE = range(11)
+UNSORTED = 11  # the first row whose indices do not ascend, or -1
+N_INFO = 12
+
+
+@njit(cache=True, nogil=True)
+def count_lines_and_colons(buf):
+    lines = 0
+    colons = 0
+    for c in buf:
+        lines += c == 10
+        colons += c == 58
+    return lines, colons
+
+
+@njit(cache=True, nogil=True)
+def _find_docid(buf, start, stop):
+    """Span of X in `docid = X` (any spacing) inside a comment; an empty span when there is none."""
+    i = start
+    while i + 5 <= stop:
+        if (
+            (buf[i] | 32) == 100
+            and (buf[i + 1] | 32) == 111
+            and (buf[i + 2] | 32) == 99
+            and (buf[i + 3] | 32) == 105
+            and (buf[i + 4] | 32) == 100
+        ):
+            j = i + 5
+            while j < stop and (buf[j] == 32 or buf[j] == 9):
+                j += 1
+            if j < stop and (buf[j] == 61 or buf[j] == 58):
+                j += 1
+                while j < stop and (buf[j] == 32 or buf[j] == 9):
+                    j += 1
+                end = j
+                while end < stop and buf[end] != 32 and buf[end] != 9:
+                    end += 1
+                return j, end
+        i += 1
+    return start, start
+
+
+@njit(cache=True, nogil=True)
+def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, rows_line, runs, comments, slow, info):
+    """Parse whole lines of ranking text; stops at the first bad one.
+
+    Parameters
+        buf          (n_bytes,) uint8, ends at a line end or at the end of the file; carriage returns only at line ends
+        index_base   number of the first feature, 0 or 1
+        index_limit  largest 0-based index allowed, or -1 for no limit
+    Outputs
+        labels (rows,), row_ptr (rows + 1,), indices (values,), values (values,), rows_line (rows,) line in the block
+        from 0, runs (rows, 3): row where a new query id starts and the byte span of the id,
+        comments (rows, 4): byte spans of comment and of docid, info: see the slots above.
+        slow (values + rows, 3): value position and byte span of numbers that need correct rounding; position -1 - row
+        means a label. NaN and NULL are stored as NaN, their first line in info. Features stay in the order of the line.
+    """
+    n = len(buf)
+    n_slow = 0
+    row = 0
+    filled = 0
+    n_runs = 0
+    line = 0
+    status = OK
+    bad_start = 0
+    bad_stop = 0
+    first_nan = -1
+    unsorted = -1
+    max_index = -1
+    max_line = 0
+    run_start = 0
+    run_stop = 0
+    row_ptr[0] = 0
+    pos = 0
+    while pos < n:
+        # One line: [pos, eol), trailing carriage returns and blanks are separators like any other.
+        i = pos
+        while i < n and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
+            i += 1
+        if i >= n:
+            break
+        if buf[i] == 10:
+            pos = i + 1
+            line += 1
+            continue
+        if buf[i] == 35:
+            while i < n and buf[i] != 10:
+                i += 1
+            pos = i + 1
+            line += 1
+            continue
+        # label
+        start = i
+        while i < n and buf[i] > 32 and buf[i] != 35:
+            i += 1
+        value, kind = number(buf, start, i)
+        if kind >= 2:
+            status, bad_start, bad_stop = BAD_LABEL, start, i
+            break
+        if kind == 1:
+            slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = -1 - row, start, i
+            n_slow += 1
+        labels[row] = value
+        rows_line[row] = line
+        # qid
+        while i < n and (buf[i] == 32 or buf[i] == 9):
+            i += 1
+        start = i
+        while i < n and buf[i] > 32 and buf[i] != 35:
+            i += 1
+        if not (
+            i - start >= 4
+            and buf[start] == 113
+            and buf[start + 1] == 105
+            and buf[start + 2] == 100
+            and buf[start + 3] == 58
+        ):
+            status, bad_start, bad_stop = MISSING_QID, start, i
+            break
+        start += 4
+        if start == i:
+            status, bad_start, bad_stop = EMPTY_QID, start, i
+            break
+        same = n_runs > 0 and i - start == run_stop - run_start
+        if same:
+            for k in range(i - start):
+                if buf[start + k] != buf[run_start + k]:
+                    same = False
+                    break
+        if not same:
+            run_start, run_stop = start, i
+            runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = row, start, i
+            n_runs += 1
+        # features
+        last = -1
+        while i < n:
+            while i < n and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
+                i += 1
+            if i >= n or buf[i] == 10 or buf[i] == 35:
+                break
+            start = i
+            index = 0
+            while i < n and 48 <= buf[i] <= 57:
+                index = min(index * 10 + (buf[i] - 48), 1 << 40)
+                i += 1
+            colon = i
+            while i < n and buf[i] > 32 and buf[i] != 35:
+                i += 1
+            if colon == start or colon >= i or buf[colon] != 58 or colon + 1 == i:
+                status, bad_start, bad_stop = BAD_TOKEN, start, i
+                break
+            index -= index_base
+            if index < 0:
+                status, bad_start, bad_stop = INDEX_BELOW_BASE, start, i
+                break
+            if index > 2147483646:
+                status, bad_start, bad_stop = BAD_INDEX, start, i
+                break
+            if index_limit >= 0 and index > index_limit:
+                status, bad_start = INDEX_ABOVE_LIMIT, index + index_base
+                break
+            value, kind = number(buf, colon + 1, i)
+            if kind == 2:
+                status, bad_start, bad_stop = BAD_VALUE, colon + 1, i
+                break
+            if kind == 3:
+                value = np.nan
+                if first_nan < 0:
+                    first_nan = line
+            elif kind == 1:
+                slow[n_slow, 0], slow[n_slow, 1], slow[n_slow, 2] = filled, colon + 1, i
+                n_slow += 1
+            if index <= last and unsorted < 0:
+                unsorted = row
+            last = index
+            if index > max_index:
+                max_index, max_line = index, line
+            indices[filled] = index
+            values[filled] = value
+            filled += 1
+        if status != OK:
+            break
+        # comment
+        comments[row, 0] = comments[row, 1] = comments[row, 2] = comments[row, 3] = 0
+        if i < n and buf[i] == 35:
+            start = i + 1
+            while i < n and buf[i] != 10:
+                i += 1
+            stop = i
+            while start < stop and buf[start] <= 32:
+                start += 1
+            while stop > start and buf[stop - 1] <= 32:
+                stop -= 1
+            comments[row, 0], comments[row, 1] = start, stop
+            comments[row, 2], comments[row, 3] = _find_docid(buf, start, stop)
+        pos = i + 1
+        line += 1
+        row += 1
+        row_ptr[row] = filled
+    info[STATUS] = status
+    info[SPAN_START] = bad_start
+    info[SPAN_STOP] = bad_stop
+    info[N_ROWS] = row
+    info[N_VALUES] = filled
+    info[N_RUNS] = n_runs
+    info[N_SLOW] = n_slow
+    info[N_LINES] = line
+    info[FIRST_NAN] = first_nan
+    info[MAX_INDEX] = max_index
+    info[MAX_LINE] = max_line
+    info[UNSORTED] = unsorted
+
+
+@njit(cache=True, nogil=True)
+def scatter_rows(row_ptr, indices, values, out):
+    """Write CSR rows into the zeroed dense rows of `out`."""
+    for row in range(len(row_ptr) - 1):
+        for k in range(row_ptr[row], row_ptr[row + 1]):
+            out[row, indices[k]] = values[k]

@@ -1,0 +1,283 @@
+"""One file of ranking text as parsed stretches of whole lines, parsed by several threads."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.letor import _line_kernels as kernels
+from sparserank.data.letor.side_files import SideQueries, with_query_ids
+from sparserank.data.missing import HUGE
+from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
+from sparserank.errors import DataFormatError, TooManyFeaturesError
+from sparserank.quoting import LONGEST, brief
+
+CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough that two threads share a 20 MB file
+
+
+@dataclass
+class Chunk:
+    """The parsed rows of one stretch of one file; lines count from 0 in the stretch,
+    which starts at `first_line` from 1."""
+
+    path: str
+    first_line: int
+    labels: np.ndarray
+    row_lines: np.ndarray
+    row_ptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    run_rows: np.ndarray
+    run_qids: list[str]
+    comments: np.ndarray
+    docids: np.ndarray
+    max_index: int
+    max_line: int
+    n_lines: int
+    missing: tuple[int, str] | None  # line and text of the first value that a missing policy must replace
+    problem: tuple[int, str] | None  # line and sentence of what ended the parsing
+    width: int | None  # the number of features that would have accepted the line with the problem, if that helps
+
+    def line(self, row: int) -> str:
+        """`path:line` of a row, for messages."""
+        return self.place(int(self.row_lines[row]))
+
+    def place(self, line: int) -> str:
+        """`path:line` of a line of the stretch."""
+        return f"{self.path}:{self.first_line + line}"
+
+
+def read_chunks(
+    path: Path, index_base: int, n_features: int | None, n_threads: int, queries: SideQueries | None = None
+) -> list[Chunk]:
+    """All stretches of a file, in file order.
+
+    Raises
+        DataFormatError        the file cannot be read, holds no row, or names the first line that is not as the format
+                               says
+        TooManyFeaturesError   a line names a feature beyond n_features
+    """
+    chunks = list(stream_chunks(path, index_base, n_features, n_threads, queries))
+    if not any(len(c.labels) for c in chunks):
+        raise DataFormatError(f"{path}: no data rows; expected lines such as '2 qid:10 1:0.03 2:0.67'.")
+    return chunks
+
+
+def stream_chunks(
+    path: Path,
+    index_base: int,
+    n_features: int | None,
+    n_threads: int,
+    queries: SideQueries | None = None,
+    skip: int = 0,
+) -> Iterator[Chunk]:
+    """The stretches as they are parsed, no more than a few at a time; the first `skip` are passed over unparsed."""
+    first_line = 1
+    with ThreadPoolExecutor(n_threads) as pool:
+        pending: list[Future[Chunk]] = []
+
+        def collect() -> Chunk:
+            nonlocal first_line
+            chunk = pending.pop(0).result()
+            chunk.first_line = first_line
+            if chunk.problem is not None:
+                line, sentence = chunk.problem
+                message = f"{chunk.place(line)}: {sentence}"
+                raise DataFormatError(message) if chunk.width is None else TooManyFeaturesError(message, chunk.width)
+            first_line += chunk.n_lines
+            return chunk
+
+        for number, text in enumerate(_with_ids(path, queries)):
+            if number < skip:
+                first_line += text.count(b"\n")
+                continue
+            pending.append(pool.submit(_parse, text, str(path), index_base, n_features))
+            if len(pending) > 2 * n_threads:
+                yield collect()
+        while pending:
+            yield collect()
+
+
+def _with_ids(path: Path, queries: SideQueries | None) -> Iterator[bytes]:
+    """The stretches, with the query ids of a side file where the lines have none."""
+    blocks = _line_blocks(path)
+    first = next(blocks, b"")
+    line = next((ln for ln in first.split(b"\n") if ln.strip() and not ln.lstrip().startswith(b"#")), b"qid:")
+    whole = chain([first], blocks)
+    return whole if queries is None or b"qid:" in line else with_query_ids(whole, queries, str(path))
+
+
+def _line_blocks(path: Path) -> Iterator[bytes]:
+    """Stretches of whole lines without byte-order mark; refuses what is not a readable text file."""
+    if path.is_dir():
+        raise DataFormatError(f"{path}: is a directory; name a LETOR text file.")
+    try:
+        with open(path, "rb") as raw:
+            zipped = raw.peek(2)[:2] == GZIP  # opened once: a pipe cannot be read twice
+            stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
+            mark = codecs.BOM_UTF8
+            rest: list[bytes] = []
+            while block := stream.read(CHUNK_BYTES):
+                if b"\0" in block:
+                    raise DataFormatError(f"{path}: is a binary file; expected LETOR text, plain or gzip.")
+                cut = block.rfind(b"\n") + 1
+                if cut:
+                    yield b"".join([*rest, block[:cut]]).removeprefix(mark)
+                    mark = b""
+                    rest = []
+                rest.append(block[cut:])
+            yield b"".join(rest).removeprefix(mark)
+    except FileNotFoundError as error:
+        raise DataFormatError(f"{path}: no such file; check the path.") from error
+    except PermissionError as error:
+        raise DataFormatError(f"{path}: cannot be read (permission denied).") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataFormatError(
+            f"{path}: damaged or truncated gzip file ({error}); fetch or compress it again."
+        ) from error
+    except OSError as error:
+        raise DataFormatError(
+            f"{path}: cannot be read ({error.strerror or error}); check the path and the disk."
+        ) from error
+
+
+def _parse(text: bytes, path: str, index_base: int, n_features: int | None) -> Chunk:
+    lone_return = LONE_RETURN.search(text)
+    if lone_return:  # the lines before it may hold an earlier problem
+        text = text[: text.rfind(b"\n", 0, lone_return.start()) + 1]
+    buf = np.frombuffer(text, dtype=np.uint8)
+    n_lines, n_colons = kernels.count_lines_and_colons(buf)
+    rows = n_lines + 1
+    labels = np.empty(rows)
+    row_lines = np.empty(rows, dtype=np.int64)
+    row_ptr = np.empty(rows + 1, dtype=np.int64)
+    indices = np.empty(n_colons, dtype=np.int32)
+    values = np.empty(n_colons)
+    runs = np.empty((rows, 3), dtype=np.int64)
+    comments = np.empty((rows, 4), dtype=np.int64)
+    info = np.zeros(kernels.N_INFO, dtype=np.int64)
+    slow = np.empty((n_colons + rows, 3), dtype=np.int64)  # rarely touched, so rarely backed by memory
+    limit = -1 if n_features is None else n_features - 1
+    kernels.parse_lines(buf, index_base, limit, labels, row_ptr, indices, values, row_lines, runs, comments, slow, info)
+    n_rows, n_values = int(info[kernels.N_ROWS]), int(info[kernels.N_VALUES])
+    missing: tuple[int, str] | None = None
+    if info[kernels.FIRST_NAN] >= 0:
+        missing = (int(info[kernels.FIRST_NAN]), "NULL or NaN")
+    for p, a, b in slow[: info[kernels.N_SLOW]].tolist():
+        value = float(text[a:b])  # correctly rounded
+        if p < 0:
+            labels[-1 - p] = value
+            continue
+        if abs(value) >= HUGE:
+            line = int(row_lines[np.searchsorted(row_ptr[: n_rows + 1], p, side="right") - 1])
+            if missing is None or line < missing[0]:
+                missing = (line, text[a : min(b, a + LONGEST)].decode("ascii"))
+            value = np.nan
+        values[p] = value
+    problem, width = _problem(text, info, index_base, n_features)
+    if 0 <= info[kernels.UNSORTED] < n_rows:
+        repeated = _sort_rows(int(info[kernels.UNSORTED]), row_ptr[: n_rows + 1], indices, values)
+        if repeated is not None:  # in an earlier line than what the parser stopped at
+            row, index = repeated
+            sentence = f"feature index {index + index_base} appears twice; give each feature once per line."
+            problem, width = (int(row_lines[row]), sentence), None
+    if problem is None and lone_return:
+        problem = (int(info[kernels.N_LINES]), f"carriage return inside a line; {LINE_ENDS}.")
+    runs = runs[: info[kernels.N_RUNS]]
+    try:
+        run_qids = [text[a:b].decode() for _, a, b in runs.tolist()]
+    except UnicodeDecodeError:
+        run_qids = []
+        row, token = next((r, text[a:b]) for r, a, b in runs.tolist() if not _is_utf8(text[a:b]))
+        problem, width = (
+            (int(row_lines[row]), f"query id is not UTF-8 text: {brief(token)}; save the file as UTF-8."),
+            None,
+        )
+    return Chunk(
+        path=path,
+        first_line=0,
+        labels=labels[:n_rows],
+        row_lines=row_lines[:n_rows],
+        row_ptr=row_ptr[: n_rows + 1],
+        indices=indices[:n_values],
+        values=values[:n_values],
+        run_rows=runs[:, 0],
+        run_qids=run_qids,
+        comments=_texts(text, comments[:n_rows, :2]),
+        docids=_texts(text, comments[:n_rows, 2:]),
+        max_index=int(info[kernels.MAX_INDEX]),
+        max_line=int(info[kernels.MAX_LINE]),
+        n_lines=int(info[kernels.N_LINES]),
+        missing=missing,
+        problem=problem,
+        width=width,
+    )
+
+
+def _sort_rows(first: int, row_ptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> tuple[int, int] | None:
+    """Bring the features of every row from `first` on into ascending order; (row, index) of the first that repeats."""
+    lo, hi = row_ptr[first], row_ptr[-1]
+    key = np.repeat(np.arange(len(row_ptr) - 1 - first) << 32, np.diff(row_ptr[first:])) | indices[lo:hi]
+    order = np.argsort(key)
+    indices[lo:hi], values[lo:hi], key = indices[lo:hi][order], values[lo:hi][order], key[order]
+    repeated = np.flatnonzero(key[1:] == key[:-1])
+    if len(repeated) == 0:
+        return None
+    return first + int(key[repeated[0]] >> 32), int(indices[lo + repeated[0]])
+
+
+def _texts(text: bytes, spans: np.ndarray) -> np.ndarray:
+    """(rows,) the spans as text; bytes that are not UTF-8 become escapes, so that different ones stay different."""
+    out = np.empty(len(spans), dtype=object)
+    if len(spans) and (spans[:, 1] > spans[:, 0]).any():
+        out[:] = [text[a:b].decode("utf-8", "backslashreplace") for a, b in spans.tolist()]
+    else:
+        out[:] = ""
+    return out
+
+
+def _is_utf8(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _problem(
+    text: bytes, info: np.ndarray, index_base: int, n_features: int | None
+) -> tuple[tuple[int, str] | None, int | None]:
+    """Line and sentence of what stopped the parser, if anything, and the number of features that would not have."""
+    status = int(info[kernels.STATUS])
+    if status == kernels.OK:
+        return None, None
+    a, b = int(info[kernels.SPAN_START]), int(info[kernels.SPAN_STOP])
+    if status == kernels.INDEX_ABOVE_LIMIT:
+        what = str(a)
+    else:
+        what = brief(text[a : min(b, a + 4 * LONGEST)].decode("utf-8", "backslashreplace"))
+    sentence = {
+        kernels.BAD_LABEL: (
+            f"label must be a number; got {what}. A line reads 'label qid:ID index:value ... # comment'."
+        ),
+        kernels.MISSING_QID: f"expected 'qid:ID' after the label; got {what}. Add the query id to every line.",
+        kernels.EMPTY_QID: "query id is empty after 'qid:'; give every line the id of its query.",
+        kernels.BAD_TOKEN: f"expected 'index:value'; got {what}. Start comments with '#'.",
+        kernels.BAD_INDEX: f"feature index is too large: {what}.",
+        kernels.INDEX_BELOW_BASE: f"feature indices start at {index_base}; got {what}. "
+        "Pass index_base=0 (--index-base 0) for files that count from 0.",
+        kernels.BAD_VALUE: f"feature value must be a number; got {what}.",
+        kernels.INDEX_ABOVE_LIMIT: f"has feature {what}, but {n_features} features are expected; "
+        f"read every file with n_features={a + 1 - index_base}, or remove it.",
+    }[status]
+    width = a + 1 - index_base if status == kernels.INDEX_ABOVE_LIMIT else None
+    return (int(info[kernels.N_LINES]), sentence), width

@@ -1,0 +1,1 @@
+"""The on-disk store: shards of whole queries that are mapped into memory."""

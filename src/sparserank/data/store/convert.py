@@ -1,0 +1,165 @@
+"""From files to a store: killed and started again it goes on where it stood."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.letor.side_files import SUFFIXES
+from sparserank.data.missing import MissingPolicy, taught
+from sparserank.data.reading import Reading
+from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, file_name, read_manifest
+from sparserank.data.store.opening import STAMPS, is_store, open_store
+from sparserank.data.store.writing import Conversion, Progress, sum_of
+from sparserank.data.streams import Stream, open_stream
+from sparserank.errors import DataError, DataFormatError, RunDirectoryError
+from sparserank.execution.blocks import SHARD_BYTES
+from sparserank.runs.directory import RunDirectory
+
+FILE_NAME = re.compile(r"\d{5,}-(X|data|indices|indptr|label|qid|query_ptr|docid|weight)\.npy")
+
+
+def convert(
+    paths: Sequence[str | os.PathLike],
+    out: str | os.PathLike,
+    reading: Reading | None = None,
+    *,
+    shard_bytes: int = SHARD_BYTES,
+    restart: bool = False,
+    like: str | os.PathLike | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Write a store; returns its manifest.
+
+    Parameters
+        paths     files of one kind, as for `read_data`, or feature logs
+        out       a new or empty folder, or one that an unfinished or finished conversion of the same files made
+        reading   how to read them; dtype float32 unless it says otherwise
+        restart   discard what an earlier conversion left
+        like      the store of the training data: its features in their order, and its values for missing ones
+    Raises
+        DataFormatError     names file and line, or row and column; what was written so far stays, and is used when the
+                            same conversion is started again
+        RunDirectoryError   the folder cannot be written, holds something else, the disk is full
+    """
+    reading = reading or Reading()
+    if not paths:
+        raise DataError("convert needs at least one file to read.")
+    _refuse_itself(paths, out)
+    plan = _plan(paths, reading, shard_bytes)
+    first = None if like is None else open_store(like)
+    if first is not None:
+        plan["like"] = first.X.identity
+    with RunDirectory(out, "store") as folder:
+        if restart:
+            _discard(folder.path)
+        known = read_manifest(folder.path) if (folder.path / MANIFEST).exists() else None
+        unfinished = _progress(folder)
+        for held in (known, unfinished):
+            if held is not None and held.get("plan") != plan:
+                raise RunDirectoryError(
+                    f"{folder.path}: holds a store of other files or options, or of files that have changed since; "
+                    "choose another folder, or --restart to discard it."
+                )
+        if known is not None:
+            open_store(folder.path)
+            _drop_others(folder.path, known)
+            return known
+        stream, policy = _opened(paths, reading, first)
+        work = Conversion(folder, plan, stream, stream.filling(policy), progress)
+        manifest = work.run(unfinished)
+        if _plan(paths, reading, shard_bytes) != {k: v for k, v in plan.items() if k != "like"}:
+            raise DataFormatError(
+                f"{', '.join(map(str, paths))}: changed while being read; convert again with --restart."
+            )
+        work.finish(manifest)
+        _drop_others(folder.path, manifest)
+        return manifest
+
+
+def _opened(
+    paths: Sequence[str | os.PathLike], reading: Reading, first: RankingDataset | None
+) -> tuple[Stream, MissingPolicy | None]:
+    """The rows, and what missing values become: what they became in the first data set, if there is one."""
+    policy = MissingPolicy.parse(reading.missing)
+    if first is None:
+        return open_stream(paths, reading), policy
+    policy = taught(policy, first.fill_values, first.feature_names or (), reading.index_base)
+    return open_stream(paths, replace(reading, missing=policy), like=first), policy
+
+
+def _progress(folder: RunDirectory) -> dict[str, Any] | None:
+    """How far an earlier conversion came; None where there was none."""
+    if not (folder.path / PROGRESS).exists():
+        return None
+    state = folder.read_json(PROGRESS)
+    try:
+        whole = {"plan": state["plan"], "shards": list(state["shards"]), "scattered": bool(state["scattered"])}
+        file, block, row = (int(v) for v in state["next"])
+        if state["sum"] != sum_of({**whole, "next": [file, block, row]}):
+            raise ValueError("sum")
+    except (TypeError, KeyError, ValueError) as error:
+        raise RunDirectoryError(f"{folder.path / PROGRESS}: is damaged; convert again with --restart.") from error
+    return {**whole, "next": [file, block, row]}
+
+
+def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int) -> dict[str, Any]:
+    """What a conversion depends on, as plain JSON values."""
+    files: list[list[Any]] = []
+    given = reading.feature_names
+    named = [Path(given)] if isinstance(given, str | os.PathLike) else []
+    reading = replace(reading, n_threads=None)  # which changes nothing
+    for path in paths:
+        place = Path(path)
+        if is_store(place):
+            files.append([os.path.abspath(place), read_manifest(place)["identity"]])
+            continue
+        inside = sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
+        beside = [Path(f"{place}{suffix}") for suffix in SUFFIXES if Path(f"{place}{suffix}").is_file()]
+        for file in [*inside, *beside, *named]:
+            try:
+                found = os.stat(file)
+            except OSError as error:
+                raise DataFormatError(f"{file}: no such file; check the path.") from error
+            files.append([os.path.abspath(file), found.st_size, found.st_mtime_ns])
+    return {"version": VERSION, "files": files, "reading": _described(reading), "shard_bytes": shard_bytes}
+
+
+def _described(reading: Reading) -> str:
+    """The options as text; one that earlier versions did not have stands there only where it is used,
+    so that their conversions go on."""
+    return repr(reading) + ("" if reading.docid is None else f" docid={reading.docid!r}")
+
+
+def _refuse_itself(paths: Sequence[str | os.PathLike], out: str | os.PathLike) -> None:
+    """Refuse to write into what is read."""
+    target = Path(os.path.realpath(out))
+    for path in paths:
+        source = Path(os.path.realpath(path))
+        if target == source or target in source.parents or source in target.parents:
+            raise RunDirectoryError(
+                f"{out}: is, holds or lies in what is read ({path}); choose another folder to write."
+            )
+
+
+def _discard(folder: Path) -> None:
+    for old in [*_shard_files(folder), folder / MANIFEST, folder / PROGRESS, folder / STAMPS]:
+        old.unlink(missing_ok=True)
+
+
+def _shard_files(folder: Path) -> list[Path]:
+    """Files that only a store has."""
+    return [f for f in folder.glob("*.npy") if FILE_NAME.fullmatch(f.name)]
+
+
+def _drop_others(folder: Path, manifest: dict[str, Any]) -> None:
+    """Remove shards that the manifest does not know: what was there before scattered queries were gathered."""
+    ours = {file_name(shard, name) for shard in manifest["shards"] for name in shard["files"]}
+    for file in _shard_files(folder):
+        if file.name not in ours:
+            file.unlink(missing_ok=True)

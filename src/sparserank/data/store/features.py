@@ -1,0 +1,234 @@
+"""Features that stay on disk: parts of whole queries, mapped into memory and read when they are used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.store.values import fault_of
+from sparserank.errors import DataError, DataFormatError
+
+Stamp = tuple[int, int, int, int]  # of a file: device, inode, size, time of change
+
+
+class Source(NamedTuple):
+    """A shard of a store: its folder, its number in there, and what the store's content is known by."""
+
+    folder: str
+    number: int
+    identity: str
+
+
+class MappedFeatures:
+    """The features of a shard in mapped files; `checked` reads them through when they are first asked for.
+
+    Parameters
+        X       an array, or a CSR matrix whose indptr has been checked
+        place   the file that messages name
+    """
+
+    def __init__(self, X: Any, place: str) -> None:
+        self._X, self._place, self._is_checked = X, place, False
+        self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, bool(sp.issparse(X))
+        self.nbytes = X.data.nbytes + X.indices.nbytes if self.is_sparse else X.nbytes
+
+    def checked(self) -> Any:
+        """The array or matrix: finite values, and indices in range that rise within each row.
+
+        Raises
+            DataFormatError   names the file of what is none
+        """
+        if not self._is_checked:
+            fault = fault_of(self._X)
+            if fault is not None:
+                raise DataFormatError(f"{self._place}: is damaged ({fault}); convert the data again.")
+            self._is_checked = True
+        return self._X
+
+
+class StoredFeatures:
+    """(n_docs, n_features) features in parts, one below the other: all arrays, or all CSR matrices, of one dtype.
+
+    Reading rows or columns copies these; nothing else does. Each part holds whole queries. Mapped parts are checked
+    when they are first used.
+
+    Parameters
+        parts      arrays or CSR matrices, or MappedFeatures
+        identity   what the content is known by: results depend on it instead of on the bytes
+        sources    the store's shard that each part is, None for one that is in memory
+        stamps     {path: stamp} of the files that are mapped
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Any],
+        identity: str,
+        sources: Sequence[Source | None] | None = None,
+        stamps: Mapping[str, Stamp] | None = None,
+    ) -> None:
+        self._parts, self.identity, self.stamps = tuple(parts), identity, dict(stamps or {})
+        self.sources = tuple(sources) if sources is not None else (None,) * len(self._parts)
+        self.starts = np.concatenate([[0], np.cumsum([p.shape[0] for p in self._parts])]).astype(np.int64)
+        self.shape = (int(self.starts[-1]), int(self._parts[0].shape[1]))
+        self.dtype, self.ndim = self._parts[0].dtype, 2
+        self.is_sparse = _is_sparse(self._parts[0])
+        self.nbytes = sum(_nbytes(p) for p in self._parts)
+
+    def part(self, k: int) -> Any:
+        """One part, as an array or a CSR matrix.
+
+        Raises
+            DataFormatError   its file does not hold what kernels can work with
+        """
+        part = self._parts[k]
+        return part.checked() if isinstance(part, MappedFeatures) else part
+
+    @property
+    def n_parts(self) -> int:
+        return len(self._parts)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """All parts, as `part`."""
+        return tuple(self.part(k) for k in range(self.n_parts))
+
+    def __getitem__(self, at: Any) -> Any:
+        """Rows X[rows], or X[rows, columns] with rows a slice of all: a new array or CSR matrix."""
+        rows, columns = at if isinstance(at, tuple) else (at, None)
+        if isinstance(rows, slice) and rows == slice(None):
+            taken = [p[:, columns] if columns is not None else p for p in self.parts]
+            return sp.vstack(taken, format="csr") if self.is_sparse else np.concatenate(taken)
+        rows = np.arange(self.shape[0])[rows]  # slices, masks and negative numbers become rows
+        if len(rows) == 0:
+            out = self.part(0)[:0]
+            return out if columns is None else out[:, columns]
+        part = np.searchsorted(self.starts, rows, side="right") - 1
+        held = np.unique(part)
+        if len(held) == 1:
+            out = self.part(held[0])[rows - self.starts[held[0]]]
+        elif self.is_sparse:
+            order = np.argsort(part, kind="stable")
+            below = sp.vstack([self.part(p)[rows[part == p] - self.starts[p]] for p in held], format="csr")
+            back = np.empty_like(order)
+            back[order] = np.arange(len(order))
+            out = below[back]
+        else:
+            out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+            for p in held:
+                out[part == p] = self.part(p)[rows[part == p] - self.starts[p]]
+        return out if columns is None else out[:, columns]
+
+
+class StoredTexts:
+    """Texts of consecutive documents, UTF-8 in mapped arrays; rows that are asked for become strings, slices stay where
+    they are.
+
+    Parameters
+        parts   arrays of bytes
+        place   what messages call them
+    """
+
+    def __init__(self, parts: Sequence[np.ndarray], place: str) -> None:
+        self.parts, self._place = tuple(parts), place
+        self.starts = np.concatenate([[0], np.cumsum([len(p) for p in self.parts])]).astype(np.int64)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            lo, hi, _ = rows.indices(len(self))
+            cut = [
+                p[max(lo - a, 0) : max(hi - a, 0)] for p, a in zip(self.parts, self.starts[:-1].tolist(), strict=True)
+            ]
+            return StoredTexts(cut, self._place)
+        if np.ndim(rows) == 0:
+            return self[np.array([rows])][0]
+        rows = np.asarray(rows)
+        out = np.empty(len(rows), dtype=object)
+        part = np.searchsorted(self.starts, rows, side="right") - 1
+        for p in np.unique(part):
+            own = part == p
+            out[own] = [self._text(t) for t in self.parts[p][rows[own] - self.starts[p]].tolist()]
+        return out
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._text(t) for part in self.parts for t in part.tolist())
+
+    def _text(self, content: bytes) -> str:
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise DataFormatError(f"{self._place}: a document id is not UTF-8 text; convert the data again.") from error
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(self[np.arange(len(self))], dtype=dtype)
+
+    def tolist(self) -> list[str]:
+        return list(self)
+
+
+def joined(features: Sequence[Any]) -> StoredFeatures:
+    """Stored features and such in memory, one below the other.
+
+    Raises
+        DataError   some are sparse and some dense, or their dtypes differ
+    """
+    parts = [p for X in features for p in (X._parts if isinstance(X, StoredFeatures) else [X])]
+    kinds = {("sparse" if _is_sparse(p) else "dense", p.dtype.name) for p in parts}
+    if len(kinds) > 1:
+        shown = " and ".join(" ".join(k) for k in sorted(kinds))
+        raise DataError(f"data sets of which one is stored must be of one kind; got {shown}. Convert them alike.")
+    sources = [s for X in features for s in (X.sources if isinstance(X, StoredFeatures) else [None])]
+    stamps = {path: stamp for X in features if isinstance(X, StoredFeatures) for path, stamp in X.stamps.items()}
+    return StoredFeatures(parts, " ".join(identity_of(X) for X in features), sources, stamps)
+
+
+def stamp_of(path: str | os.PathLike) -> Stamp:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def check_unchanged(X: Any) -> None:
+    """Refuse what was computed from stored features whose mapped files were written into meanwhile; others are as they
+    were.
+
+    A file that was replaced or removed is another one: the mapped one goes on to hold what it held.
+
+    Raises
+        DataFormatError   names the file
+    """
+    for path, (device, inode, *content) in X.stamps.items() if isinstance(X, StoredFeatures) else ():
+        try:
+            found = stamp_of(path)
+        except OSError:
+            continue
+        if found[:2] == (device, inode) and [*found[2:]] != content:
+            raise DataFormatError(
+                f"{path}: was written into while it was in use, so that results may mix old and new values; they are "
+                "not kept. Run again, on a store that nobody writes to."
+            )
+
+
+def _is_sparse(part: Any) -> bool:
+    return part.is_sparse if isinstance(part, MappedFeatures) else bool(sp.issparse(part))
+
+
+def _nbytes(part: Any) -> int:
+    return part.data.nbytes + part.indices.nbytes if sp.issparse(part) else part.nbytes
+
+
+def identity_of(X: Any) -> str:
+    """What the content of features is known by: a hash of their bytes, or what their store says of them."""
+    if isinstance(X, StoredFeatures):
+        return X.identity
+    digest = hashlib.sha256()
+    for array in [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,164 @@
+"""The on-disk store: a folder of .npy shards of whole queries, and a manifest with a checksum of each file.
+
+manifest.json    written last, so that a folder without one is no store
+NNNNN-X.npy      features (n_docs, n_features), C-ordered; sparse ones as NNNNN-data, -indices, -indptr
+NNNNN-label, -qid (n_queries,), -query_ptr (n_queries + 1,), and where the input has them -docid (UTF-8), -weight
+stamps.json      size and time of change of each file when its checksum was last seen to be right: of this copy of the
+                 store only
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.grouping import plain_ids
+from sparserank.data.store.arrays import checksum, decoded, map_shard, open_own, torn
+from sparserank.data.store.features import Source, StoredFeatures, StoredTexts, stamp_of
+from sparserank.data.store.manifest import MANIFEST, PROGRESS, damaged, file_name, fill_values_of, read_manifest
+from sparserank.errors import DataError, DataFormatError
+from sparserank.files import atomic_write
+from sparserank.strict_json import read_json
+
+STAMPS = "stamps.json"
+
+
+def is_store(path: str | os.PathLike) -> bool:
+    """Whether a folder is a store, or an unfinished one."""
+    return (Path(path) / MANIFEST).is_file() or (Path(path) / PROGRESS).is_file()
+
+
+def open_store(
+    path: str | os.PathLike, *, verify: bool = False, progress: Callable[[int, int], None] | None = None
+) -> RankingDataset:
+    """The data set in a store; its features stay on disk and are read when they are used.
+
+    Files that changed since their checksum was last seen to be right are read whole and compared first. That finds
+    damage; a store of somebody else's can have right checksums and still be wrong. So the manifest, the size, type and
+    shape of every array and all values but those of the features are checked here, and the features of a shard when
+    they are first used, once in a process. Nothing outside the folder is read.
+
+    Parameters
+        verify     read and compare every file, and check the features now
+        progress   called with (bytes done, bytes in all) of what is compared
+    Raises
+        DataFormatError   no store, an unfinished one, or names the file that is missing, torn, changed, a link, or
+                          nothing that a conversion writes; also later, when features or document ids are first used
+    """
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    before = _stamps_of(folder, manifest)
+    _check_files(folder, manifest, verify, progress)
+    parts, labels, ids, ptrs, docids, weights = [], [], [], [np.zeros(1, dtype=np.int64)], [], []
+    for shard in manifest["shards"]:
+        arrays = map_shard(folder, shard, manifest["n_features"], manifest["dtype"])
+        parts.append(arrays["X"])
+        if verify:
+            arrays["X"].checked()
+        labels.append(np.asarray(arrays["label"], dtype=np.float64))
+        ids.append(np.array(arrays["qid"]))
+        ptrs.append(np.array(arrays["query_ptr"][1:]) + ptrs[-1][-1])
+        docids.append(arrays.get("docid", np.broadcast_to(np.bytes_(b""), shard["n_docs"])))
+        weights.append(np.array(arrays.get("weight", np.ones(shard["n_docs"]))))
+    query_ids = plain_ids(decoded(np.concatenate(ids)))
+    if query_ids.dtype.kind not in "iuU":
+        raise damaged(folder / MANIFEST, "query ids of two shards are integers of two types")
+    if len(np.unique(query_ids)) < len(query_ids):
+        raise damaged(folder / MANIFEST, "two queries have one id")
+    if _stamps_of(folder, manifest) != before:  # else what was mapped is what was checked
+        raise DataFormatError(f"{folder}: was written anew while it was being opened; open it again.")
+    return RankingDataset.of_groups(
+        StoredFeatures(
+            parts,
+            manifest["identity"],
+            [Source(os.path.abspath(folder), k, manifest["identity"]) for k in range(len(parts))],
+            before,
+        ),
+        np.concatenate(labels),
+        np.concatenate(ptrs),
+        query_ids,
+        docid=StoredTexts(docids, str(folder)) if _any_has(manifest, "docid") else None,
+        feature_names=manifest["feature_names"],
+        doc_weight=np.concatenate(weights) if _any_has(manifest, "weight") else None,
+        fill_values=fill_values_of(manifest),
+    )
+
+
+def open_stores(paths: Sequence[str | os.PathLike]) -> list[RankingDataset]:
+    """Several stores that are read together.
+
+    Raises
+        DataFormatError   as `open_store`
+        DataError         their features differ
+    """
+    stores = [open_store(p) for p in paths]
+    for path, other in zip(paths, stores, strict=True):
+        if other.feature_names != stores[0].feature_names or other.is_sparse != stores[0].is_sparse:
+            raise DataError(
+                f"{path}: has other features than {paths[0]}, or in another order, or is sparse where that is dense; "
+                "convert what both were made of together."
+            )
+    return stores
+
+
+def _stamps_of(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """{path: stamp} of the files of a store; None for one that is missing."""
+    files = [folder / file_name(shard, name) for shard in manifest["shards"] for name in shard["files"]]
+    return {str(file): stamp_of(file) if file.exists() else None for file in files}
+
+
+def _any_has(manifest: Mapping[str, Any], array: str) -> bool:
+    return any(array in shard["files"] for shard in manifest["shards"])
+
+
+def _check_files(
+    folder: Path, manifest: Mapping[str, Any], verify: bool, progress: Callable[[int, int], None] | None
+) -> None:
+    known = _stamps(folder)
+    doubtful, stamps = [], {}
+    for shard in manifest["shards"]:
+        for name, entry in shard["files"].items():
+            file = file_name(shard, name)
+            with open_own(folder / file) as content:
+                found = os.fstat(content.fileno())
+            if found.st_size != entry["bytes"]:
+                raise torn(folder / file, found.st_size, entry["bytes"])
+            stamps[file] = [found.st_size, found.st_mtime_ns]
+            if verify or known.get(file) != stamps[file]:
+                doubtful.append((file, entry))
+    total, done = sum(e["bytes"] for _, e in doubtful), 0
+    for file, entry in doubtful:
+        if checksum(folder / file) != entry["sha256"]:
+            raise DataFormatError(
+                f"{folder / file}: was changed after it was written (its checksum differs); convert the data again."
+            )
+        done += entry["bytes"]
+        if progress is not None:
+            progress(done, total)
+    if doubtful:
+        write_stamps(folder, stamps)
+
+
+def write_stamps(folder: Path, stamps: Mapping[str, list[int]]) -> None:
+    """Remember when files were found right; a store that cannot be written is compared each time."""
+    path = folder / STAMPS
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # somebody else's, who may mean another file
+        return
+    with suppress(Exception), atomic_write(path) as out:
+        out.write(json.dumps(stamps))
+
+
+def _stamps(folder: Path) -> dict[str, Any]:
+    path = folder / STAMPS
+    try:
+        known = read_json(path) if path.is_file() and not path.is_symlink() else {}
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}

@@ -1,0 +1,71 @@
+"""Data that are in no store, written to one for as long as they are used: what the workers of a cluster read."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.dataset import RankingDataset, numbered
+from sparserank.data.missing import MissingPolicy
+from sparserank.data.store.manifest import VERSION
+from sparserank.data.store.opening import open_store
+from sparserank.data.store.writing import Conversion
+from sparserank.data.streams import Position, RowBlock, Stream
+from sparserank.data.transforms import Transform, in_forms
+from sparserank.execution.blocks import SHARD_BYTES
+from sparserank.runs.directory import RunDirectory
+
+BLOCK_BYTES = 32 << 20  # of features, about
+
+
+class HeldRows(Stream):
+    """The rows of a data set; with its features in several forms, one beside the other, when asked for."""
+
+    def __init__(self, data: RankingDataset, forms: Sequence[Transform] = ()) -> None:
+        self._data, self._forms = data, forms
+        self.n_features = data.n_features * max(len(forms), 1)
+        self.dtype, self.sparse = data.X.dtype, data.is_sparse
+        names = tuple(data.feature_names or ())
+        self.feature_names = None if numbered(names) or len(forms) > 1 else names
+
+    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+        d = self._data
+        size = d.X.data.nbytes if sp.issparse(d.X) else d.X.nbytes
+        n_blocks = max(size // BLOCK_BYTES, 1)
+        cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()
+        for b, (lo, hi) in enumerate(itertools.pairwise(cuts)):
+            rows = slice(lo, hi)
+            assert d.qid is not None
+            docid, weight = (None if v is None else np.asarray(v[rows]) for v in (d.docid, d.doc_weight))
+            where = np.column_stack([np.zeros(hi - lo, dtype=int), np.full(hi - lo, b), np.arange(hi - lo)])
+            X = in_forms(d.X[rows], self._forms) if self._forms else d.X[rows]
+            yield RowBlock(X, d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, where)
+
+
+def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> RankingDataset:
+    """The rows of a stream in a store in the folder for temporary files (TMPDIR), which goes with the features of the
+    data set.
+
+    Raises
+        DataFormatError     what cannot be read
+        RunDirectoryError   the folder cannot be written, the disk is full
+    """
+    folder = Path(tempfile.mkdtemp(prefix="sparserank-store-"))
+    try:
+        plan = {"version": VERSION, "files": [["the data"]], "shard_bytes": SHARD_BYTES}
+        with RunDirectory(folder, "store") as held:
+            work = Conversion(held, plan, stream, stream.filling(policy), None)
+            work.finish(work.run(None))
+        data = open_store(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(data.X, shutil.rmtree, folder, ignore_errors=True)
+    return data

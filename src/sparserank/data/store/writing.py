@@ -1,0 +1,247 @@
+"""Shards of a store from a stream of rows: whole queries each, in bounded memory; scattered queries are gathered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.data.filling import Filling
+from sparserank.data.grouping import query_codes
+from sparserank.data.store.arrays import checksum, decoded, map_shard, write_shard
+from sparserank.data.store.manifest import (
+    FORMAT,
+    MANIFEST,
+    PROGRESS,
+    VERSION,
+    check_manifest,
+    check_shards,
+    file_name,
+    identity_of_shards,
+)
+from sparserank.data.store.opening import write_stamps
+from sparserank.data.streams import Position, RowBlock, Stream, below
+from sparserank.errors import DataFormatError
+from sparserank.execution.blocks import shard_end
+from sparserank.quoting import brief
+from sparserank.runs.directory import RunDirectory
+from sparserank.strict_json import plain
+
+Progress = Callable[[int, str], None]  # documents written, what is going on
+
+
+class Conversion:
+    """Shards from a stream: whole queries each, about so many bytes of features."""
+
+    def __init__(
+        self,
+        folder: RunDirectory,
+        plan: dict[str, Any],
+        stream: Stream,
+        filling: Filling | None,
+        progress: Progress | None,
+    ) -> None:
+        self.folder, self.plan, self.stream, self.filling, self.progress = folder, plan, stream, filling, progress
+        self.shards: list[dict[str, Any]] = []
+        self.waiting: list[RowBlock] = []  # rows that are in no shard yet
+        self.seen: set[Any] = set()  # queries whose rows have ended
+        self.last: Any = None  # the query of the last row
+        self.scattered = False  # whether a query goes on after others
+
+    def run(self, unfinished: dict[str, Any] | None) -> dict[str, Any]:
+        """The manifest."""
+        start = Position(0, 0, 0) if unfinished is None else self._resume(unfinished)
+        size = 0
+        for block in self.stream.blocks(start):
+            self._look_for_scattered(block)
+            self.waiting.append(block)
+            size += _bytes(block.X)
+            if size >= self.plan["shard_bytes"]:
+                self._flush()
+                size = sum(_bytes(b.X) for b in self.waiting)
+        self._flush(whole=True)
+        if not self.shards:
+            raise DataFormatError("no row is left: there are none, or every label is -1 (unjudged).")
+        if self.scattered:
+            self.shards = self._gathered()
+        stream = self.stream
+        filled = {} if self.filling is None else {"fill_values": plain(self.filling.values)}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "n_docs": self._n_docs(),
+            "n_queries": sum(s["n_queries"] for s in self.shards),
+            "n_features": stream.n_features,
+            "dtype": stream.dtype.name,
+            "sparse": stream.sparse,
+            "feature_names": None if stream.feature_names is None else list(stream.feature_names),
+            "shards": self.shards,
+            "plan": self.plan,
+            **filled,
+        }
+
+    def finish(self, manifest: dict[str, Any]) -> None:
+        """Make the folder a store."""
+        folder = self.folder
+        check_manifest(folder.path / MANIFEST, manifest)
+        manifest["identity"] = identity_of_shards(manifest)
+        stamps = {}
+        for shard in manifest["shards"]:
+            for name in shard["files"]:
+                found = os.stat(folder.path / file_name(shard, name))
+                stamps[file_name(shard, name)] = [found.st_size, found.st_mtime_ns]
+        write_stamps(folder.path, stamps)
+        folder.write_json(MANIFEST, manifest)
+        (folder.path / PROGRESS).unlink(missing_ok=True)
+
+    def _resume(self, unfinished: dict[str, Any]) -> Position:
+        """Take over the shards that are there whole; the position of the first row behind them."""
+        self.shards, self.scattered = unfinished["shards"], unfinished["scattered"]
+        try:
+            check_shards(self.shards, self.stream.sparse)
+        except ValueError as error:
+            raise DataFormatError(
+                f"{self.folder.path / PROGRESS}: is damaged ({error}); convert again with --restart."
+            ) from error
+        for shard in self.shards:
+            for name, entry in shard["files"].items():
+                path = self.folder.path / file_name(shard, name)
+                if not path.is_file() or checksum(path) != entry["sha256"]:
+                    raise DataFormatError(f"{path}: is missing or was changed; convert again with --restart.")
+            arrays = map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype)
+            self.seen.update(decoded(arrays["qid"]).tolist())
+        if self.progress is not None and self.shards:
+            self.progress(self._n_docs(), "resumed")
+        return Position(*unfinished["next"])
+
+    def _n_docs(self) -> int:
+        return sum(s["n_docs"] for s in self.shards)
+
+    def _look_for_scattered(self, block: RowBlock) -> None:
+        for q in block.qid[_starts(block.qid)].tolist():
+            if q == self.last:
+                continue
+            self.seen.add(self.last)
+            self.last = q
+            if q in self.seen and not self.scattered:
+                self.scattered = True
+                if self.filling is not None and self.filling.by_query.any():
+                    raise DataFormatError(
+                        f"{self.plan['files'][0][0]}: the rows of query {brief(q)} stand in several places, and "
+                        "--missing query-min needs them together; sort the rows by query id first (for text: sort -s "
+                        "-k2,2 FILE), or choose --missing zero."
+                    )
+
+    def _flush(self, *, whole: bool = False) -> None:
+        """Write shards of the waiting rows: of all, or of those before the last query, which may go on."""
+        if not self.waiting:
+            return
+        rows = below(self.waiting)
+        n, at = len(rows.label), 0
+        ends = np.append(_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # of queries that are whole
+        until = _bytes_until(rows.X)
+        while len(ends) and at < ends[-1] and (whole or until[n] - until[at] >= self.plan["shard_bytes"]):
+            stop = shard_end(ends, until, at, self.plan["shard_bytes"])
+            self.shards.append(self._write(rows.take(slice(at, stop)), len(self.shards)))
+            at = stop
+            self._note(rows.where[at] if at < n else rows.where[-1] + [0, 0, 1])
+        self.waiting = [rows.take(slice(at, None))] if at < n else []
+
+    def _note(self, position: np.ndarray) -> None:
+        """How far the shards reach, for another start."""
+        state = {"plan": self.plan, "shards": self.shards, "scattered": self.scattered, "next": position.tolist()}
+        self.folder.write_json(PROGRESS, {**state, "sum": sum_of(state)})
+        if self.progress is not None:
+            self.progress(self._n_docs(), "written")
+
+    def _write(self, rows: RowBlock, number: int) -> dict[str, Any]:
+        """One shard."""
+        if self.filling is not None:
+            self.filling.fill(rows.X, query_codes(rows.qid))
+        starts = _starts(rows.qid)
+        ids = rows.qid[starts]
+        X = rows.X
+        features = (
+            {"data": X.data, "indices": X.indices, "indptr": X.indptr.astype(X.indices.dtype)}
+            if sp.issparse(X)
+            else {"X": X}
+        )
+        arrays = {
+            **features,
+            "label": rows.label,
+            "qid": ids if ids.dtype.kind in "iu" else np.char.encode(ids, "utf-8"),
+            "query_ptr": np.append(starts, len(rows.label)).astype(np.int64),
+        }
+        if (
+            rows.docid is not None and rows.docid.astype(bool).any()
+        ):  # what is asked here are the rows of the shard alone
+            arrays["docid"] = np.char.encode(rows.docid.astype(str), "utf-8")
+        if rows.weight is not None:
+            arrays["weight"] = rows.weight
+        files = write_shard(self.folder.path, number, arrays)
+        return {"number": number, "n_docs": len(rows.label), "n_queries": len(starts), "files": files}
+
+    def _gathered(self) -> list[dict[str, Any]]:
+        """New shards with the rows of each query together, queries in the order in which they first came.
+
+        The shards so far are mapped and read where their rows are needed; they go when the store is finished.
+        """
+        parts = [map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype) for shard in self.shards]
+        ids = np.concatenate([decoded(p["qid"]) for p in parts])
+        part = np.repeat(np.arange(len(parts)), [len(p["qid"]) for p in parts])
+        run = np.concatenate([np.arange(len(p["qid"])) for p in parts])
+        sizes = np.concatenate([np.diff(p["query_ptr"]) for p in parts])
+        code = query_codes(ids)
+        order = np.argsort(code, kind="stable")
+        size = sum(p["X"].nbytes for p in parts) / sizes.sum()
+        shards: list[dict[str, Any]] = []
+        lo, waiting = 0, 0.0
+        for k, r in enumerate(order):
+            waiting += sizes[r] * size
+            last = k + 1 == len(order)
+            if last or (waiting >= self.plan["shard_bytes"] and code[order[k + 1]] != code[r]):
+                blocks = [self._run(parts[part[i]], run[i], ids[i]) for i in order[lo : k + 1]]
+                shards.append(self._write(below(blocks), len(self.shards) + len(shards)))
+                lo, waiting = k + 1, 0.0
+                if self.progress is not None:
+                    self.progress(sum(s["n_docs"] for s in shards), "gathered by query")
+        return shards
+
+    def _run(self, part: dict[str, Any], run: int, qid: Any) -> RowBlock:
+        """Consecutive rows of one query in a shard."""
+        lo, hi = part["query_ptr"][run : run + 2]
+        docid, weight = part.get("docid"), part.get("weight")
+        return RowBlock(
+            part["X"].checked()[lo:hi],
+            part["label"][lo:hi],
+            np.repeat(qid, hi - lo),
+            None if docid is None else decoded(docid[lo:hi]).astype(object),
+            None if weight is None else weight[lo:hi],
+            np.zeros((hi - lo, 3), dtype=int),
+        )
+
+
+def _starts(qid: np.ndarray) -> np.ndarray:
+    """The rows with which runs of a query begin."""
+    return np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1])
+
+
+def _bytes_until(X: Any) -> np.ndarray:
+    """(n + 1,) bytes of the rows before each."""
+    if sp.issparse(X):
+        return X.indptr.astype(np.int64) * (X.data.itemsize + X.indices.itemsize)
+    return np.arange(len(X) + 1) * X.itemsize * X.shape[1]
+
+
+def _bytes(X: Any) -> int:
+    return int(X.data.nbytes + X.indices.nbytes) if sp.issparse(X) else int(X.nbytes)
+
+
+def sum_of(state: dict[str, Any]) -> str:
+    """The checksum of a conversion's progress."""
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Tables: Parquet, CSV, Arrow files, data frames, collections of Dask."""

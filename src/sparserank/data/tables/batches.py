@@ -1,0 +1,394 @@
+"""Tables - Parquet, CSV, Arrow files and data sets, data frames - as batches of rows."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparserank.data.letor.side_files import SideQueries, side_file
+from sparserank.data.missing import is_missing
+from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
+from sparserank.data.tables.roles import Roles
+from sparserank.data.text_lines import GZIP
+from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
+from sparserank.quoting import brief
+
+BATCH_ROWS = 1 << 16
+BATCH_BYTES = 32 << 20  # of features, about: wide tables come in fewer rows at a time
+PACKED_WIDTH = 1000  # features that a list may hold; how many, its first row says
+CSV_BLOCK_BYTES = 8 << 20
+CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")  # how Arrow names the column of a value, from 0
+SHOWN_BYTES = 40  # of a name in a message
+BUFFER_BYTES = 1 << 16  # of each column of a Parquet file: without it a whole row group is held
+
+
+class Batch(NamedTuple):
+    """Consecutive rows: X (n, d) with NaN for what is missing;
+    label, qid (None: of the side file), docid and weight (None: not there), (n,)."""
+
+    X: np.ndarray
+    label: np.ndarray | None
+    qid: np.ndarray | None
+    docid: np.ndarray | None
+    weight: np.ndarray | None
+
+
+class Table:
+    """One table: a file, a folder of files, or what the user holds in memory.
+
+    place     what messages call it
+    n_rows    None: known at the end only
+    queries   the side file that says where queries begin, for a table without a column for it
+    """
+
+    error: type[SparserankError] = DataFormatError
+
+    def __init__(self, place: str, schema: pa.Schema, n_rows: int | None, queries: SideQueries | None = None) -> None:
+        self.place, self.schema, self.n_rows, self.queries = place, schema, n_rows, queries
+        seen: set[str] = set()
+        try:
+            names = schema.names
+        except UnicodeDecodeError as error:
+            raise self.error(
+                f"{place}: a column name is not UTF-8 text ({brief(error.object[:SHOWN_BYTES])}); save the file as "
+                "UTF-8."
+            ) from error
+        for name in names:
+            if name in seen:
+                raise self.error(f"{place}: column {brief(name)} appears twice; rename or drop one.")
+            seen.add(name)
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        """The needed columns of all rows, in order."""
+        raise NotImplementedError
+
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The named columns of all rows, in blocks of at most so many rows, without looking at a value:
+        those of a CSV file are text."""
+        for records in self.record_batches(Roles(None, None, None, None, tuple(names), None)):
+            for at in range(0, records.num_rows, rows):
+                yield records.slice(at, rows)
+
+    def batches(self, roles: Roles, dtype: np.dtype) -> Iterator[Batch]:
+        """All rows, in order.
+
+        Raises
+            DataFormatError   (DataError for a frame) names table, row (from 0) and column of a value that cannot be
+        """
+        at = 0
+        for records in self.record_batches(roles):
+            if records.num_rows:
+                try:
+                    yield self._decoded(records, roles, dtype, at)
+                except (pa.ArrowException, TypeError) as error:
+                    reason = (str(error).splitlines() or [type(error).__name__])[0]
+                    raise self.error(
+                        f"{self.place}: rows from {at}: query, document or weight is of a kind that cannot be read "
+                        f"({brief(reason)}); make it numbers or text."
+                    ) from error
+            at += records.num_rows
+
+    def _decoded(self, records: pa.RecordBatch, roles: Roles, dtype: np.dtype, at: int) -> Batch:
+        n = records.num_rows
+        if roles.packed is not None:
+            X = self._packed(records.column(roles.packed), roles.packed, dtype, at)
+        else:
+            X = np.empty((n, len(roles.features)), dtype=dtype)
+            for j, name in enumerate(roles.features):
+                self._into(X[:, j], records.column(name), name, at)
+        label = weight = None
+        if roles.label is not None:
+            label = np.empty(n)
+            self._into(label, records.column(roles.label), roles.label, at)
+            self._refuse(~np.isfinite(label), at, roles.label, label, "a finite number as label")
+        if roles.weight is not None:
+            weight = np.empty(n)
+            self._into(weight, records.column(roles.weight), roles.weight, at)
+            self._refuse(~(weight >= 0) | np.isinf(weight), at, roles.weight, weight, "a number >= 0 as weight")
+        qid = None if roles.qid is None else self._ids(records.column(roles.qid), roles.qid, at)
+        docid = None
+        if roles.docid is not None:
+            docid = _texts(records.column(roles.docid))
+            self._refuse_nul(docid, at, roles.docid)
+        return Batch(X, label, qid, docid, weight)
+
+    def _into(self, out: np.ndarray, column: pa.Array, name: str, at: int) -> None:
+        """out (n,) = the column, NaN for null."""
+        values = column.to_numpy(zero_copy_only=False)
+        if values.dtype.kind not in "biuf":
+            values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        with np.errstate(over="ignore"):
+            out[:] = values
+        if out.dtype == np.float32 and values.dtype != np.float32:
+            self._refuse(
+                np.isinf(out) & ~is_missing(values.astype(np.float64)),
+                at,
+                name,
+                values,
+                "a number that float32 can hold",
+            )
+
+    def _packed(self, column: pa.Array, name: str, dtype: np.dtype, at: int) -> np.ndarray:
+        lengths = np.diff(column.offsets.to_numpy()) if hasattr(column, "offsets") else None
+        if column.null_count:
+            self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, column, "a list of features")
+        width = int(lengths[0]) if lengths is not None else column.type.list_size
+        if lengths is not None and (lengths != width).any():
+            row = int(np.argmax(lengths != width))
+            raise self.error(
+                f"{self.place}: row {at + row} holds {lengths[row]} features in {brief(name)}, row {at} {width}; "
+                "give every row the same number."
+            )
+        out = np.empty(len(column) * width, dtype=dtype)
+        self._into(out, column.flatten(), name, at)
+        return out.reshape(len(column), width)
+
+    def _ids(self, column: pa.Array, name: str, at: int) -> np.ndarray:
+        if column.null_count:
+            self._refuse(column.is_null().to_numpy(zero_copy_only=False), at, name, None, "the query of every row")
+        if pa.types.is_integer(column.type):
+            ids = np.asarray(column.to_numpy(zero_copy_only=False))
+            large = ids.dtype == np.uint64 and len(ids) > 0 and int(ids.max()) >= 2**63
+            return ids.astype("U") if large else ids.astype(np.int64)
+        if pa.types.is_floating(column.type):
+            values = column.to_numpy(zero_copy_only=False)
+            whole = np.isfinite(values) & (values == np.floor(values)) & (np.abs(values) < 2**53)
+            self._refuse(~whole, at, name, values, "a whole number or text as query id")
+            return values.astype(np.int64)
+        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        held = np.array(["" if t is None else str(t) for t in coded.dictionary.to_pylist()] or [""], dtype=object)
+        where = coded.indices.to_numpy(zero_copy_only=False)
+        self._refuse_nul(held[where], at, name)
+        out = held.astype("U")[where]
+        self._refuse(out == "", at, name, out, "the query of every row")
+        return np.asarray(out)
+
+    def _refuse_nul(self, ids: np.ndarray, at: int, name: str) -> None:
+        """Texts that NumPy cannot tell from shorter ones."""
+        ends = np.fromiter((i.endswith("\0") for i in ids.tolist()), dtype=bool, count=len(ids))
+        self._refuse(ends, at, name, ids, "an id that does not end in a NUL character")
+
+    def _refuse(self, bad: np.ndarray, at: int, name: str, values: Any, expected: str) -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            found = None if values is None else values[row]
+            what = "nothing" if found is None or found != found else brief(found)
+            raise self.error(
+                f"{self.place}: row {at + row}, column {brief(name)}: expected {expected}; got {what}. Correct or drop "
+                "the row."
+            )
+
+
+class _InMemory(Table):
+    error = DataError
+
+    def __init__(self, place: str, table: pa.Table) -> None:
+        super().__init__(place, table.schema, table.num_rows)
+        self._table = table
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        yield from self._table.select(roles.read).combine_chunks().to_batches(_rows(roles))
+
+
+class _Dataset(Table):
+    """An Arrow file, or a data set of the user's."""
+
+    def __init__(self, place: str, dataset: Any, queries: SideQueries | None) -> None:
+        with _readable(place):
+            self._columns = columns_of(dataset, place)
+            self._dataset = dataset.replace_schema(with_uneven(dataset, self._columns))
+            super().__init__(place, self._dataset.schema, dataset.count_rows(), queries)
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        self._refuse_uneven(roles)
+        yield from self.raw_batches(roles.read, _rows(roles))
+
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        with _readable(self.place):
+            yield from self._dataset.scanner(
+                columns=list(names), batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
+            ).to_batches()
+
+    def _refuse_uneven(self, roles: Roles) -> None:
+        """Raises DataFormatError for a file that lacks a column that is read."""
+        for file, held in self._columns:
+            lacking = next((name for name in roles.read if name not in held.names), None)
+            if lacking is not None:
+                raise self.error(
+                    f"{file}: has no column {brief(lacking)}, which other files of {self.place} have; give all files "
+                    "the same columns, or leave it out with --ignore-columns (ignore_columns=)."
+                )
+
+
+class _Parquet(_Dataset):
+    """A Parquet file, or a folder of them (hive partitions become columns).
+
+    Batches are read as they are asked for. A scanner reads to the end before it closes: an error in the first row would
+    be said after the last.
+    """
+
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        from pyarrow import dataset as ds
+        from pyarrow import parquet as pq
+
+        asked = pa.schema([self.schema.field(name) for name in names])
+        with _readable(self.place):
+            for part in self._dataset.get_fragments():
+                fixed = ds.get_partition_keys(part.partition_expression)
+                with part.open() as stream, pq.ParquetFile(stream, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
+                    held = [name for name in names if name not in fixed and name in file.schema_arrow.names]
+                    for group in range(file.num_row_groups):
+                        for records in file.iter_batches(rows, [group], held, use_threads=False):
+                            yield _in_schema(records, asked, fixed)
+
+
+def _in_schema(records: pa.RecordBatch, asked: pa.Schema, fixed: dict[str, Any]) -> pa.RecordBatch:
+    """The columns that are asked for: values of the partition repeated,
+    columns that one file of many lacks as nulls."""
+    n, columns = records.num_rows, []
+    for field in asked:
+        if field.name in fixed:
+            columns.append(pa.repeat(pa.scalar(fixed[field.name]).cast(field.type), n))
+        elif field.name in records.schema.names:
+            columns.append(records.column(field.name).cast(field.type))
+        else:
+            columns.append(pa.nulls(n, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=asked)
+
+
+class _Csv(Table):
+    def __init__(self, path: str, delimiter: str, queries: SideQueries | None) -> None:
+        self._path, self._delimiter = path, delimiter
+        with _readable(path), self._reader({}) as reader:
+            schema = reader.schema
+        super().__init__(path, schema, None, queries)
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        # What the first block shows to be True and False stays so; all other numbers are read as floats.
+        types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in roles.read}
+        types |= {name: pa.string() for name in (roles.qid, roles.docid) if name is not None}
+        remedy = "; name the features with --feature-columns (feature_columns=)"
+        with _readable(self.place, remedy, self.schema.names), self._reader(types, roles.read) as reader:
+            yield from reader
+
+    def raw_batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        with _readable(self.place), self._reader(dict.fromkeys(names, pa.string()), list(names)) as reader:
+            for records in reader:
+                for at in range(0, records.num_rows, rows):
+                    yield records.slice(at, rows)
+
+    @contextmanager
+    def _reader(self, types: dict[str, Any], columns: list[str] | None = None) -> Iterator[Any]:
+        from pyarrow import csv
+
+        with open(self._path, "rb") as raw:
+            zipped = raw.read(2) == GZIP
+        with gzip.open(self._path) if zipped else open(self._path, "rb") as stream:
+            yield csv.open_csv(
+                pa.PythonFile(stream, mode="r"),
+                read_options=csv.ReadOptions(block_size=CSV_BLOCK_BYTES),
+                parse_options=csv.ParseOptions(delimiter=self._delimiter),
+                convert_options=csv.ConvertOptions(column_types=types, include_columns=columns),
+            )
+
+
+def document_texts(values: Any) -> np.ndarray:
+    """(n,) document ids of any kind, beside arrays, as text.
+
+    Raises
+        DataError   they are no list of ids
+    """
+    try:
+        return _texts(pa.array(values, from_pandas=True))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"docid must be the document ids of the rows, numbers or text; got {brief(values)}.") from error
+
+
+def _texts(column: pa.Array) -> np.ndarray:
+    """(n,) document ids of any kind as text, "" where there is none;
+    whole numbers without a point, whatever holds them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):  # as pandas keeps whole numbers beside missing ones
+        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        held = ["" if v != v else str(int(v)) if v.is_integer() else repr(v) for v in values.tolist()]
+    else:
+        held = [x or "" for x in column.cast(pa.string()).to_pylist()]
+    return np.array(held, dtype=object)
+
+
+def _rows(roles: Roles) -> int:
+    width = PACKED_WIDTH if roles.packed is not None else max(len(roles.features), 1)
+    return max(min(BATCH_ROWS, BATCH_BYTES // (8 * width)), 1)
+
+
+def open_table(path: str | os.PathLike, kind: str) -> Table:
+    """The table in a file or folder; `kind` is what `data.reading.kind_of` found:
+    'parquet', 'arrow', 'folder' or 'csv'."""
+    from pyarrow import dataset as ds
+
+    place = str(path)
+    queries = side_file(path)
+    if kind == "csv":
+        return _Csv(place, "\t" if ".tsv" in Path(path).suffixes else ",", queries)
+    with _readable(place):
+        if kind == "arrow":
+            return _Dataset(place, ds.dataset(place, format=kind), queries)
+        found = folder_of_tables(place) if kind == "folder" else ds.dataset(place, format="parquet")
+    return _Parquet(place, found, queries)
+
+
+def table_of(name: str, frame: Any) -> Table:
+    """What the user holds in memory: an Arrow table or data set, a pandas or polars frame,
+    whatever gives an Arrow stream."""
+    from pyarrow import dataset as ds
+
+    if isinstance(frame, ds.Dataset):
+        return _Dataset(name, frame, None)
+    try:
+        of_pandas = type(frame).__module__.partition(".")[0] == "pandas"  # whose stream takes the index for a column
+        if hasattr(frame, "__arrow_c_stream__") and not of_pandas:
+            return _InMemory(name, pa.table(frame))
+        return _InMemory(name, pa.Table.from_pandas(frame, preserve_index=False))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{name}: a column is neither numbers nor text: {brief(reason)}.") from error
+
+
+def is_frame(source: Any) -> bool:
+    """Whether `table_of` takes it."""
+    return (
+        hasattr(source, "__arrow_c_stream__")
+        or (hasattr(source, "columns") and hasattr(source, "__getitem__"))
+        or (hasattr(source, "get_fragments"))
+    )
+
+
+@contextmanager
+def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iterator[None]:
+    """What Arrow and the system say of a file, as one sentence;
+    `columns` are those of a CSV file, which Arrow numbers."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataFormatError(f"{place}: no such file; check the path.") from error
+    except pa.ArrowMemoryError as error:
+        raise DataFormatError(
+            f"{place}: does not fit into memory ({error}); write it with smaller pages and row groups, or use a "
+            "machine with more memory."
+        ) from error
+    except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        number = CSV_COLUMN.match(reason)
+        if number is not None and int(number[1]) < len(columns):
+            reason = f"column {brief(columns[int(number[1])])}: {reason[number.end() :]}"
+        raise (TableError if remedy else DataFormatError)(f"{place}: cannot be read ({reason}){remedy}.") from error

@@ -1,0 +1,84 @@
+"""Collections of Dask - data frames, arrays - as tables and streams: one partition in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from sparserank.data.filling import CHOICES
+from sparserank.data.grouping import as_query_ids
+from sparserank.data.missing import is_missing
+from sparserank.data.streams import Position, RowBlock, Stream
+from sparserank.data.tables.batches import Table
+from sparserank.data.tables.dask_kinds import is_dask
+from sparserank.data.tables.roles import Roles
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+
+class Partitions(Table):
+    """A Dask data frame."""
+
+    error = DataError
+
+    def __init__(self, place: str, frame: Any) -> None:
+        names = [str(c) for c in frame.columns]
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            raise DataError(f"{place}: column {brief(twice)} appears twice; rename or drop one.")
+        super().__init__(place, pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False), None)
+        self._frame = frame
+
+    def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
+        for part in self._frame[roles.read].to_delayed():
+            table = pa.Table.from_pandas(part.compute(), preserve_index=False)
+            yield from table.combine_chunks().to_batches()
+
+
+class ArrayRows(Stream):
+    """The rows of a Dask array X (n_docs, n_features), with labels and query ids that are arrays of whatever kind."""
+
+    sparse, feature_names = False, None
+
+    def __init__(self, X: Any, y: Any, qid: Any, *, fills: bool = False) -> None:
+        self._fills = fills  # whether a policy says what missing values become
+        if X.ndim != 2:
+            raise DataError(f"X must be a matrix of numbers (n_docs, n_features); got {X.ndim} dimensions.")
+        self._X = X.rechunk({1: -1})
+        self.n_features = int(X.shape[1])
+        self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        self._y = np.asarray(y, dtype=np.float64)
+        given = qid.compute() if is_dask(qid) else qid
+        if len(self._y) != len(given):
+            raise DataError(
+                f"there are {len(self._y)} labels and {len(given)} query ids; give one of each per row of X."
+            )
+        self._qid = as_query_ids(given, len(self._y))
+        if not np.isfinite(self._y).all():
+            raise DataError("labels must be finite; they hold NaN or infinity.")
+
+    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+        at = 0
+        for b, part in enumerate(self._X.to_delayed()[:, 0]):
+            X = part.compute()
+            X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=self.dtype)
+            n = len(X)
+            bad = is_missing(X)
+            if bad.any() and self._fills:
+                X = np.where(bad, np.nan, X)
+            elif bad.any():
+                row, column = np.argwhere(bad)[0]
+                raise DataError(
+                    f"X holds {X[row, column]} in row {at + row}, feature f{column + 1}: missing or infinite feature "
+                    f"value; {CHOICES}."
+                )
+            rows = slice(at, at + n)
+            where = np.column_stack([np.zeros(n, dtype=int), np.full(n, b), np.arange(n)])
+            yield RowBlock(X, self._y[rows], np.asarray(self._qid[rows]), None, None, where)
+            at += n
+        if at != len(self._y):
+            raise DataError(f"X has {at} rows; there are {len(self._y)} labels.")

@@ -1,0 +1,126 @@
+"""A table that cannot be read as it is: everything that is in the way in one sentence,
+and the call that would go through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sparserank.data.reading import Reading
+from sparserank.data.tables.batches import Table
+from sparserank.data.tables.frames import QID
+from sparserank.data.tables.guess import Proposal, percent, propose
+from sparserank.data.tables.roles import LABEL
+from sparserank.data.tables.survey import Survey, survey
+from sparserank.errors import SparserankError, TableError
+from sparserank.quoting import brief
+
+MOST_VALUES = 50_000_000  # that are looked at for a message: a second or two
+LONGEST_CALL = 800  # characters; beyond, the options are in the error alone
+SHOWN = 5  # names in a list
+FRAMES = ("the frame", "train", "data")  # what messages call a frame
+
+
+@contextmanager
+def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str] | None = None) -> Iterator[None]:
+    """What is the matter with a column, said together with what else is, of all tables that are read as one.
+
+    Parameters
+        wanted   the features, where other data have decided them
+    """
+    try:
+        yield
+    except TableError as error:
+        try:
+            found = survey(tables, most_values=MOST_VALUES)
+        except SparserankError:
+            raise error from None  # what cannot be looked at says enough with its first mistake
+        told = propose(tables, found, reading, wanted, sparing=True)
+        sized = all(t.queries is not None for t in tables)
+        raise _all(error, [t.place for t in tables], told, found, reading, wanted, sized) from error
+
+
+def _all(
+    error: TableError,
+    places: Sequence[str],
+    told: Proposal,
+    found: Survey,
+    reading: Reading,
+    wanted: Sequence[str] | None,
+    sized: bool,
+) -> TableError:
+    problems = [*_absent(told, found, reading, sized), *_no_numbers(told, found, reading, wanted)]
+    if told.missing and reading.missing is None:
+        each = [f"{name!r} {percent(found.columns[name].missing)}" for name in told.missing]
+        where = "" if found.whole else f" (of the first {found.n_rows} rows)"
+        first = (
+            "" if not error.first else f"{error.first}; " if len(places) == 1 else f"{error.problems.split(';')[0]}; "
+        )
+        problems.append(f"{first}missing values in {listed(each)}{where}")
+    if not problems:
+        return error
+    problems += told.blocked
+    usable = not told.blocked and bool(told.options)
+    head = f"{listed(places)}: {'; '.join(problems)}"
+    return TableError(head, told.options if usable else None, call=_call(places, told, wanted) if usable else "")
+
+
+def _absent(told: Proposal, found: Survey, reading: Reading, sized: bool) -> Iterator[str]:
+    has = f"; it has {listed([repr(n) for n in found.columns])}"
+    for role, given, usual, name, needed in (
+        ("label", reading.label, LABEL, told.label, reading.labelled),
+        ("qid", reading.qid, QID, told.qid, reading.grouped),
+    ):
+        wanted = usual if given is None else given
+        if wanted in found.columns or not needed or (role == "qid" and sized):
+            continue
+        if name is not None:
+            yield (
+                f"has no column {brief(wanted)} ({name!r} could be it: "
+                f"{told.why[role].removeprefix(f'there is no {brief(wanted)}; ')})"
+            )
+        else:
+            yield f"has no column {brief(wanted)}{has}"
+            has = ""
+
+
+def _no_numbers(told: Proposal, found: Survey, reading: Reading, wanted: Sequence[str] | None) -> Iterator[str]:
+    if reading.featureless:
+        return
+    chosen = wanted if wanted is not None else reading.feature_columns
+    named = list(found.columns) if chosen is None else [n for n in chosen if n in found.columns]
+    roles = {
+        told.label,
+        told.qid,
+        told.docid,
+        told.packed,
+        reading.doc_weight,
+        *(() if chosen is not None else reading.ignore_columns),
+    }
+    odd = [found.columns[n] for n in named if n not in roles and not found.columns[n].is_number]
+    if odd:
+        each = [f"{c.name!r} ({c.kind if c.breaks is None else f'{c.breaks[1]} in row {c.breaks[0]}'})" for c in odd]
+        yield (
+            f"column {each[0].replace(' (', ' is not numeric (', 1)}"
+            if len(odd) == 1
+            else f"{len(odd)} columns are not numeric: {listed(each)}"
+        )
+
+
+def _call(places: Sequence[str], told: Proposal, wanted: Sequence[str] | None) -> str:
+    """The call that goes through."""
+    source = "frame" if places[0] in FRAMES else repr(places[0] if len(places) == 1 else list(places))
+    given = ", ".join(f"{name}={value!r}" for name, value in told.options.items())
+    if wanted is not None:
+        return f"read all of the data with {given}"
+    call = f"sr.read_data({source}, {given})"
+    return f"read it with {call if len(call) <= LONGEST_CALL else f'sr.read_data({source}, **error.options)'}"
+
+
+def listed(each: Sequence[Any]) -> str:
+    """'a, b and c'; many are cut."""
+    shown = [str(e) for e in each[:SHOWN]]
+    if len(each) > SHOWN:
+        return f"{', '.join(shown)} and {len(each) - SHOWN} others"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,187 @@
+"""Which column of a table is what: label, query, document, weight, features."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from sparserank.data.tables.frames import QID
+from sparserank.errors import DataError, TableError
+from sparserank.quoting import brief
+
+if TYPE_CHECKING:
+    from sparserank.data.tables.batches import Table
+
+
+LABEL, PACKED = "label", "features"  # usual names of columns
+DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
+SHOWN = 8  # column names in a message
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """What the user says of a table's columns; None: by the usual names, all that is left are features."""
+
+    label: str | None = None
+    qid: str | None = None
+    features: tuple[str, ...] | None = None
+    weight: str | None = None
+    ignored: tuple[str, ...] = ()
+    docid: str | None = None
+    featureless: bool = False
+
+
+class Roles(NamedTuple):
+    """Which column is what. packed: one column holds the features of a row as a list, and `features` is empty."""
+
+    label: str | None
+    qid: str | None
+    docid: str | None
+    weight: str | None
+    features: tuple[str, ...]
+    packed: str | None
+
+    @property
+    def read(self) -> list[str]:
+        """The columns that are needed, each once."""
+        every = [self.label, self.qid, self.docid, self.weight, *self.features, self.packed]
+        return list(dict.fromkeys(name for name in every if name is not None))
+
+
+def roles_of(
+    table: Table,
+    names: ColumnNames,
+    *,
+    wanted: Sequence[str] | None = None,
+    others: bool = False,
+    labelled: bool = True,
+    grouped: bool = True,
+) -> Roles:
+    """Which column of a table is what.
+
+    Parameters
+        wanted     names of the features, when another table has decided them
+        others     columns beside the wanted ones are left out; False: refused, unless names.features says which to take
+        labelled   False: labels are not read, and a table without is taken too
+        grouped    False: a table without query ids is taken too
+    Raises
+        DataError   a column that is named and not there, one that can be no feature, no feature at all
+    """
+    schema, place = table.schema, table.place
+    label = unread = None
+    if labelled or names.label is not None:
+        label = _column(table, names.label, LABEL, "label", required=labelled)
+    if not labelled:  # then it may hold anything
+        label, unread = None, label or LABEL
+    qid = _column(table, names.qid, QID, "qid", required=grouped and table.queries is None)
+    first = wanted is None  # later tables need no weights
+    weight = (
+        None
+        if names.weight is None
+        else _column(table, names.weight if first else None, names.weight, "doc_weight", required=first)
+    )
+    parts = {label: "the label", qid: "the query", weight: "the weight"} | dict.fromkeys(
+        names.features or (), "a feature"
+    )
+    docid = _document(table, names.docid, parts, {unread, *names.ignored})
+    if names.featureless:
+        return Roles(label, qid, docid, weight, (), None)
+    if names.features is not None:
+        for name in names.features:
+            if name not in schema.names:
+                raise DataError(f"{place} has no column {brief(name)}, which is to be a feature; {_holds(table)}.")
+            for other, role in ((label, "label"), (qid, "query id"), (weight, "weight")):
+                if name == other:
+                    raise DataError(
+                        f"{place}: column {brief(name)} is the {role}, and cannot be a feature too; leave it out of "
+                        f"--feature-columns (feature_columns=), or name another column as {role}."
+                    )
+        chosen = names.features
+    else:
+        chosen = tuple(c for c in schema.names if c not in {label, qid, weight, docid, unread, *names.ignored})
+        if len(chosen) == 1 and is_list(schema.field(chosen[0]).type):
+            return Roles(label, qid, docid, weight, (), chosen[0])
+    if others and wanted is not None:
+        chosen = tuple(c for c in chosen if c in set(wanted))
+    odd = [name for name in chosen if not _numeric(schema, name)]
+    if odd:
+        more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
+        raise TableError(
+            f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with "
+            f"--ignore-columns {brief(','.join(odd))} (ignore_columns=), or turn them into numbers."
+        )
+    if not chosen and wanted is None:
+        raise DataError(f"{place} has no feature column beside {brief(label)} and {brief(qid)}.")
+    if wanted is not None:
+        missing = [w for w in wanted if w not in chosen]
+        extra = sorted(set(chosen) - set(wanted))
+        if missing or extra:
+            differs = f"lacks {brief(missing[0])}" if missing else f"has {brief(extra[0])} beside them"
+            raise DataError(
+                f"{place} must have the same feature columns as the {'training data' if others else 'table before'}; "
+                f"it {differs}."
+            )
+        chosen = tuple(wanted)
+    return Roles(label, qid, docid, weight, tuple(chosen), None)
+
+
+def _column(table: Table, given: Any, usual: str, parameter: str, *, required: bool) -> str | None:
+    if given is None and usual not in table.schema.names and not required:
+        return None
+    wanted = usual if given is None else given
+    if wanted not in table.schema.names:
+        option = f"--{parameter}-column" if parameter != "doc_weight" else "--doc-weight"
+        raise (DataError if parameter == "docid" else TableError)(
+            f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {parameter}= ({option})."
+        )
+    if parameter == "label" and required and not _numeric(table.schema, wanted):
+        raise DataError(
+            f"{table.place}: column {brief(wanted)} is not numeric ({table.schema.field(wanted).type}); a label must "
+            "be a number."
+        )
+    return str(wanted)
+
+
+def _document(
+    table: Table, given: str | None, parts: dict[str | None, str], left_out: Collection[str | None]
+) -> str | None:
+    """The column of document ids: the one that is named, else a text column of a usual name that is not left out;
+    none has to be."""
+    schema = table.schema
+    if given is None:
+        usual = (d for d in DOCUMENT if d in schema.names and d not in parts and d not in left_out)
+        return next((d for d in usual if not _numeric(schema, d)), None)
+    found = _column(table, given, given, "docid", required=True)
+    if found in parts:
+        raise DataError(
+            f"{table.place}: column {brief(found)} is to be {parts[found]} and the document id; name another column "
+            "(--docid-column)."
+        )
+    return found
+
+
+def _holds(table: Table) -> str:
+    names = table.schema.names
+    return f"it has {brief(', '.join(names[:SHOWN]) + (' ...' if len(names) > SHOWN else ''))}"
+
+
+def _numeric(schema: pa.Schema, name: str) -> bool:
+    return is_number(schema.field(name).type)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be a feature."""
+    t = pa.types
+    return bool(
+        t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_null(kind)
+    )
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type can hold all features of a row."""
+    t = pa.types
+    listed = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
+    return bool(listed and (t.is_floating(kind.value_type) or t.is_integer(kind.value_type)))

@@ -1,1 +1,0 @@
-"""The LETOR protocol: five folds, grids, choice on validation, test metrics, comparison with published tables."""

@@ -1,0 +1,93 @@
+"""Why documents of a query stand where they stand: exact, since a score is a sum over features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.trec import document_ids
+from sparserank.errors import DataError
+from sparserank.model.ranking_model import RankingModel
+from sparserank.quoting import brief
+
+
+@dataclass(frozen=True)
+class QueryExplanation:
+    """The documents of one query in the order of their scores.
+
+    features       names of the selected features
+    documents, relevance, scores   (n_docs,)
+    values         (n_docs, n_features) as they are in the data
+    contributions  (n_docs, n_features) what each adds to the score, above the mean over the query: rows sum to the
+                   score less the mean score
+    """
+
+    query: str
+    features: tuple[str, ...]
+    documents: tuple[str, ...]
+    relevance: np.ndarray
+    scores: np.ndarray
+    values: np.ndarray
+    contributions: np.ndarray
+
+    def drivers(self, i: int, most: int = 3) -> list[tuple[str, float]]:
+        """The features that move the i-th document most from the mean of the query."""
+        own = self.contributions[i]
+        order = np.argsort(-np.abs(own), kind="stable")[:most]
+        return [(self.features[j], float(own[j])) for j in order if own[j] != 0.0]
+
+    def pair(self, above: str, below: str) -> list[dict[str, Any]]:
+        """For each feature its value in both documents and what it adds to the score of the first above that of the
+        second, largest first; these sum to the difference of the scores.
+
+        Raises
+            DataError   the query has no such document
+        """
+        a, b = (self._place(name) for name in (above, below))
+        difference = self.contributions[a] - self.contributions[b]
+        order = np.argsort(-np.abs(difference), kind="stable")
+        return [
+            {
+                "feature": self.features[j],
+                "above": float(self.values[a, j]),
+                "below": float(self.values[b, j]),
+                "difference": float(difference[j]),
+            }
+            for j in order
+        ]
+
+    def _place(self, document: str) -> int:
+        if document not in self.documents:
+            raise DataError(
+                f"query {brief(self.query)} has no document {brief(document)}; it has {brief(self.documents[0])} ... "
+                f"{brief(self.documents[-1])}."
+            )
+        return self.documents.index(document)
+
+
+def explain_query(model: RankingModel, data: RankingDataset, query: Any) -> QueryExplanation:
+    """One query of the data, by its id.
+
+    Raises
+        DataError   there is no such query; the model cannot score it
+    """
+    ids = [str(q) for q in data.query_ids.tolist()]
+    if str(query) not in ids:
+        raise DataError(f"there is no query {brief(str(query))}; the data hold {brief(ids[0])} ... {brief(ids[-1])}.")
+    own = data.take_queries(np.array([ids.index(str(query))]))
+    added = model.contributions(own)
+    scores = model.score_dataset(own)
+    order = np.argsort(-scores, kind="stable")
+    names = document_ids(own)
+    return QueryExplanation(
+        str(query),
+        tuple(model.feature_names[j] for j in model.support),
+        tuple(str(names[i]) for i in order),
+        own.relevance[order],
+        scores[order],
+        model.selected_values(own)[order],
+        (added - added.mean(axis=0))[order],
+    )

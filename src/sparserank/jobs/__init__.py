@@ -1,0 +1,1 @@
+"""What users start: a plan, the engine, files."""

@@ -1,0 +1,343 @@
+"""The ranking model as users keep it: selected features, weights, scaling, shapes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.curves import Curves, Knots, curves_of
+from sparserank.data.dataset import RankingDataset, numbered
+from sparserank.data.filling import fill_known
+from sparserank.data.grouping import as_query_ids, group_rows
+from sparserank.data.matrices import NO_MATRIX, as_csr, without_mask
+from sparserank.data.missing import ERROR, holds_missing, is_missing
+from sparserank.data.store.features import StoredFeatures
+from sparserank.data.tables.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
+from sparserank.data.transforms import NONE, Transform
+from sparserank.errors import DataError
+from sparserank.files import atomic_write
+from sparserank.quoting import brief
+from sparserank.shards.scaling import FeatureScaling
+
+OF_MODEL = "model"  # what missing values become, asked of a model: its training medians
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingModel:
+    """score = sum over selected features of coef * (c(t(x)) - center) / scale; the larger, the higher the rank.
+
+    coef (n_features,) zero for features that are not selected; center and scale come from `scaling`, t from `transform`
+    (None: the features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a
+    missing x (NaN, infinite or 1.797e308) fill_values (n_features,) take the place; NaN there, or None: a missing value
+    is refused. medians (n_features,) of the training values take it only where missing='model' asks for them; NaN, or
+    None: nobody knows them.
+
+    Raises
+        DataError   weights, names, centers, scales, fill_values and medians are not one each per feature
+    """
+
+    coef: np.ndarray
+    feature_names: tuple[str, ...]
+    scaling: FeatureScaling
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    transform: Transform | None = None
+    curves: Curves = field(default_factory=dict)
+    fill_values: np.ndarray | None = None
+    medians: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        numbers = [self.coef, self.scaling.center, self.scaling.scale]
+        numbers += [values for values in (self.fill_values, self.medians) if values is not None]
+        if any(a.shape != (len(self.feature_names),) for a in numbers):
+            shapes = ", ".join(str(a.shape) for a in numbers)
+            raise DataError(
+                f"a model needs one weight, center and scale for each of its {len(self.feature_names)} feature names; "
+                f"got arrays of shapes {shapes}."
+            )
+
+    @classmethod
+    def from_pipeline(cls, pipeline: Any) -> RankingModel:
+        """The model of a fitted scikit-learn pipeline, imputer, scalers and selectors folded in: it takes what the
+        pipeline takes.
+
+        Parameters
+            pipeline   sklearn.pipeline.Pipeline whose last step is a ranker of this package
+        Raises
+            DataError   a step that is no fixed factor and shift per feature, with the remedy
+        """
+        from sparserank.pipelines import model_of_pipeline
+
+        return model_of_pipeline(pipeline)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.coef)
+
+    @property
+    def support(self) -> np.ndarray:
+        return np.flatnonzero(self.coef)
+
+    def with_missing(self, missing: str | None) -> RankingModel:
+        """This model with 'model', the training median of every feature in the place of its missing values, unless
+        training said what these become; with None or 'error' as it is.
+
+        Raises
+            DataError   another word; a used feature whose median the model does not know
+        """
+        if missing in (None, ERROR):
+            return self
+        if missing != OF_MODEL:
+            raise DataError(
+                f"missing must be {OF_MODEL!r} (the training medians) or {ERROR!r} for a model; got {brief(missing)}. "
+                "Fill in other values before."
+            )
+        unknown = np.full(self.n_features, np.nan)
+        known = unknown if self.fill_values is None else self.fill_values
+        values = np.where(np.isnan(known), unknown if self.medians is None else self.medians, known)
+        lacking = next((self.feature_names[j] for j in self.support if np.isnan(values[j])), None)
+        if lacking is not None:
+            raise DataError(
+                f"the model holds no training median of {brief(lacking)} (one made by sparserank 0.2 holds none); "
+                "train it again, or say what a missing value becomes with numbers (--missing zero)."
+            )
+        return replace(self, fill_values=values)
+
+    def predict(self, X: Any, qid: Any = None, *, missing: str | None = None) -> np.ndarray:
+        """Scores (n_docs,) in row order, all finite; only the selected columns are read.
+
+        Parameters
+            X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order,
+                  beside others of any kind; its column qid is the query of each row) or a SciPy sparse matrix
+            qid   (n_docs,) query of each row, in any order; only for scaling within queries
+            missing   'model': the training median in the place of a missing value; default: refused, where training did
+                      not say what it becomes
+        Raises
+            DataError   another number of features than the model was trained on, or a selected one that is not there,
+                        by name, a selected value that is missing (NaN, infinite, 1.797e308) and has no fill value, or
+                        one so large that the score is not, a missing qid; rows are counted from 0
+        """
+        if missing is not None:
+            return self.with_missing(missing).predict(X, qid)
+        X = collected(X)
+        if self._finds_by_name(X):
+            columns, qid = self._named(X), query_ids(X, qid)
+        else:
+            X, qid = without_qid(X, qid)
+            columns = self._selected(X)
+        if not self.scaling.per_query:
+            return self._score(columns)
+        if qid is None:
+            raise DataError("this model scales features within each query; pass qid.")
+        order, query_ptr, _ = group_rows(as_query_ids(qid, len(columns)))
+        if order is None:
+            return self._score(columns, query_ptr)
+        out = np.empty(len(order))
+        out[order] = self._score(columns[order], query_ptr, order)
+        return out
+
+    def selected_values(self, data: RankingDataset) -> np.ndarray:
+        """(n_docs, len(support)) float64, the selected features of `data` as they are, in the data set's own row order,
+        found by name where it has names."""
+        return self._of_dataset(data)
+
+    def contributions(self, data: RankingDataset) -> np.ndarray:
+        """(n_docs, len(support)) what each selected feature adds to the score of each document of `data`, in the data
+        set's own row order: rows sum to the score.
+
+        Raises
+            DataError   as `score_dataset`
+        """
+        columns = self._of_dataset(data)
+        self._score(columns, data.query_ptr, data.row_index)  # refuses what has no score
+        return np.asarray(self._scaled(columns, data.query_ptr) * self.coef[self.support])
+
+    def score_dataset(self, data: RankingDataset, *, missing: str | None = None) -> np.ndarray:
+        """Scores (n_docs,) of `data`, whose features are found by name where it has names; scores and messages go by
+        the rows that its constructor was given. missing as in `predict`."""
+        if missing is not None:
+            return self.with_missing(missing).score_dataset(data)
+        return data.to_input_order(self._score(self._of_dataset(data), data.query_ptr, data.row_index))
+
+    def _of_dataset(self, data: RankingDataset) -> np.ndarray:
+        """The selected columns: by name, or by position where data or model have no names of their own and share
+        none."""
+        held = tuple(data.feature_names or ())
+        at = {name: j for j, name in enumerate(held)}
+        nameless = numbered(held) or numbered(self.feature_names)
+        if held == self.feature_names or (numbered(held) and numbered(self.feature_names)):
+            return self._selected(data.X)
+        if nameless and at.keys().isdisjoint(self.feature_names):
+            return self._selected(data.X)
+        missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
+        if missing is not None:
+            raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
+        columns = data.X[:, [at[self.feature_names[j]] for j in self.support]]
+        return self._filled(_array(columns.toarray() if data.is_sparse else columns, dtype=np.float64, order="C"))
+
+    def _selected(self, X: Any) -> np.ndarray:
+        """(n_docs, nnz) float64, the columns of the selected features."""
+        if not isinstance(X, StoredFeatures):
+            frame = column_names(X) and hasattr(X, "to_numpy")
+            X = as_csr(X) if sp.issparse(X) else _array(X.to_numpy() if frame else without_mask(X))
+        if len(X.shape) != 2 or X.dtype.kind in NO_NUMBERS:
+            raise DataError(NO_MATRIX)
+        if X.shape[1] != self.n_features:
+            raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
+        columns = X[:, self.support]
+        return self._filled(_array(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64, order="C"))
+
+    def _filled(self, columns: np.ndarray) -> np.ndarray:
+        """The selected columns, missing values replaced where there is what by."""
+        return columns if self.fill_values is None else fill_known(columns, self.fill_values[self.support])
+
+    def _finds_by_name(self, X: Any) -> bool:
+        """Whether X is a data frame whose columns are found by name;
+        by position where the model has no names, or the frame only numbers."""
+        known = [name for name in column_names(X) if isinstance(name, str)]
+        nameless = numbered(self.feature_names) or numbered([name for name in known if name != QID])
+        return bool(known) and not (set(known).isdisjoint(self.feature_names) and nameless)
+
+    def _named(self, frame: Any) -> np.ndarray:
+        """The selected columns of a data frame, by name whatever their order; others are not looked at."""
+        columns = [numbers_in(frame, self.feature_names[j]) for j in self.support]
+        return self._filled(np.column_stack(columns)) if columns else np.zeros((len(frame), 0))
+
+    def __repr__(self) -> str:
+        return f"RankingModel({len(self.support)} of {self.n_features} features, scaling {self.scaling.method})"
+
+    def _score(
+        self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Scores of the selected columns; `row_index` (n_docs,) holds the user's number of each row,
+        default their order."""
+        S = self.support
+        if holds_missing(columns):
+            row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
+            median = np.nan if self.medians is None else float(self.medians[S[k]])
+            own = (
+                ""
+                if np.isnan(median)
+                else f"take its training median {median:g} with missing={OF_MODEL!r} (--missing {OF_MODEL}), "
+            )
+            raise DataError(
+                f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
+                f"{own}replace missing and infinite values by finite numbers, or train with missing= (--missing "
+                "median)."
+            )
+        with np.errstate(all="ignore"):
+            scaled = self._scaled(columns, query_ptr)
+            scores = np.asarray(scaled @ self.coef[S])
+            finite = np.isfinite(scores)
+            if not finite.all():
+                row = int(np.argmin(finite))
+                to_blame = np.flatnonzero(~np.isfinite(scaled[row] * self.coef[S]))
+                why = "; the values are too large for the weights"
+                if len(to_blame) == 1:
+                    k = int(to_blame[0])
+                    why = f" because feature {brief(self.feature_names[S[k]])} is {columns[row, k]:g}"
+                raise DataError(
+                    f"row {_number_of(row, row_index)}: the score is not finite{why}; clip or correct them."
+                )
+        return scores
+
+    def _scaled(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
+        """The selected columns, transformed, bent and scaled: what the weights are of."""
+        S = self.support
+        scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
+        shaped = columns if self.transform is None else self.transform.take(S)(columns)
+        return np.asarray(scaling.transform(self._bent(shaped), query_ptr))
+
+    def _bent(self, columns: np.ndarray) -> np.ndarray:
+        """The selected columns, each through its curve."""
+        if not self.curves:
+            return columns
+        out = columns.copy()
+        for k, j in enumerate(self.support.tolist()):
+            if j in self.curves:
+                out[:, k] = self.curves[j](columns[:, k])
+        return out
+
+    def transform_of(self, j: int) -> str:
+        """What feature j is turned into first: 'none', 'log' or 'asinh'."""
+        return NONE if self.transform is None else self.transform.kinds[j]
+
+    def shape_of(self, j: int) -> str:
+        """How feature j, transformed, enters: 'linear', 'clipped' (straight between two knots, flat outside) or
+        'curve'."""
+        if j not in self.curves:
+            return "linear"
+        return "clipped" if self.curves[j].is_linear else "curve"
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
+
+        Raises
+            DataError   weights, centers or scales that are not finite, names that are not text or not unique, an
+                        unknown scaling
+        """
+        from sparserank.model.model_file import content_of
+
+        return content_of(self)
+
+    def export(self, to: str, *, missing: str | None = None, **options: Any) -> dict[str, str | bytes]:
+        """{file name: content} of the model for a search engine, a database or a runtime; missing as in `predict`,
+        options as of `sparserank.export.export`.
+
+        Raises
+            DataError   what the format cannot say, with the remedy
+        """
+        from sparserank.export import export
+
+        return export(self.with_missing(missing), to, **options)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the JSON file; nothing half-written is left behind.
+
+        Raises
+            DataError           what `to_json` refuses
+            RunDirectoryError   the place cannot be written
+        """
+        text = json.dumps(self.to_json(), indent=1, allow_nan=False)
+        with atomic_write(path) as out:
+            out.write(text + "\n")
+
+
+def curve_model(
+    knots: Knots, blocks: np.ndarray, coef: np.ndarray, names: tuple[str, ...], transform: Transform | None, **more: Any
+) -> RankingModel:
+    """The model of coefficients (n_features * width,) of curves with these knots, of the features so transformed;
+    blocks as of `curve_blocks`.
+
+    The weight of a feature is the norm of its coefficients (about its share in a preferred pair's margin), negative
+    where the curve is lower at its end than at its beginning.
+    """
+    of_feature = coef.reshape(len(names), -1)
+    size = np.linalg.norm(of_feature, axis=1)
+    increments = np.matmul(blocks, of_feature[:, :, None])[:, :, 0]
+    falls = increments.sum(axis=1) < 0
+    weights = np.where(falls, -size, size)
+    used = np.where(size > 0, weights, 1.0)
+    curves = curves_of(knots, increments, used)
+    for j in np.flatnonzero(size > 0).tolist():
+        if j not in curves:  # it differs within no pair
+            weights[j] = 0.0
+    none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
+    return RankingModel(weights, names, none, transform=transform, curves=curves, **more)
+
+
+def _array(values: Any, **options: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, **options)
+    except (TypeError, ValueError, OverflowError) as error:  # ragged lists, text, integers beyond the range of floats
+        raise DataError(NO_MATRIX) from error
+
+
+def _number_of(row: int, row_index: np.ndarray | None) -> int:
+    return row if row_index is None else int(row_index[row])

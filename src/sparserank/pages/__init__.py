@@ -1,0 +1,1 @@
+"""What people see of a result: pages, their tables and pictures."""

@@ -1,0 +1,251 @@
+"""Figures of a selection as SVG text."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from sparserank.crossval.choice import Candidate
+from sparserank.errors import DataError
+from sparserank.evaluation.statistics import as_percent
+from sparserank.metrics import parse_metric
+from sparserank.reporting.colours import ACCENT, BAND, FAINT, GRID, INK, SERIES, SOFT
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import FIRM, counted, share
+from sparserank.text import visible
+
+LONGEST_NAME = 36  # characters of a feature's name under its curve
+PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
+LEGEND_LINE = 66  # characters of a line of the legend, six for each line that it explains
+LEGEND_HEIGHT = 0.2  # inches of a line
+BARS = 20  # features in the picture of half-samples
+LABELLED = 11  # coefficient curves named at the side; more would overprint each other
+
+
+def picture_text(name: object) -> str:
+    """A name as matplotlib must be given it: no mathematics between dollar signs,
+    and legends that keep a leading underscore."""
+    text = visible(name).replace("$", r"\$")
+    return "\u200b" + text if text.startswith("_") else text
+
+
+def to_svg(figure: Figure, title: str) -> str:
+    out = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "sparserank"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts draw the text, not matplotlib's
+        figure.savefig(out, format="svg", metadata={"Date": None, "Title": visible(title), "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def new_axes(x_label: str, y_label: str, size: tuple[float, float] = (6.0, 4.0)) -> tuple[Figure, Any]:
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
+    dress(axes)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    return figure, axes
+
+
+def dress(axes: Any) -> None:
+    """Two spines, and nothing above what is drawn."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=INK, labelsize=10)
+    axes.set_axisbelow(True)
+
+
+def legend_below(figure: Figure, columns: int = 2) -> None:
+    """The legend under the axes, where it hides nothing, in fewer columns where its labels are long;
+    the figure grows by its lines."""
+    labels = [label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]]
+    longest = max(map(len, labels), default=0)
+    fitting = min(max(LEGEND_LINE // (longest + 6), 1), columns)
+    figure.set_figheight(figure.get_figheight() + LEGEND_HEIGHT * math.ceil(len(labels) / fitting))
+    figure.legend(
+        loc="outside lower left",
+        ncols=fitting,
+        frameon=False,
+        fontsize=9.5,
+        labelcolor=INK,
+        handlelength=1.8,
+        columnspacing=1.4,
+    )
+
+
+def keep_within(axes: Any, limits: tuple[float, float]) -> None:
+    """The vertical axis no longer than the values that the metric can take."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(max(low, limits[0]), min(high, limits[1]))
+
+
+def limits_of(metric: str) -> tuple[float, float]:
+    """Between which the values of a metric lie, by its name;
+    of somebody else's metric that is not known here, anywhere."""
+    try:
+        return parse_metric(metric).limits
+    except DataError:
+        return -math.inf, math.inf
+
+
+def quality_against_size(result: SelectionResult) -> str:
+    """Best quality of each number of features with the interval of its loss against the best, and the chosen point."""
+    best, choice, limits = result.best, result.choice, result.plan.metric.limits
+    figure, axes = new_axes(
+        "total cost" if choice.by_cost else "number of features", f"mean {result.metric}", PAGE_SIZE
+    )
+
+    def size(c: Candidate) -> float:
+        return c.cost if choice.by_cost else c.n_features
+
+    sizes, means = [size(c) for c in result.by_size], [c.mean for c in result.by_size]
+    low = [max(best.mean - choice.bound(c), limits[0], -1e300) for c in result.by_size]
+    axes.fill_between(
+        sizes,
+        low,
+        means,
+        color=BAND,
+        linewidth=0,
+        label=f"down to the bound on the loss ({as_percent(result.plan.confidence)}, all sizes at once)",
+    )
+    axes.plot(
+        sizes,
+        means,
+        color=SERIES[0],
+        marker="o",
+        markersize=4,
+        linewidth=1.6,
+        clip_on=False,
+        label=f"best model of each {'cost' if choice.by_cost else 'size'}",
+    )
+    floor = best.mean - choice.margin
+    axes.axhline(
+        floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"margin: {share(choice.margin, choice)} below the best"
+    )
+    axes.plot(
+        [size(result.dense)],
+        [result.dense.mean],
+        marker="s",
+        color=INK,
+        linestyle="none",
+        clip_on=False,
+        label="dense RankSVM",
+    )
+    chosen = result.chosen
+    axes.plot(
+        [size(chosen)],
+        [chosen.mean],
+        marker="o",
+        markersize=11,
+        markerfacecolor="none",
+        markeredgewidth=2.2,
+        color=ACCENT,
+        linestyle="none",
+        clip_on=False,
+        label=f"chosen: {counted(chosen.n_features)}",
+    )
+    lowest, highest = min([floor, result.dense.mean, *means]), max(best.mean, *means)
+    room = max(0.35 * (highest - lowest), 1e-3)
+    axes.set_ylim(lowest - room, highest + room)
+    keep_within(axes, limits)
+    axes.set_xlim(left=0.0)
+    axes.xaxis.get_major_locator().set_params(integer=not choice.by_cost)
+    legend_below(figure, 1)
+    return to_svg(figure, f"Quality against {'cost' if choice.by_cost else 'number of features'}")
+
+
+def coefficient_path(result: SelectionResult) -> str:
+    """Coefficients of the chosen penalty's path against alpha; the chosen point as a line, its features coloured."""
+    chosen = result.chosen
+    path, names = result.paths[chosen.penalty], result.model.feature_names
+    # The point that the chosen model is, or is a refit of.
+    at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
+    of_features = "weight (scaled features)" if path.width == 1 else "size of the feature's curve"
+    figure, axes = new_axes("strength of the penalty, relative to the path's start", of_features, PAGE_SIZE)
+    fraction = path.alphas / path.alpha_max
+    selected = path.support(at)
+    features, weights = path.weights()
+    of = dict(zip(features.tolist(), weights.T, strict=True))
+    strongest = sorted(selected.tolist(), key=lambda j: -abs(of[j][at]))
+    for j in features.tolist():
+        if j not in selected:
+            axes.plot(fraction, of[j], color=FAINT, linewidth=0.9, zorder=1)
+    for rank, j in enumerate(strongest):
+        label = cut(names[j % len(names)]) if rank < LABELLED else None
+        style = "-" if rank < len(SERIES) else "--"
+        axes.plot(
+            fraction,
+            of[j],
+            color=SERIES[rank % len(SERIES)],
+            linestyle=style,
+            linewidth=1.5,
+            label=label,
+            zorder=2,
+        )
+    axes.axvline(fraction[at], color=INK, linewidth=1.2, linestyle=":", zorder=3, label="chosen strength")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.invert_xaxis()
+    axes.axhline(0, color=SOFT, linewidth=0.8)
+    legend_below(figure, 3)
+    return to_svg(figure, "Coefficient path")
+
+
+def kept_by_halves(result: SelectionResult) -> str:
+    """How often half-samples keep a feature: the selected ones coloured, the others that are kept most often grey."""
+    assert result.stability is not None
+    shown = result.stability.often()[:BARS]
+    chosen, share_of = set(result.model.support.tolist()), result.stability.frequency
+    figure = Figure(figsize=(PAGE_SIZE[0], 0.7 + 0.24 * len(shown)), layout="constrained")
+    axes = figure.add_subplot()
+    place = np.arange(len(shown))
+    for inside, colour, label in ((True, SERIES[0], "in the model"), (False, FAINT, "left out")):
+        own = [i for i, j in enumerate(shown) if (j in chosen) is inside]
+        if own:
+            axes.barh(place[own], share_of[[shown[i] for i in own]], height=0.62, color=colour, label=label)
+    axes.axvline(FIRM, color=SOFT, linestyle="--", linewidth=1.2, label=f"{FIRM:.0%}")
+    axes.set_yticks(place, [cut(result.model.feature_names[j]) for j in shown])
+    axes.invert_yaxis()
+    axes.set_xlim(0.0, 1.0)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set_xlabel(f"share of {result.stability.n_samples} halves of the queries", color=INK)
+    dress(axes)
+    legend_below(figure, 3)
+    return to_svg(figure, "Features that halves of the queries keep")
+
+
+def cut(name: str) -> str:
+    """A name as a label: whole, or its beginning."""
+    shown = visible(name)
+    return picture_text(shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "\u2026")
+
+
+def curve_picture(row: dict[str, Any], name: str) -> str:
+    """What a feature adds to the score, and how its training values are spread, beneath."""
+    curve = row["curve"]
+    figure = Figure(figsize=(4.2, 3.4), layout="constrained")
+    axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    knots, values = np.array(curve["knots"]), np.array(curve["values"])
+    margin = 0.06 * (knots[-1] - knots[0])
+    axes.plot(
+        [knots[0] - margin, *knots, knots[-1] + margin],
+        [values[0], *values, values[-1]],
+        color=SERIES[0],
+        linewidth=1.8,
+    )
+    axes.plot(knots, values, marker="o", markersize=3.5, linestyle="none", color=SERIES[0])
+    axes.set_ylabel("adds to the score", color=INK)
+    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    edges, counts = np.array(curve["edges"]), np.array(curve["counts"])
+    below.bar(edges[:-1], counts / max(counts.sum(), 1), width=np.diff(edges), align="edge", color=SOFT, linewidth=0)
+    below.set_ylabel("share", color=INK)
+    below.set_xlabel(cut(name), color=INK)
+    for each in (axes, below):
+        dress(each)
+    return to_svg(figure, f"Curve of {name}")

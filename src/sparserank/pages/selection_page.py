@@ -1,0 +1,162 @@
+"""The self-contained HTML report of a selection: the choice first, then what it rests on."""
+
+from __future__ import annotations
+
+from sparserank import __version__
+from sparserank.pages.selection_figures import coefficient_path, curve_picture, kept_by_halves, quality_against_size
+from sparserank.pages.selection_tables import (
+    feature_table,
+    group_table,
+    left_table,
+    origin_tables,
+    penalty_table,
+    query_tables,
+    shaped_name,
+    size_table,
+    stability_table,
+    test_table,
+)
+from sparserank.reporting.document import Picture, Section, figure, first_names, listed
+from sparserank.reporting.render import to_html
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import stability_sentence
+
+CURVES_ARE = (
+    "What each feature adds to the score, drawn through its knots and flat outside them; beneath, the training values "
+    "(those outside the knots at the ends). Only differences between documents of a query matter, so a curve may be "
+    "moved up or down."
+)
+
+
+def render_page(result: SelectionResult) -> str:
+    """One HTML document: no script, no network, pictures inline."""
+    names = first_names([d["feature"] for d in result.drops])
+    sections = [
+        Section("Selected features", "", [feature_table(result)]),
+        *_curves(result),
+        *([Section("Groups in use", "", [group_table(result)])] if result.group_drops else []),
+        Section("Sizes", _quality(result), [size_table(result)], [size_picture(result), _path_picture(result)]),
+        *_left_out(result),
+        *_stability(result),
+        *_queries(result),
+        *([] if result.test is None else [Section("Test", "", [test_table(result)])]),
+        Section("Penalties and certificates", CERTIFICATES, [penalty_table(result)]),
+        *([Section("Origin", "", origin_tables(result))] if result.origin is not None else []),
+    ]
+    closing = [f"sparserank {__version__}"]
+    if result.constant_features:
+        closing.insert(0, f"Constant within every query, never used: {', '.join(result.constant_features)}.")
+    return to_html(result.headline, result.sentences, sections, notes=result.notes, closing=closing, names=names)
+
+
+CERTIFICATES = (
+    "How the points of each path ended: optimal, the global optimum of a convex problem; stationary, a stationary "
+    "point of a nonconvex one, a lower objective may exist; both to the tolerance. Worst kkt: the largest violation of "
+    "the conditions of optimality along it, relative to the largest strength of the l1 path; gap: the largest duality "
+    "gap."
+)
+
+
+def size_picture(result: SelectionResult) -> Picture:
+    """Quality against size, in words too."""
+    chosen, dense = result.chosen, result.dense
+    first, last = result.by_size[0], result.by_size[-1]
+    what = "cost" if result.choice.by_cost else "number of features"
+    return Picture(
+        "quality",
+        f"Mean {result.metric} by {what}",
+        quality_against_size(result),
+        f"The best model of each {what}, from {first.n_features} features with {figure(first.mean)} to "
+        f"{last.n_features} with {figure(last.mean)}; chosen: {chosen.n_features} with {figure(chosen.mean)}; dense "
+        f"RankSVM: {dense.n_features} with {figure(dense.mean)}. The table below holds the values.",
+    )
+
+
+def _quality(result: SelectionResult) -> str:
+    plan = result.plan
+    rules = plan.metric.convention
+    scored = (
+        "out of fold, over all training and validation queries"
+        if plan.protocol == "cv"
+        else "on the validation queries"
+    )
+    return (
+        f"Quality is mean {result.metric} {scored} ({result.n_queries} queries); queries without relevant documents "
+        f"count as in the “{rules.name}” convention ({rules.empty}), ties: {rules.ties}. Features scaled by "
+        f"{plan.settings.scaling}"
+        + (", but for curves." if any(d["curve"] is not None for d in result.drops) else ".")
+        + " Features enter and leave against the size before."
+    )
+
+
+def _curves(result: SelectionResult) -> list[Section]:
+    bent = [d for d in result.drops if d["curve"] is not None]
+    pictures = []
+    for i, d in enumerate(bent):
+        values = d["curve"]["values"]
+        said = (
+            f"Adds {figure(values[0], signed=True)} at the first knot and {figure(values[-1], signed=True)} at the "
+            "last."
+        )
+        inside = shaped_name(d).partition("(")[2].removesuffix(")")
+        pictures.append(Picture(f"curve-{i}", shaped_name(d), curve_picture(d, inside), said))
+    return [Section("Curves", CURVES_ARE, [], pictures)] if bent else []
+
+
+def _path_picture(result: SelectionResult) -> Picture:
+    weights = [f"{shaped_name(d)} {figure(d['coef'], signed=True)}" for d in result.drops]
+    return Picture(
+        "path",
+        f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest",
+        coefficient_path(result),
+        f"The chosen model's weights: {listed(weights)}.",
+    )
+
+
+def _left_out(result: SelectionResult) -> list[Section]:
+    found = result.alike
+    if not found.left:
+        return []
+    same = [r for r in found.left if abs(r.correlation) >= found.least]
+    said = [f"{r.feature} says the same as {r.kept} ({figure(r.correlation, 2, signed=True)})" for r in same[:3]]
+    text = f"{'; '.join(said)}. " if said else ""
+    text += (
+        f"Listed: features left out whose values and those of a selected feature correlate by at least {found.least:g} "
+        f"in size (Pearson, deviations from the mean of each of {found.n_queries} queries, in the shape in which the "
+        "selected one enters" + "), and what half-samples keep in a selected feature's place, whatever its correlation."
+    )
+    return [Section("Left out", text, [left_table(result)])]
+
+
+def _stability(result: SelectionResult) -> list[Section]:
+    if result.stability is None:
+        return []
+    names = result.model.feature_names
+    shares = [f"{names[j]} {result.stability.frequency[j]:.0%}" for j in result.stability.often()]
+    picture = Picture(
+        "halves", "How often halves of the queries keep a feature", kept_by_halves(result), f"{listed(shares)}."
+    )
+    return [
+        Section(
+            "Stability",
+            stability_sentence(result.stability, names, result.alike.stand_ins),
+            [stability_table(result)],
+            [picture],
+        )
+    ]
+
+
+def _queries(result: SelectionResult) -> list[Section]:
+    found = result.queries
+    if not (found.lost or found.won):
+        return []
+    on = {
+        "test": "test queries",
+        "out of fold": "queries, each by models that have not seen it",
+        "validation": "validation queries",
+    }
+    text = (
+        f"Beside the {found.rival}, on {found.wins + found.losses + found.ties} {on[found.on]}: better on "
+        f"{found.wins}, worse on {found.losses}, equal on {found.ties}."
+    )
+    return [Section("Queries lost and won", text, query_tables(result))]

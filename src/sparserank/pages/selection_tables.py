@@ -1,0 +1,337 @@
+"""What a selection says, as tables: the screen and the page show the same ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sparserank.crossval.choice import Candidate
+from sparserank.data.transforms import NONE
+from sparserank.evaluation import Comparison
+from sparserank.evaluation.statistics import as_percent
+from sparserank.reporting.document import Table, figure, listed, p_text
+from sparserank.selection.queries import Added, Pair
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import share
+
+MOST_LEFT = 50  # features left out that a page lists
+MOST_OWN, MOST_RIVAL = 12, 5  # features of a pair of documents: of the chosen model, of the rival alone
+
+
+def where(result: SelectionResult) -> str:
+    return "out of fold" if result.plan.protocol == "cv" else "on validation"
+
+
+def penalty_table(result: SelectionResult) -> Table:
+    """The smallest model of each penalty within the margin, with the certificate of its path."""
+    rows = []
+    for label, path in result.paths.items():
+        c = path.certificate()
+        gap = "-" if c.gap is None else f"{c.gap:.0e}"
+        certificate = [c.status, f"{c.kkt_violation:.0e}", gap, figure(c.time_s, 1)]
+        found = result.by_penalty.get(label)
+        if label not in result.by_penalty:
+            dense = max((d for d in result.choice.candidates if d.penalty == label), key=lambda d: d.mean)
+            rows.append(
+                [
+                    label.replace("ridge", "dense (ridge)", 1),
+                    str(dense.n_features),
+                    figure(dense.mean),
+                    _bound(result, dense),
+                    *certificate,
+                ]
+            )
+        elif found is None:
+            rows.append([label, "none", "-", "-", *certificate])
+        else:
+            rows.append([found.label, str(found.n_features), figure(found.mean), _bound(result, found), *certificate])
+    return Table(
+        f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model of each penalty shown to lose at most "
+        f"{share(result.choice.margin, result.choice)}, and the best dense one ({result.plan.metric.title} "
+        f"{where(result)}, {result.n_queries} queries)",
+        ["penalty", "features", result.metric, "loses at most", "path", "worst kkt", "gap", "s"],
+        rows,
+        note=" ".join(_certified(result)),
+    )
+
+
+def _certified(result: SelectionResult) -> list[str]:
+    """What the certificates of the table do not hold for."""
+    said = ["Path, worst kkt and gap are those of the whole path of the penalty."]
+    if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
+        said.append(
+            "A refitted model solves another problem: a ridge on its features; a half refitted one solves none."
+        )
+    conditions = dict.fromkeys(path.certificate().gap_condition for path in result.paths.values())
+    return [*said, *(f"Gaps hold {condition}." for condition in conditions if condition is not None)]
+
+
+def size_table(result: SelectionResult, most: int | None = None) -> Table:
+    """The best model of each number of features, or of each cost (up to `most`, the chosen one and the best in any
+    case), with bounds that hold for all of them at once; the chosen one stands out."""
+    choice = result.choice
+    sizes = [
+        c
+        for i, c in enumerate(result.by_size)
+        if most is None or (i < most if choice.by_cost else c.n_features <= most) or c in (result.chosen, result.best)
+    ]
+    costed = result.plan.costs is not None or choice.by_cost
+    moves = dict(zip(result.by_size, result.moves(), strict=True))
+    rows = [
+        [
+            str(c.n_features),
+            *([f"{c.cost:g}"] if costed else []),
+            c.label,
+            figure(c.mean),
+            figure(choice.loss(c)),
+            _bound(result, c),
+            *map(listed, moves[c]),
+        ]
+        for c in sizes
+    ]
+    head = ["features", *(["cost"] if costed else []), "penalty", result.metric, "below the best", "loses at most"]
+    return Table(
+        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} (all bounds hold at "
+        f"once, {as_percent(result.plan.confidence)})",
+        [*head, "enter", "leave"],
+        rows,
+        screen=tuple(range(len(head))),
+        words=(head.index("penalty"), len(head), len(head) + 1),
+        strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
+    )
+
+
+def left_table(result: SelectionResult) -> Table:
+    """What was left out beside a selected feature: it says the same, or stands in for it, or both."""
+    found = result.alike
+    shown = found.left[:MOST_LEFT]
+    rows = []
+    for r in shown:
+        said = "says the same" if abs(r.correlation) >= found.least else ""
+        why = ", ".join(w for w in (said, "stands in for it" if r.stand_in else "") if w)
+        rows.append([r.feature, r.kept, figure(r.correlation, 2, signed=True), why])
+    more = len(found.left) - len(shown)
+    return Table(
+        "Features left out, each beside a selected one",
+        ["left out", "selected", "correlation", "what it does"],
+        rows,
+        note=f"{more} more are in result.json." if more else "",
+        words=(1, 3),
+    )
+
+
+def query_tables(result: SelectionResult) -> list[Table]:
+    """The queries lost and won most, each with the features that decide."""
+    found = result.queries
+    out = []
+    for title, own, lost in (("Lost most", found.lost, True), ("Won most", found.won, False)):
+        rows = [
+            [q.query, str(q.n_docs), figure(q.chosen), figure(q.rival), figure(q.difference, signed=True)] for q in own
+        ]
+        head = ["query", "documents", "chosen model", found.rival, "difference"]
+        if rows:
+            out.append(Table(f"{title}, by {result.metric}", head, rows))
+        out += [_pair_table(q.query, q.pair, found.rival, lost) for q in own if q.pair is not None]
+    return out
+
+
+def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
+    """Why a query is lost, or won: what each feature adds to the document that should be above,
+    less what it adds to the other."""
+
+    def added(value: float | None) -> str:
+        return figure(value, signed=True)
+
+    own = [r for r in pair.features if r.chosen is not None]
+    shown = [*own[:MOST_OWN], *(r for r in pair.features if r.chosen is None)][: MOST_OWN + MOST_RIVAL]
+    rows = [[r.feature, added(r.chosen), added(r.rival), f"{r.better:.6g}", f"{r.worse:.6g}"] for r in shown]
+    rest = [r for r in pair.features if r not in shown]
+    n = len(rest) + pair.others[0]
+    if n:
+        of_chosen, of_rival = (sum(getattr(r, name) or 0.0 for r in rest) for name in ("chosen", "rival"))
+        by_chosen = added(of_chosen) if any(r.chosen is not None for r in rest) else "-"
+        by_rival = "-" if pair.rival is None else added(of_rival + pair.others[1])
+        rows.append([counted_others(n), by_chosen, by_rival, "", ""])
+    rows.append(["together", added(pair.chosen), added(pair.rival), "", ""])
+    better, worse = (f"{d.document} (grade {d.grade:g})" for d in (pair.better, pair.worse))
+    why = listed([r.feature for r in deciding(pair, lost)], 3)
+    return Table(
+        f"Query {query}: why {pair.better.document} is {'not ' if lost else ''}above {pair.worse.document}"
+        + (f" ({why})" if why != "-" else ""),
+        ["feature", "chosen model", rival, f"value in {better}", f"value in {worse}"],
+        rows,
+        note=pair_sentence(pair, rival, lost),
+        strong=(len(rows) - 1,),
+        folded=True,
+    )
+
+
+def counted_others(n: int) -> str:
+    return f"{n} other{'' if n == 1 else 's'}"
+
+
+def deciding(pair: Pair, lost: bool) -> list[Added]:
+    """The features that pull the two documents the way in which the chosen model has them, the strongest first."""
+    way = -1.0 if lost else 1.0
+    return sorted((r for r in pair.features if r.chosen and way * r.chosen > 0), key=lambda r: -abs(r.chosen or 0.0))
+
+
+def pair_sentence(pair: Pair, rival: str, lost: bool) -> str:
+    """The documents, who has them right, and by which features."""
+    a, b = pair.better, pair.worse
+    text = (
+        f"{a.document} (grade {a.grade:g}) should stand above {b.document} (grade {b.grade:g}). "
+        f"The chosen model has them at ranks {a.chosen} and {b.chosen}"
+    )
+    by = ", ".join(f"{r.feature} {figure(r.chosen, signed=True)}" for r in deciding(pair, lost)[:3])
+    text += f", by {by}" if pair.chosen and by else ": their scores are equal" if not pair.chosen else ""
+    text += f"; {rival} at ranks {a.rival} and {b.rival}"
+    if pair.rival is not None:
+        right = [r for r in pair.features if r.rival and (r.rival > 0) is lost]
+        strongest = sorted(right, key=lambda r: -abs(r.rival or 0.0))[:3]
+        if strongest and pair.rival:
+            text += ", by " + ", ".join(f"{r.feature} {figure(r.rival, signed=True)}" for r in strongest)
+    return (
+        f"{text}. A value is what the feature adds to the first document's score, less what it adds to the second's; "
+        "they add up to the difference of the scores."
+    )
+
+
+def stability_table(result: SelectionResult) -> Table:
+    """How often half-samples keep each feature."""
+    found, names = result.stability, result.model.feature_names
+    assert found is not None
+    selected = set(result.model.support.tolist())
+    rows = []
+    for j in found.often():
+        other = result.alike.stand_ins.get(names[j]) if j in selected else None
+        rows.append(
+            [
+                names[j],
+                f"{found.frequency[j]:.0%}",
+                "yes" if j in selected else "",
+                "" if other is None else f"{other.feature} ({other.correlation:+.2f})",
+            ]
+        )
+    return Table(
+        f"Features that {found.n_samples} halves of the queries keep",
+        ["feature", "kept", "in the model", "stand-in (correlation)"],
+        rows,
+        words=(3,),
+        folded=True,
+    )
+
+
+def origin_tables(result: SelectionResult) -> list[Table]:
+    """Files, date, command, versions."""
+    origin, plan = result.origin, result.plan
+    if origin is None:
+        return []
+    made = [
+        ["date", origin.date.replace("T", " ").replace("+00:00", " UTC")],
+        ["command", origin.command or "a call of sparserank.select in Python"],
+        ["versions", ", ".join(f"{name} {number}" for name, number in origin.versions.items())],
+        [
+            "folds",
+            f"{plan.n_folds}, drawn with seed {plan.seed}"
+            if plan.protocol == "cv"
+            else "none: chosen on the validation queries",
+        ],
+    ]
+    data = [
+        [p.part, f"{p.documents:,}", f"{p.queries:,}", p.hash, ", ".join(p.files) or "from memory"] for p in origin.data
+    ]
+    return [
+        Table("Run", ["", "what"], made, words=(1,)),
+        Table("Data", ["part", "documents", "queries", "hash", "files"], data, words=(4,)),
+    ]
+
+
+def _bound(result: SelectionResult, c: Candidate) -> str:
+    return share(result.choice.bound(c), result.choice) if math.isfinite(result.choice.bound(c)) else "-"
+
+
+def feature_table(result: SelectionResult) -> Table:
+    """The selected features, largest weight first, and what each is worth."""
+    metrics = [repr(m) for m in result.plan.metrics]
+    rows = []
+    for d in result.drops:
+        costs = [figure(d[m]["cost"], signed=True) for m in metrics]
+        kept = [] if result.stability is None else [f"{firmness(result, d):.0%}"]
+        rows.append([shaped_name(d), figure(d["coef"]), *kept, *costs, interval(d[result.metric], signed=True)])
+    share = as_percent(result.plan.confidence)
+    return Table(
+        f"Selected features, and what dropping each costs {where(result)} (weight set to 0, no refit)"
+        + ("" if result.stability is None else "; kept: by how many half-samples"),
+        [
+            "feature",
+            "weight",
+            *(["kept"] if result.stability is not None else []),
+            *[f"{m} cost" for m in metrics],
+            f"{share} interval ({result.metric})",
+        ],
+        rows,
+    )
+
+
+def group_table(result: SelectionResult) -> Table:
+    """The groups in use, the dearest first, and what each is worth."""
+    metrics = [repr(m) for m in result.plan.metrics]
+    rows = [
+        [
+            d["group"],
+            f"{d['group_cost']:g}",
+            str(len(d["features"])),
+            *[figure(d[m]["cost"], signed=True) for m in metrics],
+            interval(d[result.metric], signed=True),
+        ]
+        for d in result.group_drops
+    ]
+    share = as_percent(result.plan.confidence)
+    return Table(
+        f"Groups in use, and what dropping each costs {where(result)} (all its weights set to 0, no refit)",
+        ["group", "cost", "features", *[f"{m} cost" for m in metrics], f"{share} interval ({result.metric})"],
+        rows,
+    )
+
+
+def shaped_name(row: dict[str, Any]) -> str:
+    """The feature of a row of `drops` as it enters the model: curve(log(name))."""
+    name = row["feature"] if row["transform"] == NONE else f"{row['transform']}({row['feature']})"
+    return name if row["shape"] == "linear" else f"{row['shape']}({name})"
+
+
+def firmness(result: SelectionResult, row: dict[str, Any]) -> float:
+    """The share of half-samples that keep the feature of a row of `drops`."""
+    assert result.stability is not None
+    return float(result.stability.frequency[result.model.feature_names.index(row["feature"])])
+
+
+def test_table(result: SelectionResult) -> Table:
+    """The chosen model beside its rivals on the test queries."""
+    assert result.test is not None
+    return comparison_rows(result.test, result.plan.confidence)
+
+
+def comparison_rows(test: Comparison, confidence: float) -> Table:
+    """Systems on test queries beside the first, the chosen one."""
+    share = as_percent(confidence)
+    rows = []
+    for r in test.rows(confidence):
+        row = [r["system"], r["metric"], figure(r["mean"]), interval(r)]
+        if "difference" in r:
+            against = interval({"low": r["difference_low"], "high": r["difference_high"]}, signed=True)
+            row += [figure(r["difference"], signed=True), against, p_text(r["p_holm"])]
+        else:
+            row += ["", "", ""]
+        rows.append(row)
+    return Table(
+        f"Test queries: means; differences to the chosen model with {share} intervals, paired t test, Holm-corrected p",
+        ["system", "metric", "mean", f"{share} interval", "difference", f"{share} interval", "p (Holm)"],
+        rows,
+        screen=(0, 1, 2, 4, 5, 6),
+    )
+
+
+def interval(row: dict[str, Any], signed: bool = False) -> str:
+    return f"[{figure(row['low'], signed=signed)}, {figure(row['high'], signed=signed)}]"

@@ -1,0 +1,1 @@
+"""The LETOR protocol: five folds, grids, choice on validation, test metrics."""

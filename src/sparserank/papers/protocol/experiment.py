@@ -1,0 +1,99 @@
+"""Run an experiment: what is missing, in processes, with what is finished kept."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from contextlib import closing
+from importlib.metadata import version
+from typing import Any
+
+from sparserank import __version__
+from sparserank.errors import DataError, SparserankError
+from sparserank.execution import available_cores
+from sparserank.papers.protocol.layouts import content_hash, find_folds
+from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
+from sparserank.papers.protocol.store import ResultsStore
+from sparserank.papers.protocol.units import Unit, UnitRunner
+from sparserank.runs.progress import Piece, Progress, work_through
+
+SLOW_FIRST = ("fenchel_rank", "rs_rank", "tg_rank", "gas_e", "select")  # so that no worker ends with a long piece alone
+
+
+class Experiment:
+    """A plan bound to its data and its store; absent data sets are skipped by name."""
+
+    def __init__(self, plan: ExperimentPlan, out: str | os.PathLike, *, n_workers: int | None = None) -> None:
+        self.plan = plan
+        self.n_workers = n_workers or available_cores()
+        self.skipped: dict[str, str] = {}  # data sets that are absent, and why
+        self.partial: dict[str, list[int]] = {}  # data sets of which fewer than five folds are run
+        self.failed: dict[str, str] = {}  # pieces that could not be computed, and why
+        self.units: list[Unit] = []
+        systems = sorted(plan.systems, key=lambda s: (s not in SLOW_FIRST, plan.systems.index(s)))
+        per_fold: list[tuple[DatasetPlan, int, str]] = []
+        for dataset in plan.datasets:
+            try:
+                folds = find_folds(dataset.path)
+            except DataError as error:
+                self.skipped[dataset.name] = str(error)
+                continue
+            numbers = [f.number for f in folds]
+            if not set(plan.folds) <= set(numbers):
+                raise DataError(
+                    f"data set {dataset.name} has the folds {numbers}; the plan asks for {list(plan.folds)}."
+                )
+            if len(plan.folds or numbers) < 5:
+                self.partial[dataset.name] = sorted(plan.folds or numbers)
+            for files in folds:
+                if not plan.folds or files.number in plan.folds:
+                    per_fold.append((dataset, files.number, content_hash(files)))
+        self.units = [
+            Unit(d, f, s, content) for d, f, content in per_fold for s in systems
+        ]  # fold by fold: its data are read once
+        if not self.units:
+            raise DataError("no data set of the plan is available: " + " ".join(self.skipped.values()))
+        self.store = ResultsStore(out, plan)
+
+    @property
+    def datasets(self) -> list[str]:
+        return list(dict.fromkeys(u.dataset.name for u in self.units))
+
+    def run(self, progress: Progress | None = None) -> None:
+        """Compute every missing piece; an interrupted run loses only what was being computed.
+
+        A piece that fails (no preferred pair in a fold, say) is noted in `failed` and the others go on.
+        """
+        self.store.record(self.units, environment())
+        waiting = [u for u in self.units if not self.store.has(u)]
+        pieces = [Piece((u,), u.label, u.system) for u in waiting]
+        processes = min(self.n_workers, len(waiting)) > 1
+        finished = work_through(
+            UnitRunner(self.plan),
+            pieces,
+            n_workers=self.n_workers,
+            processes=processes,
+            progress=progress,
+            n_resumed=len(self.units) - len(waiting),
+        )
+        with closing(finished):
+            for piece, outcome in finished:
+                if outcome.error is None:
+                    self.store.save(waiting[outcome.index], *outcome.result)
+                else:  # whatever a system meets in one fold must not cost the other pieces
+                    kind = "" if isinstance(outcome.error, SparserankError) else f"{type(outcome.error).__name__}: "
+                    self.failed[piece.label] = f"{kind}{outcome.error}"
+
+
+def environment() -> dict[str, Any]:
+    """What a result depends on besides plan and data."""
+    packages = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow")
+    return {
+        "sparserank": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": available_cores(),
+        "packages": {p: version(p) for p in packages},
+        "date": time.strftime("%Y-%m-%d"),
+    }

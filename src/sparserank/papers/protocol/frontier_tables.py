@@ -1,0 +1,83 @@
+"""Quality against size of an experiment as sections, and as rows for CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparserank.papers.protocol.results import Results
+from sparserank.papers.protocol.summary import frontier
+from sparserank.papers.systems import SYSTEMS
+from sparserank.reporting.document import Picture, Section, Table, figure
+
+SCREEN_SIZES = (1, 2, 3, 4, 5, 8, 10, 15)
+
+
+def frontier_sections(results: Results, *, pictures: bool) -> list[Section]:
+    """Test quality with at most k features, every system."""
+    out = []
+    for dataset in results.datasets:
+        tables, drawn = [], []
+        for metric in results.plan.choose_by:
+            rows = frontier(results, dataset, metric)
+            if not rows:
+                continue
+            sizes = sorted({r["k"] for r in rows})
+            at = {(r["system"], r["k"]): r for r in rows}
+            lines = []
+            for s in dict.fromkeys(r["system"] for r in rows):
+                line = [SYSTEMS[s].title]
+                for k in sizes:
+                    r = at.get((s, k))
+                    line.append(
+                        "-" if r is None else figure(r["mean"]) + ("*" if r["best"] == s else "-" if r["below"] else "")
+                    )
+                lines.append(line)
+            best = [next(r for r in rows if r["k"] == k and r["best"] == r["system"]) for k in sizes]
+            lines.append(["interval of the best", *(f"{r['low']:.3f}-{r['high']:.3f}" for r in best)])
+            tables.append(
+                Table(
+                    f"{dataset}: test {metric} ({results.plan.convention}) with at most k features",
+                    ["system", *map(str, sizes)],
+                    lines,
+                    "The model of each k is chosen on validation. * largest mean at this k; a trailing - : "
+                    "significantly below it (one-sided paired t test over queries, Holm's correction over the systems "
+                    "at this k, 5%). No mark is no proof of equality, and the largest mean was picked on the test "
+                    "queries themselves. sparserank select trains on the validation queries too and is no reference.",
+                    screen=(0, *(1 + i for i, k in enumerate(sizes) if k in SCREEN_SIZES)),
+                )
+            )
+            if pictures:
+                from sparserank.papers.published.figures import frontier_figure
+
+                svg = frontier_figure(results, dataset, metric)
+                drawn.append(
+                    Picture(f"frontier-{dataset}-{metric.replace('@', '')}", f"{dataset}, {metric} against size", svg)
+                )
+        out.append(Section(f"Sparsity-quality frontier: {dataset}", tables=tables, pictures=drawn))
+    verdicts = _verdicts(frontier_rows(results))
+    return [*out, Section("Sparsity-quality frontier: in all", tables=[verdicts])] if verdicts.rows else out
+
+
+def _verdicts(rows: list[dict[str, Any]]) -> Table:
+    """Per system: in how many comparisons it has a model, is the best, is significantly below the best, and where."""
+    lines = []
+    for system in dict.fromkeys(r["system"] for r in rows):
+        own = [r for r in rows if r["system"] == system]
+        below = [r for r in own if r["below"]]
+        sizes: dict[str, list[int]] = {}
+        for r in below:
+            sizes.setdefault(f"{r['dataset']} {r['metric']}", []).append(r["k"])
+        where = "; ".join(f"{what}: k = {', '.join(map(str, ks))}" for what, ks in sizes.items())
+        n_best = sum(r["best"] == system for r in own)
+        lines.append([SYSTEMS[system].title, str(len(own)), str(n_best), str(len(below)), where or "nowhere"])
+    return Table(
+        "How often each system is the best, and how often it is significantly below the best",
+        ["system", "comparisons", "best", "below", "where below"],
+        sorted(lines, key=lambda line: int(line[3])),
+        "One comparison per data set, metric and k for which the system has a model of at most k features; marks as "
+        "above.",
+    )
+
+
+def frontier_rows(results: Results) -> list[dict[str, Any]]:
+    return [r for d in results.datasets for m in results.plan.choose_by for r in frontier(results, d, m)]

@@ -1,0 +1,104 @@
+"""The results of an experiment: Parquet files that are written as pieces finish, read together as one table."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sparserank.errors import RunDirectoryError
+from sparserank.papers.protocol.plan import ExperimentPlan
+from sparserank.papers.protocol.units import Unit
+from sparserank.runs.directory import RunDirectory
+from sparserank.runs.identity import code_hash, name_of
+from sparserank.runs.pieces import PieceStore
+
+TABLES = ("candidates", "per_query")
+
+
+def _presents(inside: tuple[str, ...]) -> bool:
+    """Whether a source file shows results and computes none: of the protocol all but what fits, chooses and tests."""
+    protocol = inside[:2] == ("papers", "protocol") and inside[2] not in ("units.py", "layouts.py")
+    return protocol or inside[:2] == ("papers", "published")
+
+
+class ResultsStore(RunDirectory):
+    """OUT/candidates/*.parquet (one row per fitted model) and OUT/per_query/*.parquet (test values of chosen ones).
+
+    The name of a piece holds a hash of what it depends on: data, grid, metrics, and the source of everything that
+    computes. A changed plan or program recomputes what it changes and nothing else. Pieces of earlier plans stay;
+    plan.json lists those of the present one.
+    """
+
+    def __init__(self, path: str | os.PathLike, plan: ExperimentPlan) -> None:
+        super().__init__(path, "experiment")
+        self.plan, self.pieces = plan, PieceStore(self.path)
+
+    def record(self, units: Sequence[Unit], environment: dict[str, Any]) -> None:
+        """Write plan.json: what is done here, with what, and the names of its pieces."""
+        plan = {
+            "name": self.plan.name,
+            "datasets": [vars(d) for d in self.plan.datasets],
+            "systems": {s: {k: list(v) for k, v in self.plan.grid(s).items()} for s in self.plan.systems},
+            "choose_by": list(self.plan.choose_by),
+            "metrics": self.plan.metric_names,
+            "watch": self.plan.valid_names,
+            "folds": list(self.plan.folds),
+            "convention": self.plan.convention,
+            "max_size": self.plan.max_size,
+            "seed": self.plan.seed,
+            "environment": environment,
+            "pieces": [self._name(u) for u in units],
+        }
+        self.write_json("plan.json", plan)
+
+    def _name(self, unit: Unit) -> str:
+        p = self.plan
+        depends_on = [
+            code_hash(_presents),
+            unit.content,
+            unit.dataset.missing,
+            unit.dataset.scaling,
+            unit.system,
+            sorted((k, list(v)) for k, v in p.grid(unit.system).items()),
+            p.choose_by,
+            p.valid_names,
+            p.metric_names,
+            p.convention,
+            p.max_size,
+            p.seed,
+        ]
+        return name_of(f"{unit.dataset.name}-fold{unit.fold}-{unit.system}", depends_on)
+
+    def has(self, unit: Unit) -> bool:
+        """True when the piece is there, whole and undamaged."""
+        return self._files(unit) is not None
+
+    def _files(self, unit: Unit) -> dict[str, bytes] | None:
+        name = self._name(unit)
+        found = self.pieces.load(name, [f"{table}/{name}.parquet" for table in TABLES])
+        return None if found is None else {table: found[f"{table}/{name}.parquet"] for table in TABLES}
+
+    def save(self, unit: Unit, candidates: pa.Table, per_query: pa.Table) -> None:
+        name = self._name(unit)
+        files = {}
+        for folder, table in zip(TABLES, (candidates, per_query), strict=True):
+            content = io.BytesIO()
+            pq.write_table(table, content)
+            files[f"{folder}/{name}.parquet"] = content.getvalue()
+        self.pieces.save(name, files)
+
+    def load(self, units: Sequence[Unit], table: str) -> pa.Table:
+        """All finished pieces among `units` as one table; table is 'candidates' or 'per_query'."""
+        tables = []
+        for unit in units:
+            files = self._files(unit)
+            if files is not None:
+                tables.append(pq.read_table(pa.BufferReader(files[table])))
+        if not tables:
+            raise RunDirectoryError(f"{self.path}: holds no results of this plan.")
+        return pa.concat_tables(tables, promote_options="permissive")

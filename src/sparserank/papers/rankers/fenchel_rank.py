@@ -1,0 +1,97 @@
+"""FenchelRank: squared hinge over preferred pairs on an l1 ball."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import ConvergenceWarning
+from sparserank.papers.solvers.frank_wolfe import EXACT_GOAL, STEPS, frank_wolfe, solve_ball
+from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.checks import require_choice, require_count, require_number
+
+SOLVERS = ("frank_wolfe", "exact")
+
+
+class FenchelRank(LinearRanker):
+    """Linear ranker with ||w||_1 <= radius on the mean squared hinge over preferred pairs.
+
+    Parameters
+        radius    of the l1 ball, > 0; the paper tries 1, 2, 4, ..., 256
+        epsilon   stop when the duality gap is at most this; the paper's is 1e-3
+        max_iter  iterations of Frank-Wolfe, each of which changes one feature; the paper's is 1000
+        step      'exact' (line search along the segment) or 'closed_form' (the paper's alternative rule)
+        solver    'frank_wolfe' as published, or 'exact': the optimum of the same problem, to 1e-9; epsilon, max_iter
+                  and step are then not used
+        metric, n_threads   as in SparseRanker
+    Attributes
+        coef_ (n_features,), loss_, gap_ (loss minus minimum is at most this), alpha_ (the multiplier: coef_ also
+        minimises loss + alpha_ ||w||_1 when the gap is 0), n_iter_, status_ ('optimal' when gap_ <= epsilon, or 1e-6
+        for 'exact'; else 'iteration limit' or 'stalled'), history_: arrays feature, sign, mu (one per iteration), gap
+        and loss (before each iteration and at the end)
+    Warns
+        ConvergenceWarning  the gap is above epsilon after max_iter iterations: usual for radius >= 4
+    Raises
+        DataError           no preferred pair, parameters out of range
+    Source
+        Lai et al. (2012), Algorithm 1 and equation (3), in original units; misprints repaired, see docs/theory.md.
+    """
+
+    _takes_client = True
+
+    def __init__(
+        self,
+        radius: float = 8.0,
+        epsilon: float = 1e-3,
+        max_iter: int = 1000,
+        step: str = "exact",
+        solver: str = "frank_wolfe",
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.radius = radius
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.step = step
+        self.solver = solver
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        require_choice(name, "solver", self.solver, SOLVERS)
+        require_choice(name, "step", self.step, STEPS)
+        require_number(name, "radius", self.radius, above=0)
+        require_count(name, "max_iter", self.max_iter)
+        require_number(name, "epsilon", self.epsilon, least=0)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        name = type(self).__name__
+        objective = self._objective(data, query_weight)
+        if self.solver == "exact":
+            result, goal = solve_ball(objective, self.radius), EXACT_GOAL
+        else:
+            result = frank_wolfe(objective, self.radius, epsilon=self.epsilon, max_iter=self.max_iter, step=self.step)
+            goal = self.epsilon
+        self.coef_ = result.w
+        self.loss_, self.gap_, self.alpha_ = result.loss, result.gap, result.alpha
+        self.n_iter_ = max(result.n_iter, 1)
+        self.status_ = result.status.value
+        self.history_ = {
+            "feature": result.features,
+            "sign": result.signs,
+            "mu": result.steps,
+            "gap": result.gaps,
+            "loss": result.losses,
+        }
+        if not result.status.converged:
+            remedy = "raise max_iter or take solver='exact'."
+            if self.solver == "exact":
+                remedy = "scale the features, or take a smaller radius: here the problem is ill-conditioned."
+            warnings.warn(
+                f"{name}: gap {result.gap:.3g} > {goal:.3g} after {result.n_iter} iterations; {remedy}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

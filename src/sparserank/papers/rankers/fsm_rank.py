@@ -1,0 +1,152 @@
+"""FSMRank: importance and similarity of features inside the ranking objective."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import ConvergenceWarning, DataError
+from sparserank.papers.measures import (
+    CORRELATIONS,
+    SIMILARITIES,
+    feature_importance,
+    feature_similarity,
+    nearest_positive_semidefinite,
+)
+from sparserank.papers.solvers.fsm import FsmProblem, accelerated_gradient
+from sparserank.rankers.base import LinearRanker, used_queries
+from sparserank.rankers.checks import checked_metric, require_choice, require_count, require_flag, require_number
+from sparserank.solvers.solution import Status
+
+FORMS = ("split", "quadratic")
+
+
+class FSMRank(LinearRanker):
+    """(lambda1/2) |w|^T A |w| + lambda2 sum_j |w_j| / importance_j + mean squared hinge over preferred pairs.
+
+    Parameters
+        lambda1                strength >= 0 against large weights on similar features
+        lambda2                strength >= 0 of the importance-weighted l1 norm
+        importance             'pearson', 'spearman', 'kendall', a metric such as 'map' or 'ndcg@10', 'ones', or an
+                               array (n_features,) >= 0; importance 0 (a constant feature) is never used
+        similarity             'pearson', 'spearman', 'kendall', 'concordance', 'identity', or a symmetric array
+                               (n_features, n_features) with entries >= 0
+        form                   'split': equation (2), 2d nonnegative coordinates, whose quadratic is |w|^T A |w|.
+                               'quadratic': w^T A w of equation (1), a different problem; it needs a positive
+                               semidefinite A
+        positive_semidefinite  clip the negative eigenvalues of A (|Pearson| has some), which makes the problem convex
+        max_iter, tol          stop after max_iter iterations or when the objective changes by at most tol of itself
+        metric, n_threads      as in SparseRanker
+    Attributes
+        coef_ (n_features,), objective_, importance_, similarity_, n_iter_, kkt_violation_ (of the final point),
+        status_: 'not certified' (the published rule ended it) or 'iteration limit',
+        history_: arrays objective (n_iter + 1,) and lipschitz (n_iter,)
+    Raises
+        DataError             no preferred pair, parameters out of range
+    Notes
+        The paper states no ablation defaults: Table III's are lambda1=0 with importance='ones', and lambda2=0 with
+        similarity='identity'. Features are expected in [0, 1]; L may exceed Theorem 1's bound otherwise. Features that
+        vary between queries only are never used: no ranking depends on them, though w^T A w would. Measures are taken
+        over the queries of positive query_weight, unweighted.
+    Source
+        Lai et al. (2013), equation (2), Algorithm 1; departures in docs/theory.md.
+    """
+
+    def __init__(
+        self,
+        lambda1: float = 0.1,
+        lambda2: float = 0.01,
+        importance: str | np.ndarray = "pearson",
+        similarity: str | np.ndarray = "pearson",
+        form: str = "split",
+        positive_semidefinite: bool = False,
+        max_iter: int = 400,
+        tol: float = 1e-4,
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.importance = importance
+        self.similarity = similarity
+        self.form = form
+        self.positive_semidefinite = positive_semidefinite
+        self.max_iter = max_iter
+        self.tol = tol
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        require_choice(name, "form", self.form, FORMS)
+        require_flag(name, "positive_semidefinite", self.positive_semidefinite)
+        for strength in ("lambda1", "lambda2", "tol"):
+            require_number(name, strength, getattr(self, strength), least=0)
+        require_count(name, "max_iter", self.max_iter)
+        if isinstance(self.importance, str) and self.importance not in ("ones", *CORRELATIONS):
+            checked_metric(name, "importance", self.importance)
+        if isinstance(self.similarity, str):
+            require_choice(name, "similarity", self.similarity, SIMILARITIES)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        name = type(self).__name__
+        objective = self._objective(data, query_weight)
+        measured = used_queries(data, query_weight)
+        self.importance_ = self._importance(measured)
+        if not (objective.varying & (self.importance_ > 0)).any():
+            raise DataError(
+                f"{name}: importance is 0 for every feature that varies within the queries, so none may be used."
+            )
+        self.similarity_ = self._similarity(measured)
+        if self.form == "quadratic" and self.lambda1 > 0:
+            smallest = float(np.linalg.eigvalsh(self.similarity_)[0])
+            if smallest < -1e-10:
+                raise DataError(
+                    f"{name}: w^T A w has the negative eigenvalue {smallest:.3g}, so equation (1) is not convex and "
+                    "can be unbounded below; pass positive_semidefinite=True or form='split'."
+                )
+        problem = FsmProblem(
+            objective, self.lambda1, self.lambda2, self.importance_, self.similarity_, split=self.form == "split"
+        )
+        result = accelerated_gradient(problem, max_iter=self.max_iter, tol=self.tol)
+        self.coef_ = result.w
+        self.objective_, self.kkt_violation_ = float(result.objectives[-1]), result.kkt_violation
+        self.n_iter_ = result.n_iter
+        self.status_ = result.status.value
+        self.history_ = {"objective": result.objectives, "lipschitz": result.lipschitz}
+        if result.status is Status.ITERATION_LIMIT:
+            warnings.warn(
+                f"{name}: the objective still changes by more than {self.tol:.3g} of itself after {result.n_iter} "
+                "iterations; raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _importance(self, data: RankingDataset) -> np.ndarray:
+        if isinstance(self.importance, str):
+            if self.importance == "ones":
+                return np.ones(data.n_features)
+            return feature_importance(data, self.importance)
+        values = _numbers(self.importance)
+        if values.shape != (data.n_features,) or not np.isfinite(values).all() or (values < 0).any():
+            raise DataError(f"FSMRank: importance must hold {data.n_features} finite values >= 0.")
+        return values
+
+    def _similarity(self, data: RankingDataset) -> np.ndarray:
+        if isinstance(self.similarity, str):
+            return feature_similarity(data, self.similarity, positive_semidefinite=self.positive_semidefinite)
+        A, d = _numbers(self.similarity), data.n_features
+        if A.shape != (d, d) or not np.isfinite(A).all() or (A < 0).any() or not np.allclose(A, A.T):
+            raise DataError(f"FSMRank: similarity must be a symmetric ({d}, {d}) array with finite entries >= 0.")
+        return nearest_positive_semidefinite(A) if self.positive_semidefinite else A
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """An array of floats; empty for what is none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty(0)

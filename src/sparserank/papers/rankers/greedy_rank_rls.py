@@ -1,0 +1,151 @@
+"""GreedyRankRLS: feature selection by leave-query-out error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.papers.rls.backfitting import backfitting_search
+from sparserank.papers.rls.best_subset import exact_search
+from sparserank.papers.rls.centring import (
+    MAX_DENSE_BYTES,
+    centre,
+    centre_rows,
+    held_out_blocks,
+    refuse_without_preference,
+    row_scale,
+)
+from sparserank.papers.rls.gram_search import floating_search, gram_greedy_search, prefers_grams
+from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
+from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.checks import random_generator, require_choice, require_count, require_number
+
+SEARCHES = ("forward", "floating", "backfitting", "exact")
+
+
+class GreedyRankRLS(LinearRanker):
+    """RankRLS on the features that greedy forward selection finds by exact leave-query-out error.
+
+    Parameters
+        n_features_to_select  size of the model; None lets `size_penalty` decide. At most the number of features that
+                              vary within queries: the others are never selected
+        lam                   strength > 0 on the papers' scale (a sum over queries)
+        search                'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Grams
+                              when lists are long and features few. 'floating': may drop features again, returns the
+                              best set of each size. 'backfitting': for wide sparse data, memory proportional to the
+                              non-zeros; a candidate's score holds the other coefficients fixed. 'exact': of each size
+                              the set of the lowest regularised training error, by branch and bound, proven or with the
+                              gap that is left
+        time_limit            seconds of the exact search, all sizes together
+        tie                   of the exact search: sets whose training error is at most this share of the empty model's
+                              worse are near_ties_
+        n_candidates          judge only a random subset of this size at each step; None judges all
+        size_penalty          with n_features_to_select=None, the model minimises
+                              leave-query-out error / error of the empty model + size_penalty * number of features:
+                              a feature must lower the error by this share
+        max_features          end of the search when n_features_to_select is None
+        random_state          seed of the random subsets: an integer >= 0, None or a numpy Generator
+        metric                metric of `score`
+        n_threads             threads; None for all cores. Results do not depend on it
+    Attributes
+        selected_ (k,) 0-based features in order of selection, coef_ (n_features,), path_: one GreedyStep per size
+        (features, coef, leave_query_out_error), empty_error_ (error of the model without features),
+        leave_query_out_error_. With search='exact': subsets_ (a BestSubset per size: features, explained, bound, gap,
+        proven, near_ties)
+    Raises
+        DataError   no preferred pair, no feature that varies within the queries, parameters out of range, values whose
+                    squares leave the range of numbers, dense copies above 8 GiB (use 'backfitting')
+    Notes
+        Ties go to the smaller index. With a single query, documents are left out instead of queries.
+    Source
+        Pahikkala et al. (2010), Algorithm 1 (misprints repaired, see docs/theory.md) and Section 5, where floating
+        search, random subsets, back-fitting and a criterion for size are named as future work.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int | None = None,
+        lam: float = 1.0,
+        search: str = "forward",
+        n_candidates: int | None = None,
+        size_penalty: float = 1e-3,
+        max_features: int = 100,
+        random_state: int | None = None,
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+        time_limit: float = 60.0,
+        tie: float = 0.0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.lam = lam
+        self.search = search
+        self.n_candidates = n_candidates
+        self.size_penalty = size_penalty
+        self.max_features = max_features
+        self.random_state = random_state
+        self.metric = metric
+        self.n_threads = n_threads
+        self.time_limit = time_limit
+        self.tie = tie
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        k = self.n_features_to_select if self.n_features_to_select is not None else self.max_features
+        path, empty_error = self._search(data, k, query_weight)
+        chosen = path[-1]
+        if self.n_features_to_select is None:
+            chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)
+        self.path_, self.empty_error_ = path, empty_error
+        self.selected_ = np.array(chosen.features)
+        self.coef_ = chosen.coef
+        self.leave_query_out_error_ = chosen.leave_query_out_error
+
+    def _search(self, data: RankingDataset, k: int, query_weight: np.ndarray | None) -> tuple[list[GreedyStep], float]:
+        candidates = self._candidates()
+        if self.search == "backfitting":
+            path = backfitting_search(data, float(self.lam), k, query_weight=query_weight, candidates=candidates)
+            y = centre_rows(data.relevance.astype(np.float64), data.query_ptr) * row_scale(data, query_weight)
+            return path, float(y @ y)
+        refuse_without_preference(data, query_weight)
+        centred = replace(centre(data, query_weight), query_ptr=held_out_blocks(data))
+        empty = float(centred.y @ centred.y)
+        if self.search == "exact":
+            self.subsets_, path = exact_search(
+                centred, float(self.lam), k, time_limit=float(self.time_limit), tie=float(self.tie) * empty
+            )
+            return path, empty
+        if self.search == "floating":
+            gram_bytes = 5 * 8.0 * centred.n_queries * float(centred.varying.sum()) ** 2
+            if gram_bytes > MAX_DENSE_BYTES:
+                raise DataError(
+                    f"search='floating' needs {gram_bytes / (1 << 30):.0f} GiB for {centred.n_queries} queries and "
+                    f"{int(centred.varying.sum())} features; use search='forward'."
+                )
+            return floating_search(centred, float(self.lam), k, candidates=candidates), empty
+        if prefers_grams(centred):
+            return gram_greedy_search(centred, float(self.lam), k, candidates=candidates), empty
+        path = greedy_search(centred, float(self.lam), k, candidates=candidates, n_threads=self.n_threads)
+        return path, empty
+
+    def _candidates(self) -> Candidates | None:
+        if self.n_candidates is None:
+            return None
+        size = int(self.n_candidates)
+        rng = random_generator(type(self).__name__, "random_state", self.random_state)
+        return lambda remaining: rng.choice(remaining, size=min(size, len(remaining)), replace=False)
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        require_choice(name, "search", self.search, SEARCHES)
+        require_number(name, "lam", self.lam, above=0)
+        require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
+        require_count(name, "n_candidates", self.n_candidates, optional=True)
+        require_count(name, "max_features", self.max_features)
+        require_number(name, "time_limit", self.time_limit, above=0)
+        require_number(name, "tie", self.tie, least=0, below=1)
+        if self.search == "exact" and self.n_candidates is not None:
+            raise DataError(f"{name}: n_candidates is for greedy searches; search='exact' looks at all.")
+        require_number(name, "size_penalty", self.size_penalty, least=0)
+        random_generator(name, "random_state", self.random_state)

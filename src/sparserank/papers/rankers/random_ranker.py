@@ -1,0 +1,38 @@
+"""A model without learning: the floor that every other one is read against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.papers.rls.centring import nothing_varies
+from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.checks import random_generator
+
+
+class RandomRanker(LinearRanker):
+    """Nonnegative random weights that sum to 1, uniform on the simplex of the features that vary within queries.
+
+    Parameters
+        random_state  seed: an integer >= 0, None or a numpy Generator
+        metric        metric of `score`
+    Source
+        Lai et al. (2012), Section 8.4, where the results of ten of these are averaged.
+    """
+
+    def __init__(self, random_state: int | None = None, metric: str = "ndcg@10") -> None:
+        self.random_state = random_state
+        self.metric = metric
+
+    def _check_parameters(self) -> None:
+        random_generator(type(self).__name__, "random_state", self.random_state)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        varying = ~data.constant_features()
+        if not varying.any():
+            raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")
+        rng = random_generator(type(self).__name__, "random_state", self.random_state)
+        coef = np.zeros(data.n_features)
+        coef[varying] = rng.dirichlet(np.ones(int(varying.sum())))
+        self.coef_ = coef

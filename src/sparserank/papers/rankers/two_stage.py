@@ -1,0 +1,192 @@
+"""Two-stage baselines: a filter orders the features, RankSVM is fitted on the first k."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.papers.filters import gas_order
+from sparserank.papers.measures import (
+    CORRELATIONS,
+    SIMILARITIES,
+    feature_importance,
+    feature_similarity,
+    single_feature_metric,
+)
+from sparserank.papers.rankers.fsm_rank import FSMRank
+from sparserank.paths import refit_on_support
+from sparserank.rankers.base import LinearRanker, used_queries
+from sparserank.rankers.checks import checked_metric, require_choice, require_convention, require_count, require_number
+
+
+class TwoStageRanker(LinearRanker):
+    """Base: RankSVM (squared hinge + ridge) on the first n_features_to_select features of an order.
+
+    The filter sees the queries of positive query_weight, unweighted; RankSVM sees the weights.
+
+    Attributes
+        coef_ (n_features,), selected_ (k,) in the filter's order, objective_, kkt_violation_, status_, n_iter_
+    """
+
+    n_features_to_select: int
+    alpha: float
+    n_threads: int | None
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        require_count(name, "n_features_to_select", self.n_features_to_select)
+        require_number(name, "alpha", self.alpha, above=0)
+
+    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+        name = type(self).__name__
+        objective = self._objective(data, query_weight)
+        order = self.feature_order(used_queries(data, query_weight))
+        order = order[objective.varying[order]]
+        if len(order) == 0:
+            raise DataError(f"{name}: the first stage keeps no feature; give it smaller strengths.")
+        self.selected_ = order[: self.n_features_to_select]
+        solution = refit_on_support(objective, self.selected_, self.alpha)
+        self.coef_ = solution.w
+        self.objective_, self.kkt_violation_ = solution.value, solution.kkt_violation
+        self.status_, self.n_iter_ = solution.status.value, solution.n_iter
+
+    def feature_order(self, data: RankingDataset) -> np.ndarray:
+        """Features from the most to the least important."""
+        raise NotImplementedError
+
+
+class FSRank(TwoStageRanker):
+    """RankSVM on the k features that alone rank best.
+
+    Parameters
+        n_features_to_select  k
+        alpha                 ridge strength on the mean-loss scale
+        importance            metric of ranking the training set by one feature, descending; the paper's is NDCG@10
+        convention            of that metric: 'default', 'letor3', 'letor4', ...
+        metric, n_threads     as in SparseRanker
+    Source
+        Lai et al. (2012), Section 8.5.2.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        alpha: float = 1e-3,
+        importance: str = "ndcg@10",
+        convention: str = "default",
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.alpha = alpha
+        self.importance = importance
+        self.convention = convention
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        name = type(self).__name__
+        checked_metric(name, "importance", self.importance)
+        require_convention(name, "convention", self.convention)
+
+    def feature_order(self, data: RankingDataset) -> np.ndarray:
+        values, _ = single_feature_metric(data, self.importance, convention=self.convention, ascending=False)
+        return np.argsort(-values, kind="stable")
+
+
+class GasRanker(TwoStageRanker):
+    """GAS-E: important and mutually dissimilar features, then RankSVM.
+
+    Parameters
+        n_features_to_select  k (the papers' t)
+        alpha                 ridge strength on the mean-loss scale
+        c                     weight >= 0 of similarity against importance
+        importance            'map' or another metric (better of ascending and descending), or a correlation
+        similarity            'concordance' (fraction of concordant document pairs), or another name of
+                              `feature_similarity`
+        convention            of the metric of importance: 'default', 'letor3', 'letor4', ...
+        metric, n_threads     as in SparseRanker
+    Source
+        Geng, Liu, Qin and Li (2007), doi:10.1145/1277741.1277811, with RankSVM as in Lai et al. (2013), Section IV-D.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        alpha: float = 1e-3,
+        c: float = 0.1,
+        importance: str = "map",
+        similarity: str = "concordance",
+        convention: str = "default",
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.alpha = alpha
+        self.c = c
+        self.importance = importance
+        self.similarity = similarity
+        self.convention = convention
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        name = type(self).__name__
+        require_number(name, "c", self.c, least=0)
+        if not isinstance(self.importance, str) or self.importance not in CORRELATIONS:
+            checked_metric(name, "importance", self.importance)
+        require_choice(name, "similarity", self.similarity, SIMILARITIES)
+        require_convention(name, "convention", self.convention)
+
+    def feature_order(self, data: RankingDataset) -> np.ndarray:
+        importance = feature_importance(data, self.importance, convention=self.convention)
+        k = min(self.n_features_to_select, data.n_features)
+        varying = np.flatnonzero(~data.constant_features())
+        similarity = feature_similarity(data, self.similarity)[np.ix_(varying, varying)]
+        return (
+            varying[gas_order(importance[varying], similarity, self.c, min(k, len(varying)))]
+            if len(varying)
+            else varying
+        )
+
+
+class FSMSVM(TwoStageRanker):
+    """RankSVM on the k largest weights of FSMRank.
+
+    Parameters
+        n_features_to_select  k (the papers' t); fewer where FSMRank keeps fewer
+        alpha                 ridge strength on the mean-loss scale
+        lambda1, lambda2      of FSMRank
+        metric, n_threads     as in SparseRanker
+    Source
+        Lai et al. (2013), Section IV-D.
+    """
+
+    def __init__(
+        self,
+        n_features_to_select: int = 10,
+        alpha: float = 1e-3,
+        lambda1: float = 0.1,
+        lambda2: float = 0.01,
+        metric: str = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.alpha = alpha
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.metric = metric
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for strength in ("lambda1", "lambda2"):
+            require_number(type(self).__name__, strength, getattr(self, strength), least=0)
+
+    def feature_order(self, data: RankingDataset) -> np.ndarray:
+        ranker = FSMRank(self.lambda1, self.lambda2, n_threads=self.n_threads)
+        coef = ranker.fit(data.X, data.relevance, qid=data.qid).coef_
+        return np.argsort(-np.abs(coef), kind="stable")[: np.count_nonzero(coef)]

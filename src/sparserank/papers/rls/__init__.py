@@ -1,0 +1,6 @@
+"""RankRLS: the pairwise squared loss, which centring per query turns into ridge regression."""
+
+from sparserank.papers.rls.greedy import GreedyStep, greedy_search
+from sparserank.papers.rls.leave_query_out import LeaveQueryOut, leave_query_out
+
+__all__ = ["GreedyStep", "LeaveQueryOut", "greedy_search", "leave_query_out"]

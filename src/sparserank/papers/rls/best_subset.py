@@ -1,0 +1,213 @@
+"""The best set of k features for RankRLS: branch and bound on the Gram, with a proof or the gap that is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.papers.rls import _best_subset_kernels as kernels
+from sparserank.papers.rls.centring import CentredData, determined
+from sparserank.papers.rls.greedy import GreedyStep
+
+NODES_AT_ONCE = 2000  # between two looks at the clock
+MOST_TIES = 1000
+ROUNDING = 1e-12  # of what is explained: bounds this close are equal
+MOST_FEATURES = 1000  # of the Gram: the stack holds a matrix per feature
+
+
+@dataclass(frozen=True)
+class BestSubset:
+    """A set of at most k features and what is proved of it.
+
+    features    sorted, 0-based
+    explained   b_S^T (G_SS + lam I)^-1 b_S: what the regularised squared error y^T y falls by
+    bound       no set of k features explains more
+    near_ties   (explained, features) of every set within the tie asked for, best first; all of them when `proven`
+    n_nodes, time_s   of the search
+    """
+
+    features: tuple[int, ...]
+    explained: float
+    bound: float
+    near_ties: tuple[tuple[float, tuple[int, ...]], ...]
+    n_nodes: int
+    time_s: float
+
+    @property
+    def gap(self) -> float:
+        """What a better set could explain more, at most; 0: none can."""
+        return max(self.bound - self.explained, 0.0)
+
+    @property
+    def proven(self) -> bool:
+        return self.gap == 0.0
+
+
+def best_subset(
+    G: np.ndarray,
+    b: np.ndarray,
+    k: int,
+    lam: float,
+    *,
+    tie: float = 0.0,
+    time_limit: float = 60.0,
+    starts: Sequence[Sequence[int]] = (),
+    progress: Callable[[float, float], None] | None = None,
+) -> BestSubset:
+    """Maximise b_S^T (G_SS + lam I)^-1 b_S over sets S of k features.
+
+    Parameters
+        G, b        (d, d) Gram and (d,) moments of centred columns
+        tie         also list every set that explains at most this much less than the best (at most 1,000 of them)
+        time_limit  seconds; the bound then says what is not proved
+        starts      sets to begin with, besides those found greedily
+        progress    called with (explained, bound) now and then
+    Raises
+        DataError   k or lam out of range, more than 1,000 features
+    Notes
+        At a node with I in and F free, t = |F| - k + |I| features have to go. What is explained falls by at least the
+        t-th smallest of w_j^2 / (A^-1)_jj over F, A = G + lam I on I and F, w = A^-1 b; and for any w it is at most w^T
+        G w + (sum over I of r_j^2 + the k - |I| largest r_j^2 of F) / lam, r = b - G w: good for small and for large
+        lam.
+    """
+    began = time.perf_counter()
+    d = len(b)
+    if not (1 <= k <= d and lam > 0 and d <= MOST_FEATURES):
+        raise DataError(
+            f"best_subset needs 1 <= k <= {d} features, at most {MOST_FEATURES}, and lam > 0; got {k} and {lam}."
+        )
+    A = np.ascontiguousarray(G + lam * np.eye(d))
+    b = np.ascontiguousarray(b, dtype=np.float64)
+    best, best_set = -np.inf, np.full(d, -1, dtype=np.int64)
+    for start in [*starts, _forward(A, b, k)]:
+        value, better = _swapped(A, b, np.array(sorted(start), dtype=np.int64))
+        if value > best:
+            best = value
+            best_set[: len(better)] = better
+    slack = max(tie, ROUNDING * abs(best))
+    depth = d + 2
+    stack = (
+        np.zeros((depth, d), dtype=np.int8),
+        np.zeros((depth, d, d)),
+        np.full(depth, np.inf),
+        np.full(depth, -1, dtype=np.int64),
+        np.zeros((depth, d)),
+    )
+    stack[1][0] = np.linalg.inv(A)
+    ties, tie_values, n_ties = np.zeros((MOST_TIES, k), dtype=np.int64), np.zeros(MOST_TIES), 0
+    top, n_nodes = 1, 0
+    while top > 0 and time.perf_counter() - began < time_limit:
+        top, best, n_ties, visited = kernels.search(
+            A, b, lam, k, slack, best, best_set, *stack, top, NODES_AT_ONCE, ties, tie_values, n_ties
+        )
+        n_nodes += visited
+        if progress is not None:
+            progress(best, _open(stack, top, best))
+    bound = _open(stack, top, best)
+    chosen = tuple(sorted(best_set[best_set >= 0].tolist()))
+    near = {tuple(ties[i].tolist()): float(tie_values[i]) for i in range(n_ties) if tie_values[i] >= best - tie}
+    near[chosen] = float(best)
+    listed = sorted(((value, S) for S, value in near.items()), key=lambda f: (-f[0], f[1]))
+    return BestSubset(
+        chosen,
+        float(best),
+        bound if bound > best + slack - tie else float(best),
+        tuple(listed) if tie > 0 else (),
+        n_nodes,
+        time.perf_counter() - began,
+    )
+
+
+def _open(stack: tuple[np.ndarray, ...], top: int, best: float) -> float:
+    """The largest bound of what has not been searched."""
+    return max(float(stack[2][:top].max()) if top else best, best)
+
+
+def _forward(A: np.ndarray, b: np.ndarray, k: int) -> list[int]:
+    """One feature after another, each the one that explains most."""
+    chosen: list[int] = []
+    while len(chosen) < k:
+        members = np.array([*chosen, 0], dtype=np.int64)
+
+        def with_it(j: int, members: np.ndarray = members) -> float:
+            members[-1] = j
+            return float(kernels.explained_by(A, b, members, len(members))[0])
+
+        chosen.append(max((j for j in range(len(b)) if j not in chosen), key=with_it))
+    return chosen
+
+
+def _swapped(A: np.ndarray, b: np.ndarray, members: np.ndarray) -> tuple[float, np.ndarray]:
+    """(explained, set): one feature exchanged for another as long as that explains more."""
+    value = float(kernels.explained_by(A, b, members, len(members))[0])
+    improved = True
+    while improved:
+        improved = False
+        for i in range(len(members)):
+            for j in range(len(b)):
+                if j in members:
+                    continue
+                trial = members.copy()
+                trial[i] = j
+                other = float(kernels.explained_by(A, b, trial, len(trial))[0])
+                if other > value * (1.0 + ROUNDING):
+                    value, members, improved = other, trial, True
+    return value, members
+
+
+def exact_search(
+    data: CentredData, lam: float, k: int, *, time_limit: float, tie: float = 0.0
+) -> tuple[list[BestSubset], list[GreedyStep]]:
+    """(what is proved, the models) of the best sets of 1, ..., k features, fewer where fewer vary; each size gets what
+    is left of the time, divided by the sizes that are left.
+
+    Raises
+        DataError   lam is too small for the data
+    """
+    began = time.perf_counter()
+    columns = np.flatnonzero(data.varying)
+    X = data.X[:, columns]
+    G, b = X.T @ X, X.T @ data.y
+    subsets: list[BestSubset] = []
+    steps: list[GreedyStep] = []
+    sizes = range(1, min(k, len(columns)) + 1)
+    for n in sizes:
+        left = max(time_limit - (time.perf_counter() - began), 0.0) / (len(sizes) - n + 1)
+        starts = [] if not subsets else [_grown(subsets[-1].features, len(columns))]
+        found = best_subset(G, b, n, lam, tie=tie, time_limit=left, starts=starts)
+        subsets.append(found)
+        steps.append(model_of(data, columns[list(found.features)], lam))
+    named = [
+        replace(
+            s,
+            features=tuple(columns[list(s.features)].tolist()),
+            near_ties=tuple((value, tuple(columns[list(S)].tolist())) for value, S in s.near_ties),
+        )
+        for s in subsets
+    ]
+    return named, steps
+
+
+def _grown(features: tuple[int, ...], d: int) -> list[int]:
+    """A set with one feature more, to be improved by exchanges."""
+    return [*features, next(j for j in range(d) if j not in features)]
+
+
+def model_of(data: CentredData, features: np.ndarray, lam: float) -> GreedyStep:
+    """RankRLS on some features and its exact leave-query-out error: fitted without each query in turn."""
+    X = data.X[:, features]
+    A, moments = X.T @ X + lam * np.eye(len(features)), X.T @ data.y
+    error = 0.0
+    with determined(lam):
+        for lo, hi in pairwise(data.query_ptr):
+            own, y = X[lo:hi], data.y[lo:hi]
+            w = np.linalg.solve(A - own.T @ own, moments - own.T @ y)
+            error += float(((y - own @ w) ** 2).sum())
+        coef = np.zeros(data.X.shape[1])
+        coef[features] = np.linalg.solve(A, moments)
+    return GreedyStep(tuple(features.tolist()), coef, error)

@@ -1,0 +1,206 @@
+"""FenchelRank: Frank-Wolfe on the l1 ball, and the exact solution of the same problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sparserank.errors import DataError
+from sparserank.objective import PairwiseObjective
+from sparserank.papers.solvers.line_search import exact_minimum
+from sparserank.penalties import L1
+from sparserank.solvers.lockstep import Evaluate, Steps, run
+from sparserank.solvers.loop import minimising, solve
+from sparserank.solvers.prox_newton import ProxNewton
+from sparserank.solvers.solution import Iterate, Status, Stop
+from sparserank.weighting import Evaluation
+
+STEPS = ("exact", "closed_form")
+LOG_ALPHA_RANGE = 25.0  # the constraint counts as inactive when it still is not reached at exp(-25) alpha_max
+EXACT_GOAL = 1e-6  # gap up to which the exact solution is called that
+EXACT_GAP = 1e-7  # radius times the KKT violation bounds what it adds to the gap
+EXACT_TOL = 1e-9  # of alpha_max: kkt_violation of the penalised problems behind the exact solution
+
+
+@dataclass(frozen=True)
+class BallSolution:
+    """A point of the ball ||w||_1 <= radius, in original units, and its certificate.
+
+    gap        radius max|g| + w.g >= loss - minimum, from the gradient g of the mean loss
+    status     'optimal' when the gap is at most what was asked for
+    alpha      multiplier of the constraint: w also minimises loss + alpha ||w||_1 (0: the constraint is not active)
+    features, signs, steps   (n_iter,) what each iteration chose; empty for the exact solution
+    gaps, losses             (n_iter + 1,) before each iteration and at the end
+    """
+
+    w: np.ndarray
+    loss: float
+    gap: float
+    alpha: float
+    n_iter: int
+    status: Status
+    features: np.ndarray
+    signs: np.ndarray
+    steps: np.ndarray
+    gaps: np.ndarray
+    losses: np.ndarray
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The loss on ||w||_1 <= radius; its violation is Frank-Wolfe's duality gap."""
+
+    objective: PairwiseObjective
+    radius: float
+
+    is_convex = True
+
+    def start(self, w: np.ndarray | None) -> np.ndarray:
+        return np.zeros(self.objective.n_features) if w is None else w
+
+    def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
+        at: Evaluation = yield Evaluate(self.objective, w)
+        return Iterate(w, at, at.value)
+
+    def violation(self, here: Iterate) -> float:
+        return self.radius * float(np.abs(here.gradient).max()) + float(here.w @ here.gradient)
+
+    def gap(self, here: Iterate) -> float | None:
+        return self.violation(here)
+
+
+class FrankWolfe:
+    """One feature per iteration: towards the vertex of the ball that the gradient points to.
+
+    Parameters
+        step   'exact' minimises along the segment (equation 19); 'closed_form' is the alternative rule of Section 5.6
+    """
+
+    gives_up = Status.STALLED
+
+    def __init__(self, step: str = "exact") -> None:
+        if step not in STEPS:
+            raise DataError(f"step must be one of {', '.join(STEPS)}; got {step!r}.")
+        self.rule = step
+        self.n_iter = 0
+
+    def begin(self, problem: Ball, stop: Stop) -> None:
+        self._problem = problem
+        self.n_iter = 0
+        self.features: list[int] = []
+        self.signs: list[float] = []
+        self.steps: list[float] = []
+
+    def step(self, iterate: Iterate, violation: float) -> Steps[Iterate | None]:
+        objective, gradient = self._problem.objective, iterate.gradient
+        j = int(np.argmax(np.abs(gradient)))
+        sign = 1.0 if -gradient[j] >= 0 else -1.0
+        direction = -iterate.w
+        direction[j] += self._problem.radius * sign
+        if self.rule == "exact":
+            line = objective.along(iterate.w, direction)
+            mu = exact_minimum(line, line(0.0))
+        else:
+            mu = min(max(violation / (2.0 * objective.pair_square(direction)), 0.0), 1.0)
+        self.features.append(j)
+        self.signs.append(sign)
+        self.steps.append(mu)
+        self.n_iter += 1
+        return (yield from self._problem.evaluate(iterate.w + mu * direction))
+
+
+def frank_wolfe(
+    objective: PairwiseObjective, radius: float, *, epsilon: float = 1e-3, max_iter: int = 1000, step: str = "exact"
+) -> BallSolution:
+    """FenchelRank as published, without pairs: one feature per iteration, stop at gap <= epsilon or after max_iter.
+
+    Parameters
+        radius   of the l1 ball, > 0, in the units of w
+        step     as in FrankWolfe
+    Source
+        Lai et al. (2012), Algorithm 1, in original units w' = radius w: the paper's D(w_t) is minus the mean loss, its
+        d^T K is -radius times the gradient. The closed form is clip(p <d, Kb> / (2 r^2 ||Kb||^2), 0, 1): the paper
+        prints min and max swapped and leaves out the factor.
+    """
+    solver = FrankWolfe(step)
+    s = run(minimising(solver, Ball(objective, radius), None, Stop(tol=epsilon, max_iter=max_iter)))
+    return BallSolution(
+        s.w,
+        s.loss,
+        s.kkt_violation,
+        float(np.abs(s.gradient).max()),
+        s.n_iter,
+        s.status,
+        np.array(solver.features, dtype=np.int64),
+        np.array(solver.signs),
+        np.array(solver.steps),
+        np.array([gap for _, _, gap in s.history]),
+        np.array([loss for _, loss, _ in s.history]),
+    )
+
+
+def solve_ball(objective: PairwiseObjective, radius: float) -> BallSolution:
+    """The exact minimum of the loss over ||w||_1 <= radius.
+
+    Finds the alpha at which the norm of the l1-penalised optimum passes the radius (it falls as alpha grows), by
+    Brent's method on log alpha with warm starts. Almost collinear features let the norm jump there: the two sides are
+    then both optimal at that alpha, and so is the point between them whose norm is the radius. Where the norm stays
+    below the radius for every alpha the constraint is not active.
+    """
+    top = float(np.abs(objective.gradient_at_zero).max())
+    if top == 0:  # there is no strength to search
+        return _exact(objective, radius, np.zeros(objective.n_features), 0)
+    stop = Stop(tol=min(EXACT_TOL, EXACT_GAP / (radius * top)), max_iter=1000, scale=top)
+    start: Iterate | None = None
+    n_iter = 0
+    highest = float(np.log(top))
+    inside, outside = (-radius, np.zeros(objective.n_features)), (np.inf, np.zeros(objective.n_features))
+
+    def excess(log_alpha: float) -> float:
+        nonlocal start, n_iter, inside, outside
+        if log_alpha >= highest:
+            return -radius  # there w = 0 is the optimum
+        s = solve(ProxNewton(), objective, L1(float(np.exp(log_alpha))), stop=stop, start=start, warn=False)
+        start = s.iterate
+        n_iter += s.n_iter
+        value = float(np.abs(s.w).sum()) - radius
+        if inside[0] <= value <= 0:
+            inside = value, s.w
+        elif 0 < value <= outside[0]:
+            outside = value, s.w
+        return value
+
+    low = highest - 1.0
+    while excess(low) < 0 and low > highest - LOG_ALPHA_RANGE:
+        low -= 1.0
+    w = inside[1]
+    if np.isfinite(outside[0]):
+        brentq(excess, low, highest, xtol=1e-13, rtol=1e-14, maxiter=100)
+        w = _of_norm(radius, inside[1], outside[1])
+    return _exact(objective, radius, w, n_iter)
+
+
+def _exact(objective: PairwiseObjective, radius: float, w: np.ndarray, n_iter: int) -> BallSolution:
+    """The certificate of an exact solution, without a history of steps."""
+    loss, g = objective.value_and_gradient(w)
+    alpha = float(np.abs(g).max())
+    gap = radius * alpha + float(w @ g)
+    none = np.zeros(0)
+    status = Status.OPTIMAL if gap <= EXACT_GOAL else Status.STALLED
+    return BallSolution(
+        w, loss, gap, alpha, n_iter, status, none.astype(np.int64), none, none, np.array([gap]), np.array([loss])
+    )
+
+
+def _of_norm(radius: float, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """The point of norm `radius` between one of at most and one of more than that norm."""
+
+    def excess(share: float) -> float:
+        return float(np.abs(inside + share * (outside - inside)).sum()) - radius
+
+    if excess(0.0) >= 0:
+        return inside
+    w = inside + float(brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)) * (outside - inside)
+    return np.asarray(w * min(1.0, radius / float(np.abs(w).sum())))

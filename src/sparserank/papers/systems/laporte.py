@@ -1,0 +1,46 @@
+"""The penalties of Laporte et al. (2014) with published settings, and their sensitivity to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from sparserank.papers.solvers.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
+from sparserank.papers.systems.base import Candidate, Fold, Grid
+
+
+def _info(point: Point) -> dict[str, Any]:
+    return {"alpha": point.alpha, "kkt_violation": point.kkt_violation, "loss": point.loss, "status": point.status}
+
+
+def laporte(penalty: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
+    def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+        for point in laporte_path(fold.objective, penalty, grid["alpha_ratio"]):
+            yield Candidate({"alpha_ratio": point.alpha_ratio}, point.w, point.time_s, _info(point))
+
+    return candidates
+
+
+def sensitivity(penalty: str, parameter: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
+    """Laporte's path for each value of a shape parameter that the paper fixes."""
+
+    def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+        for value in grid[parameter]:
+            shaped = replace(laporte2014_penalty(penalty), **{parameter: value})
+            for point in laporte_path(fold.objective, penalty, grid["alpha_ratio"], penalty=shaped):
+                yield Candidate(
+                    {parameter: value, "alpha_ratio": point.alpha_ratio}, point.w, point.time_s, _info(point)
+                )
+
+    return candidates
+
+
+def laporte_timing(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """Each penalty at one strength, by the published algorithms and by ours, to the same tolerance."""
+    (ratio,), (tol,) = grid["alpha_ratio"], grid["tol"]
+    for penalty in PENALTIES:
+        for published in (False, True):
+            (point,) = laporte_path(fold.objective, penalty, [ratio], published=published, tol=tol)
+            params = {"penalty": penalty, "published": published, "alpha_ratio": ratio}
+            yield Candidate(params, point.w, point.time_s, _info(point))

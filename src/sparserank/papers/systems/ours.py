@@ -1,0 +1,90 @@
+"""This package: its paths, its selection, and the floor of random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sparserank import defaults
+from sparserank.crossval import choice
+from sparserank.crossval.candidates import Pool
+from sparserank.crossval.fitting import FittedPaths, families
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths
+from sparserank.crossval.groups import each_alone
+from sparserank.crossval.path_arrays import unpack
+from sparserank.data.folds import query_folds
+from sparserank.data.joining import concatenate
+from sparserank.papers.systems.base import Candidate, Fold, Grid
+from sparserank.paths import PathResult, fit_path_on
+from sparserank.penalties import parse_penalty
+from sparserank.selection.plan import PathSettings
+
+N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
+
+
+def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
+    for i in range(len(path.alphas)):
+        info = {
+            "alpha": path.alphas[i],
+            "kkt_violation": path.kkt_violations[i],
+            "loss": path.losses[i],
+            "status": path.statuses[i],
+            "gap": None if np.isnan(path.gaps[i]) else path.gaps[i],
+        }
+        info["total_weight"] = path.total_weight
+        yield Candidate(
+            {"penalty": label, "alpha_ratio": path.alphas[i] / path.alpha_max},
+            path.scaled_coef(i),
+            path.times_s[i],
+            info,
+        )
+
+
+def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    for label in grid["penalty"]:
+        path = fit_path_on(fold.objective, parse_penalty(label), n_alphas=grid["n_alphas"][0], alpha_min_ratio=1e-2)
+        yield from path_points(path, label)
+
+
+def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """As `sr.select` chooses: within-query scaling, paths on train and validation, choice out of fold; without its
+    transforms, refits and half-samples.
+
+    Its answer for a metric is the smallest model whose loss against the best is bounded by MARGIN.
+    """
+    everything = concatenate([fold.data.train, fold.data.valid], join_queries=False)
+    metrics = list(fold.metrics.values())
+    of_query = query_folds(everything.n_queries, N_FOLDS, fold.seed)
+    settings = PathSettings("within-query-std", grid["n_alphas"][0], 1e-2, 1e-6, "pair")
+    work = FoldedPaths(everything, of_query, settings, metrics, n_threads=1)
+    penalties = {label: parse_penalty(label) for label in grid["penalty"]}
+    fitted = FittedPaths(work, families(penalties), [FINAL, *range(N_FOLDS)], 1).all(None, None)
+    names = tuple(everything.feature_names or ())
+    models: list[Candidate] = []
+    index: dict[tuple[str, int], int] = {}
+    for label in penalties:
+        path, scaling = unpack(fitted[label, FINAL], settings, names, penalties[label])
+        seconds = sum(float(fitted[label, f]["times_s"].sum()) for f in range(N_FOLDS)) / len(path.alphas)
+        for i, c in enumerate(path_points(path, label)):
+            index[label, i] = len(models)
+            models.append(replace(c, coef=c.coef / scaling.scale, time_s=c.time_s + seconds))
+    pool = Pool(fitted, of_query, each_alone(range(everything.n_features)))
+    sizes = [c for label in penalties for c in pool.of_sizes(label)]
+    preferred: dict[int, list[str]] = {}
+    for m, name in enumerate(fold.metrics):
+        by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in sizes}
+        chosen = choice.choose(list(by_metric), margin=MARGIN, confidence=defaults.CONFIDENCE, seed=fold.seed).chosen
+        preferred.setdefault(by_metric[chosen], []).append(name)
+        for size, i in by_metric.items():
+            models[i] = replace(models[i], valid={**(models[i].valid or {}), name: size.mean})
+    yield from (replace(c, preferred_for=tuple(preferred.get(i, ()))) for i, c in enumerate(models) if c.valid)
+
+
+def random(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    rng = np.random.default_rng(fold.seed)
+    for draw in range(grid["draws"][0]):
+        coef = np.zeros(fold.train.n_features)
+        coef[fold.varying] = rng.dirichlet(np.ones(len(fold.varying)))
+        yield Candidate({"draw": draw}, coef, 0.0)

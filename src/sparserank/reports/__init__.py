@@ -1,1 +1,0 @@
-"""What a run leaves behind: files for programs, a page for people."""

@@ -1,0 +1,176 @@
+"""What a comparison says: systems by size, with intervals that hold for all sizes of a system at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, stdtrit
+
+from sparserank.crossval.trees import TreeSettings
+from sparserank.evaluation.bounds import LEAST_QUERIES
+from sparserank.evaluation.statistics import mean_interval
+from sparserank.selection.statements import counted
+
+ALL = "trees on all features"
+CHOICE = "our choice"
+N_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class ComparedSystem:
+    """name; k, the number of features it may use (None: its own business);
+    values (n_queries,), means over repeats and seeds."""
+
+    name: str
+    k: int | None
+    values: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        return float(np.nanmean(self.values))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Means over folds: seconds to fit the trees on all features, seconds to score a document, bytes of their model;
+    seconds of all our paths."""
+
+    fitting: float
+    scoring: float
+    n_bytes: float
+    ours: float
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """systems: ours by maker and size, trees by list and size, both without a size; n_chosen:
+    features of our choice in each repeat."""
+
+    n_queries: int
+    n_features: int
+    metric: str
+    repeats: int
+    n_folds: int
+    n_seeds: int
+    confidence: float
+    systems: list[ComparedSystem]
+    n_chosen: list[int]
+    costs: Costs
+    trees: TreeSettings
+
+    @property
+    def all_features(self) -> ComparedSystem:
+        """The trees on all features."""
+        return next(s for s in self.systems if s.name == ALL)
+
+    @property
+    def choice(self) -> ComparedSystem:
+        """What `select` would keep."""
+        return next(s for s in self.systems if s.name == CHOICE)
+
+    @property
+    def names(self) -> list[str]:
+        """The systems that have sizes, ours first."""
+        found = list(dict.fromkeys(s.name for s in self.systems if s.k is not None))
+        return [n for n in found if not n.startswith("trees")] + [n for n in found if n.startswith("trees")]
+
+    @property
+    def sizes(self) -> list[int]:
+        return sorted({s.k for s in self.systems if s.k is not None})
+
+    def of(self, name: str) -> dict[int, ComparedSystem]:
+        """{k: the system of that size}"""
+        return {s.k: s for s in self.systems if s.name == name and s.k is not None}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system and size: mean, difference to the trees on all features with its interval,
+        for all sizes of a system at once."""
+        out: list[dict[str, Any]] = []
+        base = self.all_features.values
+        for name in [*self.names, CHOICE, ALL]:
+            own = sorted((s for s in self.systems if s.name == name), key=lambda s: s.k or 0)
+            differences = np.array([s.values - base for s in own])
+            low, high = simultaneous_intervals(differences, self.confidence)
+            for i, s in enumerate(own):
+                row: dict[str, Any] = {"system": name, "features": s.k, "metric": self.metric, "mean": s.mean}
+                if name != ALL:
+                    row |= {
+                        "difference": float(np.nanmean(differences[i])),
+                        "low": float(low[i]),
+                        "high": float(high[i]),
+                    }
+                out.append(row)
+        return out
+
+    @property
+    def headline(self) -> str:
+        """The comparison in a line."""
+        return (
+            f"Our choice of {counted(self.span)}: {self.metric} {self.choice.mean:.4f}; trees on all "
+            f"{self.n_features}: {self.all_features.mean:.4f}"
+        )
+
+    @property
+    def span(self) -> str:
+        """How many features our choice has: '4', or '4 to 9' over the repeats."""
+        least, most = min(self.n_chosen), max(self.n_chosen)
+        return str(least) if least == most else f"{least} to {most}"
+
+    def sentences(self) -> list[str]:
+        """The comparison, to be read aloud."""
+        difference = self.choice.values - self.all_features.values
+        mean, low, high = mean_interval(difference, self.confidence)
+        chosen = sorted(set(self.n_chosen))
+        said = [
+            f"Our choice of {counted(self.span)} has {self.metric} {self.choice.mean:.4f} out of fold, trees on all "
+            f"{counted(self.n_features)} {self.all_features.mean:.4f}: a difference of {mean:+.4f} [{low:+.4f}, "
+            f"{high:+.4f}] on these {self.n_queries} queries. The choice was made by these values, which the intervals "
+            "do not know: it is flattered a little."
+        ]
+        if self.n_queries < LEAST_QUERIES:
+            said.append(
+                f"{self.n_queries} queries are too few to tell systems apart; {LEAST_QUERIES} are needed at least."
+            )
+        at = min(
+            (s for s in self.systems if s.name == "trees on own gain"),
+            key=lambda s: abs((s.k or 0) - np.median(chosen)),
+            default=None,
+        )
+        if at is not None:
+            mean, low, high = mean_interval(self.choice.values - at.values, self.confidence)
+            said.append(
+                f"Against trees on the {counted(at.k or 0)} of their own largest gain ({at.mean:.4f}) it is "
+                f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]."
+            )
+        return said
+
+
+def simultaneous_intervals(differences: np.ndarray, confidence: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals (low, high), each (m,), of the means of m rows (m, n_queries) that all hold together: the largest
+    standardised deviation of N_DRAWS normal reweightings of the queries gives the quantile."""
+    known = np.isfinite(differences).all(axis=0)
+    d = differences[:, known]
+    n = d.shape[1]
+    mean = d.mean(axis=1) if n else np.full(len(d), np.nan)
+    if n < 2:
+        return np.full(len(d), np.nan), np.full(len(d), np.nan)
+    centred = d - mean[:, None]
+    error = centred.std(axis=1, ddof=1) / np.sqrt(n)
+    draws = np.random.default_rng(seed).standard_normal((N_DRAWS, n)) @ centred.T / np.sqrt(n * (n - 1.0))
+    safe = np.where(error > 0, error, 1.0)
+    largest = np.abs(draws / safe).max(axis=1)
+    quantile = float(stdtrit(n - 1, ndtr(np.quantile(largest, confidence))))  # errors are estimates
+    return mean - quantile * error, mean + quantile * error
+
+
+def best_of(result: ComparisonResult, names: Sequence[str]) -> dict[int, ComparedSystem]:
+    """{k: the best of some systems at that size}"""
+    out: dict[int, ComparedSystem] = {}
+    for name in names:
+        for k, s in result.of(name).items():
+            if k not in out or s.mean > out[k].mean:
+                out[k] = s
+    return out

@@ -1,0 +1,178 @@
+"""What trees should keep: the list, what it is worth, the trees on it; as sentences, tables, files."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparserank import __version__
+from sparserank.crossval.candidates import best_of_sizes
+from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.trees import Trees, TreeSettings
+from sparserank.evaluation import Comparison
+from sparserank.files import atomic_write
+from sparserank.runs.directory import RunDirectory
+from sparserank.selection.plan import SelectionPlan
+from sparserank.selection.statements import choice_sentences, headline
+from sparserank.strict_json import plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+JUDGED_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
+FORMAT, FORMAT_VERSION = "sparserank-judged", 1
+
+
+@dataclass(frozen=True, repr=False)
+class JudgedSelection:
+    """choice: among lists and sizes; all_features: the trees on all features, a candidate too; trees: on the chosen
+    list, fitted to all queries; test: they and the trees on all features on test queries, or None."""
+
+    plan: SelectionPlan
+    settings: TreeSettings
+    n_seeds: int
+    choice: Choice
+    all_features: Candidate
+    trees: Trees
+    feature_names: tuple[str, ...]
+    n_queries: int
+    test: Comparison | None
+    fill_values: np.ndarray | None = None  # (n_features,) what missing values became in training; NaN: no one value
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric of choice, with its convention."""
+        return repr(self.plan.metric)
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.choice.chosen
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names to keep, those of the largest gain in `trees` first."""
+        return tuple(self.feature_names[j] for j in self.trees.by_gain())
+
+    @property
+    def gains(self) -> np.ndarray:
+        """(len(features),) share of the total gain of `trees`."""
+        gain = np.sort(self.trees.booster.feature_importance(importance_type="gain"))[::-1]
+        return gain / max(float(gain.sum()), 1e-300)
+
+    @property
+    def by_size(self) -> list[Candidate]:
+        """The best list of each length (of each cost, where groups were given)."""
+        return best_of_sizes([c for c in self.choice.candidates if c is not self.all_features], self.choice.by_cost)
+
+    @property
+    def headline(self) -> str:
+        """What to keep and what that loses at most, in a line."""
+        return headline(self.choice, self.metric, len(self.feature_names))
+
+    @property
+    def sentences(self) -> list[str]:
+        """What to keep, what it loses at most, what the queries can show, how firm the choice is,
+        what all features are worth."""
+        said = choice_sentences(self.choice, self.metric, len(self.feature_names))
+        everything = self.all_features
+        said.append(
+            f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold, on all "
+            f"{everything.n_features} that vary and may be used {everything.mean:.4f} (means of {self.n_seeds} "
+            f"{'seed' if self.n_seeds == 1 else 'seeds'})."
+        )
+        return said
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(self.sentences)
+
+    def __repr__(self) -> str:
+        return f"JudgedSelection({self.sentences[0]})"
+
+    def sizes(self) -> pa.Table:
+        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, mean loss against
+        the best, the bound on that loss (all bounds hold at once), whether it is the chosen one."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([self._row(c) for c in self.choice.candidates])
+
+    def _row(self, c: Candidate) -> dict[str, Any]:
+        return {
+            "list": c.penalty,
+            "k": c.k,
+            "n_features": c.n_features,
+            "cost": c.cost,
+            "mean": c.mean,
+            "loss": self.choice.loss(c),
+            "bound": self.choice.bound(c),
+            "chosen": c is self.chosen,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of result.json (docs/result-json.md)."""
+        plan, choice = self.plan, self.choice
+        content = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "sparserank": __version__,
+            "headline": self.headline,
+            "sentence": self.sentence,
+            "sentences": self.sentences,
+            "metric": self.metric,
+            "n_queries": self.n_queries,
+            "n_features": len(self.feature_names),
+            "seed": plan.seed,
+            "confidence": plan.confidence,
+            "margin": {"asked": plan.margin, "relative": choice.relative_margin, "absolute": choice.margin},
+            "trees": {
+                **vars(self.settings),
+                "n_seeds": self.n_seeds,
+                "columns": [self.feature_names[j] for j in self.trees.columns],
+                "missing": [
+                    None if self.fill_values is None else float(self.fill_values[j]) for j in self.trees.columns
+                ],
+            },
+            "features": [{"feature": f, "gain": g} for f, g in zip(self.features, self.gains.tolist(), strict=True)],
+            "chosen": self._row(self.chosen),
+            "all_features": self._row(self.all_features),
+            "lists": [self._row(c) for c in choice.candidates if c is not self.all_features],
+            "test": None if self.test is None else self.test.rows(plan.confidence),
+        }
+        out: dict[str, Any] = plain(content)
+        return out
+
+    def save(self, folder: str | os.PathLike) -> list[Path]:
+        """Write features.txt (a name per line), trees.txt (LightGBM's model file of the trees on them), result.json and
+        report.html into a new or empty folder, or one that this method made; the files' paths.
+
+        Raises
+            RunDirectoryError   the folder holds other files, or cannot be written
+        """
+        with RunDirectory(folder, "judged") as run:
+            return write_judged(self, run.path)
+
+
+def write_judged(result: JudgedSelection, folder: Path) -> list[Path]:
+    """Each file appears whole or not at all; report.html with the extra `report`."""
+    texts = {
+        "features.txt": "\n".join(result.features) + "\n",
+        "trees.txt": result.trees.booster.model_to_string(),
+        "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
+    }
+    try:
+        from sparserank.pages.trees_page import judged_page
+    except ImportError:  # no matplotlib
+        pass
+    else:
+        texts["report.html"] = judged_page(result)
+    for name in JUDGED_FILES:  # so that files of two runs never stand side by side
+        (folder / name).unlink(missing_ok=True)
+    for name, text in texts.items():
+        with atomic_write(folder / name) as out:
+            out.write(text)
+    return [folder / name for name in texts]
