@@ -15,7 +15,7 @@ import sparserank.shards.passes as passes
 import sparserank.solvers.curvature as curvature_module
 from sparserank.crossval.checkpoints import save_points, stored_points
 from sparserank.curves import fit_knots
-from sparserank.objective import PairwiseObjective
+from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import Point
 from sparserank.paths.follow import following
 from sparserank.paths.strengths import Convex, Problems
@@ -60,9 +60,9 @@ def solved(penalty: Penalty, **options: Any) -> Any:
 
 
 def test_several_places_in_one_read_get_what_each_gets_alone(reads: list[int]) -> None:
-    objectives = Weighting(
-        PairwiseObjective(DATA).shards, np.array([np.ones(60), np.arange(60) % 3 + 0.0])
-    ).objectives()
+    objectives = objectives_of(
+        Weighting(PairwiseObjective(DATA).shards, np.array([np.ones(60), np.arange(60) % 3 + 0.0]))
+    )
     W = np.random.default_rng(0).standard_normal((3, 12))
 
     def several(objective: PairwiseObjective) -> Steps[Any]:

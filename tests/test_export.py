@@ -17,11 +17,11 @@ import pytest
 import sparserank as sr
 from sparserank.curves import Curve
 from sparserank.data.synthetic import make_curved_ranking, make_ranking
-from sparserank.data.transforms import Transform
 from sparserank.errors import DataError
 from sparserank.export import FORMATS
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.transforms import Transform
 from tests.conftest import data_folder_or_skip
 from tests.oracles import exported as oracle
 from tests.real_models import REAL, real_model

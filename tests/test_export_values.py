@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparserank.curves import Curve
-from sparserank.data.transforms import Transform
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.transforms import Transform
 from tests.oracles import exported as oracle
 
 KINDS = ("none", "log", "asinh", "curve")

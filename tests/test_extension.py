@@ -14,12 +14,12 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
 from sparserank.crossval.path_arrays import coefs_of, in_units
+from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError
 from sparserank.metrics import Metric, parse_metric
-from sparserank.objective import PairwiseObjective
+from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PenaltyPath, fit_path_on, following
 from sparserank.penalties import L1, Penalty
-from sparserank.selection.plan import PathSettings
 from sparserank.shards import make_shards
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
 from sparserank.solvers.certificates import gap_safe_screen
@@ -88,7 +88,7 @@ def test_groups_go_through_the_whole_path_on_shaped_rows() -> None:
     paths = run_all(
         [
             following(o, PairLasso(), n_alphas=8, alpha_min_ratio=0.03, tol=1e-8)
-            for o in Weighting(shards, weights).objectives()
+            for o in objectives_of(Weighting(shards, weights))
         ]
     )
     for path in paths:

@@ -120,7 +120,7 @@ def test_pictures_are_well_formed_and_their_legends_complete(run: tuple[Path, st
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_any_name_can_stand_in_a_picture(name: str) -> None:
-    from sparserank.pages.selection_figures import new_axes, picture_text, to_svg
+    from sparserank.reporting.plots import new_axes, picture_text, to_svg
 
     figure, axes = new_axes("x", "y")
     axes.plot([0, 1], [0, 1], label=picture_text(name))

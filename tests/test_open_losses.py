@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError, RunDirectoryError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import ModifiedHuber, SquaredHinge, loss_identity, loss_name, parse_loss
 from sparserank.paths import PathPlan
-from sparserank.selection.plan import PathSettings
 from tests.extension.logistic import PairwiseLogistic
 
 DATA = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, seed=1).data

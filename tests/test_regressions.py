@@ -11,12 +11,12 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.joining import concatenate
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.threads import one_blas_thread
 from sparserank.losses import SquaredHinge
-from sparserank.runs.identity import data_hash
 from sparserank.runs.work_store import SelectionStore
 from tests.problems import small_problem
 

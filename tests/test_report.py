@@ -25,9 +25,10 @@ from sparserank.crossval.current_model import InUse
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.redundant_features import SAME, alike, within_query_correlations
 from sparserank.crossval.stability import Stability
+from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.synthetic import make_curved_ranking
-from sparserank.data.transforms import fit_transform, transformed
+from sparserank.data.transformed import fit_transform, transformed
 from sparserank.evaluation import per_query_values
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.metrics import parse_metric
@@ -37,7 +38,6 @@ from sparserank.reporting.colours import PALETTE
 from sparserank.reporting.document import Picture, Section, Table
 from sparserank.reporting.pictures import inline
 from sparserank.reporting.render import to_html
-from sparserank.runs.identity import data_hash
 from sparserank.selection import queries as queries_module
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair

@@ -16,14 +16,14 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
 from sparserank.crossval.path_arrays import coefs_of, in_units
+from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, SquaredHinge
 from sparserank.metrics import parse_metric
-from sparserank.objective import PairwiseObjective
+from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PathStarts, PenaltyPath, following
 from sparserank.penalties import L1, Log, Mcp, Penalty
-from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, as_rows, local, make_shards
 from sparserank.shards.scaling import SCALINGS, fit_scaling, fit_scalings, prepared
 from sparserank.solvers import ProxNewton, Stop
@@ -64,7 +64,7 @@ def test_a_weighting_of_zeros_and_ones_is_the_data_without_a_fold(kind: str, los
     data = of_kind(kind)
     rng = np.random.default_rng(0)
     scale = rng.uniform(0.5, 2.0, size=(4, 9))
-    together = Weighting(shards_of(data, loss), fold_weights(), scale=scale).objectives()
+    together = objectives_of(Weighting(shards_of(data, loss), fold_weights(), scale=scale))
     for f, objective in enumerate(together):
         copied = data.take_queries(f != FOLD)
         X = copied.X.toarray() if kind == "csr" else copied.X.astype(np.float64)
@@ -91,7 +91,7 @@ def test_several_right_hand_sides_get_the_bits_of_each_alone(kind: str) -> None:
     together = Weighting(shards_of(data, n_threads=3), fold_weights(), scale=scale)
     for ks in ([0, 1, 2, 3], [3, 1], [2]):
         for k, found in zip(ks, together.evaluate(ks, W[ks]), strict=True):
-            (own,) = Weighting(shards_of(data), fold_weights()[k : k + 1], scale=scale[k : k + 1]).objectives()
+            (own,) = objectives_of(Weighting(shards_of(data), fold_weights()[k : k + 1], scale=scale[k : k + 1]))
             value, gradient, square = own.evaluate(W[k])
             assert (found.value, found.square) == (value, square)
             np.testing.assert_array_equal(found.gradient, gradient)
@@ -176,11 +176,11 @@ def test_paths_in_lockstep_have_the_bits_of_paths_alone_at_fewer_reads(
     options = {"n_alphas": 8, "alpha_min_ratio": 0.02}
     reads = Reads(monkeypatch)
     together = run_all(
-        [following(o, penalty, **options) for o in Weighting(shards_of(DATA), fold_weights()).objectives()]
+        [following(o, penalty, **options) for o in objectives_of(Weighting(shards_of(DATA), fold_weights()))]
     )  # type: ignore[arg-type]
     at_once, reads.n = reads.n, 0
     for f, path in enumerate(together):
-        (own,) = Weighting(shards_of(DATA), fold_weights()[f : f + 1]).objectives()
+        (own,) = objectives_of(Weighting(shards_of(DATA), fold_weights()[f : f + 1]))
         alone = run(following(own, penalty, **options))  # type: ignore[arg-type]
         np.testing.assert_array_equal(path.scaled_coefs, alone.scaled_coefs)
         np.testing.assert_array_equal(path.losses, alone.losses)
@@ -193,7 +193,7 @@ def test_an_error_in_one_computation_is_not_swallowed() -> None:
         yield Evaluate(objective, np.zeros(9))
         raise DataError("seen")
 
-    a, b = Weighting(shards_of(DATA), fold_weights(2)).objectives()
+    a, b = objectives_of(Weighting(shards_of(DATA), fold_weights(2)))
     with pytest.raises(DataError, match="seen"):
         run_all([failing(a), following(b, L1())])
 
@@ -249,7 +249,7 @@ def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
 
 def test_a_shard_forgets_a_weighting_that_is_gone() -> None:
     shards = shards_of(DATA)
-    objective = Weighting(shards, np.ones((1, DATA.n_queries))).objectives()[0]
+    objective = objectives_of(Weighting(shards, np.ones((1, DATA.n_queries))))[0]
     objective.value_and_gradient(np.ones(9))
     objective.along(np.ones(9), np.ones(9))(0.5)
     shard = shards.shards[0]
@@ -285,7 +285,7 @@ def test_losses_of_shards_are_those_of_explicit_pairs() -> None:
 
     listed = pairs.pairs_of(DATA.relevance, DATA.query_ptr)
     w = np.random.default_rng(5).standard_normal(9)
-    (objective,) = Weighting(shards_of(DATA), np.ones((1, DATA.n_queries))).objectives()
+    (objective,) = objectives_of(Weighting(shards_of(DATA), np.ones((1, DATA.n_queries))))
     g = DATA.X.T @ pairs.score_gradient(DATA.X @ w, listed)
     np.testing.assert_allclose(objective.value_and_gradient(w)[1], g, rtol=1e-9, atol=1e-12)
     assert isinstance(objective.loss, SquaredHinge)
@@ -316,8 +316,8 @@ def test_a_feature_that_is_flat_in_one_fold_and_tiny_in_others_stays_in_them() -
     data = DATA.replace_features(X)
     _, scales = fit_scalings(data, "within-query-std", used)
     assert scales[0, 0] == 1.0
-    together = Weighting(shards_of(data), used.astype(float), scale=scales).objectives()
-    alone = Weighting(shards_of(data), used[1:].astype(float), scale=scales[1:]).objectives()
+    together = objectives_of(Weighting(shards_of(data), used.astype(float), scale=scales))
+    alone = objectives_of(Weighting(shards_of(data), used[1:].astype(float), scale=scales[1:]))
     assert not together[0].varying[0]
     assert together[1].varying[0]
     np.testing.assert_array_equal(together[1].pair_norms, alone[0].pair_norms)

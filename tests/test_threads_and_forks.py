@@ -14,7 +14,7 @@ import sparserank as sr
 from sparserank.execution import BlockExecutor
 from sparserank.losses import SquaredHinge
 from sparserank.losses._sorting_kernels import sort_descending
-from sparserank.objective import PairwiseObjective
+from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.shards import LocalShards, Shard
 from sparserank.shards.dense import DenseRows
 from sparserank.weighting import Weighting
@@ -33,7 +33,7 @@ def make(kind: type[Shard] = Shard) -> PairwiseObjective:
     X = np.round(PROBLEM.X, 1)  # many equal scores
     loss = SquaredHinge()
     shard = kind(DenseRows(X), PROBLEM.relevance, PROBLEM.query_ptr, loss, None, BlockExecutor(1))
-    return Weighting(LocalShards([shard], loss), np.ones((1, PROBLEM.n_queries))).objectives()[0]
+    return objectives_of(Weighting(LocalShards([shard], loss), np.ones((1, PROBLEM.n_queries))))[0]
 
 
 def points(n: int) -> list[np.ndarray]:

@@ -17,11 +17,12 @@ from typer.testing import CliRunner
 import sparserank as sr
 from sparserank.cli.app import app
 from sparserank.crossval.looks import looks
-from sparserank.data.transforms import Transform, changes_features, fit_transform, transformed
+from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.paths import OneFormEach, PathPlan, PenaltyPath
 from sparserank.penalties import L1, Mcp
 from sparserank.solvers.lockstep import run
+from sparserank.transforms import Transform
 
 PLAIN = sr.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, seed=5).data
 # What the ranking is linear in is the logarithm of these: heavy tails, both signs.

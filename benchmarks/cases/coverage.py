@@ -155,11 +155,12 @@ def _refitted(data: Path, n: int) -> Worlds:
 
 def _judged(here: Any, rest: Any, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(out-of-fold values, true means, sizes) of the candidates."""
+    from sparserank.crossval.settings import PathSettings
     from sparserank.evaluation import mean_of, per_query_values
     from sparserank.jobs.selection_job import SelectionJob
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
-    from sparserank.selection.plan import PathSettings, SelectionPlan
+    from sparserank.selection.plan import SelectionPlan
 
     metric = parse_metric("ndcg@10")
     settings = PathSettings(n_alphas=25)

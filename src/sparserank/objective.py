@@ -139,7 +139,7 @@ class PairwiseObjective:
             pair_weights=self.pair_weights,
             feature_names=self.weighting.names,
         )
-        return weighting.objectives()[0]
+        return objectives_of(weighting)[0]
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """f(w), its gradient, and what the dual needs, in one pass over X."""
@@ -318,3 +318,8 @@ def _scales(given: Any, n: int) -> np.ndarray:
     if scales is None or not scales.all():
         raise DataError(f"scale must hold {n} finite numbers > 0, one per feature.")
     return scales[None, :]
+
+
+def objectives_of(weighting: Weighting) -> list[PairwiseObjective]:
+    """The functions of its K weightings, which share every read of X that they can."""
+    return [PairwiseObjective._of(weighting, k) for k in range(len(weighting.query_scale))]

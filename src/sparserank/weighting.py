@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from sparserank.errors import DataError
 from sparserank.lazy import cached_property
 from sparserank.number_range import LARGEST, SMALLEST, refuse_extreme
 from sparserank.shards import Shards
-
-if TYPE_CHECKING:
-    from sparserank.objective import PairwiseObjective
 
 PAIR_WEIGHTS = ("pair", "query")
 
@@ -113,12 +110,6 @@ class Weighting:
     def blocks_of(self, k: int) -> np.ndarray | None:
         """(1, n_features, m, width) what the coefficients of curves mean under weighting k, or None."""
         return None if self.blocks is None else self.blocks[k : k + 1]
-
-    def objectives(self) -> list[PairwiseObjective]:
-        """The K functions, which share every read of X that they can."""
-        from sparserank.objective import PairwiseObjective
-
-        return [PairwiseObjective._of(self, k) for k in range(len(self.query_scale))]
 
     def evaluate(self, ks: Sequence[int], W: np.ndarray) -> list[Evaluation]:
         """Row i of W (m, n_features) under weighting ks[i], all in one read of X; each what it would get alone."""

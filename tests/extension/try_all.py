@@ -7,11 +7,11 @@ import numpy as np
 import sparserank as sr
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
 from sparserank.crossval.path_arrays import coefs_of
+from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import fit_path_on
-from sparserank.selection.plan import PathSettings
 from sparserank.solvers import solve
 
 from .boxed_l1 import BoxedL1

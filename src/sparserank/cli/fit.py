@@ -78,11 +78,12 @@ def fit(
 ) -> None:
     from sparserank.curves import LEAST_KNOTS, LINEAR, MOST_KNOTS, SHAPES
     from sparserank.data.filling import training_medians
-    from sparserank.data.transforms import KINDS, fit_transform, transformed
+    from sparserank.data.transformed import fit_transform, transformed
     from sparserank.losses import LOSSES
     from sparserank.penalties import parse_penalty
     from sparserank.penalties.nested import NESTING, nests
     from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
+    from sparserank.transforms import KINDS
 
     reading = opt.reading_of(
         n_features=n_features,

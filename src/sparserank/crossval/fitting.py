@@ -20,6 +20,7 @@ from sparserank.paths import PathMaker, PathStarts, Point, RefitPath
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Penalty
+from sparserank.penalties.nested import like_l1
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
 from sparserank.runs.work_store import SelectionStore
@@ -95,7 +96,7 @@ def families(
             starts.setdefault(penalty.with_alpha(1.0), label)
     for label, penalty in penalties.items():
         if not penalty.is_convex:
-            l1 = penalty.like_l1()
+            l1 = like_l1(penalty)
             if l1 not in starts:
                 starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1) {work}".strip()
                 first.append(Family(starts[l1], maker(l1), scored=False, work=work))

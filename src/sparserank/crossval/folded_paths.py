@@ -11,23 +11,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.path_arrays import in_units, pack
+from sparserank.crossval.settings import PathSettings
 from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.transforms import Transform, transformed
+from sparserank.data.transformed import transformed
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of
 from sparserank.execution.threads import one_blas_thread
 from sparserank.lazy import cached_property
 from sparserank.metrics import Metric
-from sparserank.objective import PairwiseObjective
+from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PathMaker, PathPlan, PathStarts, Point
 from sparserank.paths.sizes import SizeOf, point_within
-from sparserank.selection.plan import PathSettings
 from sparserank.shards import LocalShards, Shards, as_rows, make_shards
 from sparserank.shards.dask import placed, shards_on
 from sparserank.shards.measuring import Columns
 from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
 from sparserank.solvers.lockstep import run_all
+from sparserank.transforms import Transform
 from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
@@ -203,7 +204,7 @@ class FoldedPaths:
                 feature_names=d.feature_names,
             )
             scalings = [FeatureScaling(method, centers[i], scales[i]) for i in at]
-            self._weighted = tuple(folds), weighting.objectives(), scalings
+            self._weighted = tuple(folds), objectives_of(weighting), scalings
         return self._weighted[1], self._weighted[2]
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:

@@ -12,11 +12,12 @@ import numpy as np
 from sparserank.crossval.choice import AUTO
 from sparserank.curves import DEFAULT_KNOTS, Knots, fit_knots, n_coordinates, rising
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.transforms import LOG, NONE, Transform, changes_features, fit_transform, transformed
+from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.model.ranking_model import RankingModel, curve_model
 from sparserank.paths import BestKPath, CurvePath, OneFormEach, PathMaker, PenaltyPath
 from sparserank.penalties import BestK, Penalty
 from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling
+from sparserank.transforms import LOG, NONE, Transform
 
 LOGS, EACH = "log1p", "raw or log1p"
 

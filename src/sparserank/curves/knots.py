@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.transforms import sample_rows
+from sparserank.data.transformed import sample_rows
 from sparserank.errors import DataError
 from sparserank.shards.shaped import ShapedRows
 

@@ -38,3 +38,8 @@ def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     low, high = low.astype(np.float64), high.astype(np.float64)
     with np.errstate(over="ignore"):  # an infinite difference is one
         return np.asarray(high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high)))
+
+
+def nothing_varies(n_docs: int) -> str:
+    """The sentence for data in which every feature is constant within every query."""
+    return f"no feature varies within the queries (n_samples={n_docs}), so there is nothing to learn or to select."

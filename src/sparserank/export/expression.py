@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparserank.data.transforms import ASINH, LOG
 from sparserank.errors import DataError
 from sparserank.export.terms import Sum, Term
 from sparserank.quoting import brief
+from sparserank.transforms import ASINH, LOG
 
 SIMPLE = re.compile(r"[\w.$]+|[\w.$]+\([^()]*\)")  # needs no brackets
 TOGETHER = 8  # summands of one bracket: a long chain is too deep for parsers

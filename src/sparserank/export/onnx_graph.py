@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sparserank import __version__
-from sparserank.data.transforms import ASINH, LOG
 from sparserank.errors import DataError
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum
 from sparserank.quoting import brief
+from sparserank.transforms import ASINH, LOG
 
 OPSET, IR_VERSION = 17, 9
 WIDE, SCORE, N_DOCS = "X", "score", "n_docs"

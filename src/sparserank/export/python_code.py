@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sparserank import __version__
-from sparserank.data.transforms import ASINH, LOG
 from sparserank.export.expression import summed
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum, Term
+from sparserank.transforms import ASINH, LOG
 
 HEAD = f'''"""A ranking model, written by sparserank {__version__}. score(row) needs nothing but Python."""
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from sparserank.curves import Curve
 from sparserank.data.missing import HUGE
-from sparserank.data.transforms import ASINH, LOG, NONE
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
+from sparserank.transforms import ASINH, LOG, NONE
 
 MISSING_FROM = f"{HUGE:g}".replace("+", "")  # in size: these, infinity and NaN are missing values, as in all data
 FINE_SCALE = 1e-4  # of t: below, its rounding near 0 (1e-16) is no more 1e-12 of what the term says

@@ -41,6 +41,7 @@ from sparserank.paths import Certificate, PathResult
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import Mcp, Penalty, Ridge
+from sparserank.penalties.nested import like_l1
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import SelectionStore
 from sparserank.selection.drawing import drawn
@@ -275,7 +276,7 @@ class SelectionJob:
         known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
         if known:
             return known
-        l1 = next(iter(labelled.values())).like_l1()
+        l1 = like_l1(next(iter(labelled.values())))
         return {"l1": l1, "mcp": Mcp(1.0, l1.weights, l1.signs, l1.always_keep, l1.never_use, l1.groups)}
 
     def _limited(self, labelled: dict[str, Penalty]) -> dict[str, Penalty]:

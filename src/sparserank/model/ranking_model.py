@@ -19,11 +19,12 @@ from sparserank.data.matrices import NO_MATRIX, as_csr, without_mask
 from sparserank.data.missing import ERROR, holds_missing, is_missing
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
-from sparserank.data.transforms import NONE, Transform
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
+from sparserank.model.content import content_of
 from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.transforms import NONE, Transform
 
 OF_MODEL = "model"  # what missing values become, asked of a model: its training medians
 
@@ -282,8 +283,6 @@ class RankingModel:
             DataError   weights, centers or scales that are not finite, names that are not text or not unique, an
                         unknown scaling
         """
-        from sparserank.model.model_file import content_of
-
         return content_of(self)
 
     def export(self, to: str, *, missing: str | None = None, **options: Any) -> dict[str, str | bytes]:

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 from sparserank.crossval.choice import Candidate
-from sparserank.data.transforms import NONE
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.reporting.document import Table, figure, listed, p_text
 from sparserank.selection.queries import Added, Pair
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import share
+from sparserank.transforms import NONE
 
 MOST_LEFT = 50  # features left out that a page lists
 MOST_OWN, MOST_RIVAL = 12, 5  # features of a pair of documents: of the chosen model, of the rival alone

@@ -8,11 +8,12 @@ from matplotlib.ticker import MaxNLocator
 
 from sparserank import __version__
 from sparserank.pages.comparison_tables import comparison_table, cost_table, difference_table
-from sparserank.pages.selection_figures import PAGE_SIZE, keep_within, legend_below, limits_of, new_axes, to_svg
+from sparserank.pages.selection_figures import PAGE_SIZE, limits_of
 from sparserank.pages.selection_tables import comparison_rows
 from sparserank.pages.trees_tables import kept_table, list_table
 from sparserank.reporting.colours import ACCENT, INK, SERIES, SOFT
 from sparserank.reporting.document import Picture, Section, figure, first_names
+from sparserank.reporting.plots import keep_within, legend_below, new_axes, to_svg
 from sparserank.reporting.render import to_html
 from sparserank.selection.comparison import ALL, CHOICE, ComparisonResult
 from sparserank.selection.for_trees import JudgedSelection

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import Penalty
+from sparserank.penalties.nested import like_l1
 from sparserank.solvers import ProxNewton, Solution, Stop
 from sparserank.solvers.curvature import corrected, secant
 from sparserank.solvers.lockstep import Steps
@@ -60,7 +61,7 @@ class SolvedStarts:
     """Starts solved for, roughly, as the path goes on."""
 
     def __init__(self, objective: PairwiseObjective, like: Penalty, rough: Callable[[float], Stop]) -> None:
-        self._objective, self._l1, self._rough = objective, like.like_l1(), rough
+        self._objective, self._l1, self._rough = objective, like_l1(like), rough
 
     def at(self, alpha: float, last: Iterate | None) -> Steps[np.ndarray]:
         l1 = self._l1.with_alpha(alpha)

@@ -245,12 +245,6 @@ class Penalty(FeatureRules):
             low, high = (low, middle) if all_zero(middle) else (middle, high)
         return high
 
-    def like_l1(self) -> Penalty:
-        """l1 under the same rules: weights, signs, groups, features that are always or never used."""
-        from sparserank.penalties.l1 import L1
-
-        return L1(1.0, self.weights, self.signs, self.always_keep, self.never_use, self.groups)
-
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         """The penalty with every parameter on the mean-loss scale;
         only concave penalties with a declared scale change."""

@@ -322,16 +322,20 @@ class Nested(Penalty):
         left = _left(self._sizes(blocks.ravel()).whole, of_group * whole)
         return (blocks * left[group][:, None]).ravel()
 
-    def like_l1(self) -> Penalty:
-        rules = (self.weights, self.signs, self.always_keep, self.never_use, self.groups)
-        return NestedL1(1.0, *rules, of=L1(), width=self.width, kappa=self.kappa)
-
 
 @dataclass(frozen=True, repr=False)
 class NestedL1(Nested):
     """The convex one: alpha (sum_G beta_G sqrt(m_G) |u_G| + sum_j beta_j kappa_j |u_j,curve|), with a duality gap."""
 
     is_convex: ClassVar[bool] = True
+
+
+def like_l1(penalty: Penalty) -> Penalty:
+    """l1 under the rules of a penalty: weights, signs, groups, features that are always or never used; nested alike."""
+    rules = (penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use, penalty.groups)
+    if isinstance(penalty, Nested):
+        return NestedL1(1.0, *rules, of=L1(), width=penalty.width, kappa=penalty.kappa)
+    return L1(1.0, *rules)
 
 
 def nests(of: Penalty) -> bool:

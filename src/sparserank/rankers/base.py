@@ -18,7 +18,6 @@ from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.tables.frames import QID, column_names, without_qid
-from sparserank.data.transforms import Transform
 from sparserank.errors import DataError
 from sparserank.evaluation import evaluate, mean_of
 from sparserank.losses import PairwiseLoss, loss_name
@@ -38,6 +37,7 @@ from sparserank.rankers.keywords import refuse_foreign
 from sparserank.rankers.query_weights import query_weights, weighted_mean
 from sparserank.shards.dask import placed
 from sparserank.shards.scaling import FeatureScaling
+from sparserank.transforms import Transform
 
 
 class LinearRanker(SelectorMixin, BaseEstimator):

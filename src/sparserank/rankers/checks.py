@@ -10,12 +10,12 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import MissingPolicy
+from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.number_range import LARGEST, SMALLEST
 from sparserank.objective import PairwiseObjective
-from sparserank.papers.rls.centring import nothing_varies
 from sparserank.paths import on_coefficients
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.penalties._checks import real_number

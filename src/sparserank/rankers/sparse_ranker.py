@@ -23,7 +23,7 @@ from sparserank.curves import (
     rising,
 )
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.transforms import KINDS, NONE, fit_transform, transformed
+from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import DataError, DataWarning
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import PairwiseLoss
@@ -41,7 +41,7 @@ from sparserank.paths import (
     warn_of_missed,
 )
 from sparserank.penalties import BestK, Penalty
-from sparserank.penalties.nested import NESTING, Nested, nests
+from sparserank.penalties.nested import NESTING, Nested, like_l1, nests
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
     MOST_ALPHAS,
@@ -57,6 +57,7 @@ from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
+from sparserank.transforms import KINDS, NONE
 from sparserank.weighting import PAIR_WEIGHTS
 
 MAX_REFINEMENTS = 6
@@ -214,7 +215,7 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         self._warn_kept_in_vain(objective, penalty, data.feature_names)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if not penalty.by_size and isinstance(nested := on_coefficients(penalty, objective), Nested):
-            self.alpha_max_ = nested.like_l1().alpha_max(objective.gradient_at_zero)
+            self.alpha_max_ = like_l1(nested).alpha_max(objective.gradient_at_zero)
         if self.n_features_to_select is not None:
             self._fit_size(objective, penalty, self.n_features_to_select)
         else:
@@ -271,7 +272,7 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         stop = Stop(tol=self.tol, max_iter=self.max_iter, scale=max(self.alpha_max_, 1e-300))
         start = None
         if not penalty.is_convex:
-            l1 = penalty.like_l1().with_alpha(penalty.alpha)
+            l1 = like_l1(penalty).with_alpha(penalty.alpha)
             first = solve(ProxNewton(), objective, l1, stop=stop, warn=False)
             start = first.iterate
         return solve(ProxNewton(), objective, penalty, stop=stop, start=start)

@@ -15,6 +15,7 @@ from sparserank.crossval.fitting import FittedPaths, families
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths
 from sparserank.crossval.groups import each_alone
 from sparserank.crossval.path_arrays import unpack
+from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import check_confidence, mean_interval
@@ -37,7 +38,6 @@ from sparserank.rankers.checks import (
 )
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.rankers.query_splits import check_splits, split_queries
-from sparserank.selection.plan import PathSettings
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.weighting import PAIR_WEIGHTS
 

@@ -11,11 +11,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sparserank.data.dataset import RankingDataset
-from sparserank.data.store.features import identity_of
-
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 LONGEST_LABEL = 100  # file systems allow 255 bytes
 PRESENTING = ("cli", "pages", "reporting")  # rooms that show results and compute none
@@ -39,22 +34,6 @@ def code_hash(left_out: Callable[[tuple[str, ...]], bool]) -> str:
 def file_hash(path: str | os.PathLike) -> str:
     with open(path, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def data_hash(data: RankingDataset) -> str:
-    """Hash of everything that a data set holds."""
-    digest = hashlib.sha256()
-    digest.update(identity_of(data.X).encode())
-    arrays = [data.relevance, data.query_ptr]
-    if data.doc_weight is not None:
-        arrays.append(data.doc_weight)
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    for names in (data.query_ids.tolist(), None if data.docid is None else data.docid.tolist(), data.feature_names):
-        digest.update(b"-" if names is None else "\0".join(map(str, names)).encode())
-        digest.update(b"\0\0")
-    return digest.hexdigest()[:16]
 
 
 def name_of(label: str, depends_on: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,6 @@ from sparserank.crossval.candidates import best_of_sizes
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
-from sparserank.files import atomic_write
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import choice_sentences, headline
@@ -154,25 +152,6 @@ class JudgedSelection:
             RunDirectoryError   the folder holds other files, or cannot be written
         """
         with RunDirectory(folder, "judged") as run:
+            from sparserank.jobs.trees.files import write_judged
+
             return write_judged(self, run.path)
-
-
-def write_judged(result: JudgedSelection, folder: Path) -> list[Path]:
-    """Each file appears whole or not at all; report.html with the extra `report`."""
-    texts = {
-        "features.txt": "\n".join(result.features) + "\n",
-        "trees.txt": result.trees.booster.model_to_string(),
-        "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
-    }
-    try:
-        from sparserank.pages.trees_page import judged_page
-    except ImportError:  # no matplotlib
-        pass
-    else:
-        texts["report.html"] = judged_page(result)
-    for name in JUDGED_FILES:  # so that files of two runs never stand side by side
-        (folder / name).unlink(missing_ok=True)
-    for name, text in texts.items():
-        with atomic_write(folder / name) as out:
-            out.write(text)
-    return [folder / name for name in texts]

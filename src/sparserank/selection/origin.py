@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from sparserank import __version__
+from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.runs.identity import COMPUTING_LIBRARIES, data_hash
+from sparserank.runs.identity import COMPUTING_LIBRARIES
 
 PROGRAM = "sparserank"
 

@@ -12,43 +12,25 @@ from typing import Any
 from sparserank import __version__, defaults
 from sparserank.crossval.choice import AUTO
 from sparserank.crossval.groups import Groups, groups_of
+from sparserank.crossval.settings import PathSettings
 from sparserank.curves import CURVES, LEAST_KNOTS, MOST_KNOTS, SHAPES
+from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.transforms import KINDS, NONE
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.statistics import check_confidence
-from sparserank.losses import PairwiseLoss, SquaredHinge, loss_identity, parse_loss
+from sparserank.losses import loss_identity, parse_loss
 from sparserank.metrics import Metric, parse_convention, parse_metric
+from sparserank.parameter_checks import check_choice, check_count, check_number, check_real
 from sparserank.penalties import BestK, Penalty, parse_penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
-from sparserank.runs.identity import code_hash, data_hash
+from sparserank.runs.identity import code_hash
 from sparserank.selection.inputs import read_costs, rules_of
-from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
-from sparserank.weighting import PAIR_WEIGHTS
+from sparserank.shards.scaling import LINEAR_SCALINGS
+from sparserank.transforms import KINDS, NONE
 
 TRANSFORMS = (AUTO, *KINDS)
 PROTOCOLS = ("cv", "holdout")
-MOST_ALPHAS = 10_000
-
-
-@dataclass(frozen=True)
-class PathSettings:
-    """How paths are fitted throughout one job."""
-
-    scaling: str = defaults.SCALING
-    n_alphas: int = defaults.N_ALPHAS
-    alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO
-    tol: float = defaults.TOL
-    pair_weights: str = defaults.PAIR_WEIGHTS
-    loss: PairwiseLoss = field(default_factory=SquaredHinge)
-
-    def __post_init__(self) -> None:
-        _choice("scaling", self.scaling, SCALINGS)
-        _choice("pair_weights", self.pair_weights, PAIR_WEIGHTS)
-        _count("n_alphas", self.n_alphas, 2, MOST_ALPHAS)
-        _number("alpha_min_ratio", self.alpha_min_ratio, 0.0, 1.0)
-        _number("tol", self.tol, 0.0, math.inf)
 
 
 @dataclass(frozen=True)
@@ -98,33 +80,33 @@ class SelectionPlan:
             raise ParameterError("penalty", "names the same penalty twice; a path goes through all strengths.")
         if not self.metric.higher_is_better:
             raise ParameterError("metric", "must be one where higher is better; report others with `also`.")
-        _choice("protocol", self.protocol, PROTOCOLS)
-        _choice("transform", self.transform, TRANSFORMS)
-        _choice("shapes", self.shapes, SHAPES)
-        _count("n_knots", self.n_knots, LEAST_KNOTS, MOST_KNOTS)
-        _count("half_samples", self.half_samples, 0, 10_000)
+        check_choice("protocol", self.protocol, PROTOCOLS)
+        check_choice("transform", self.transform, TRANSFORMS)
+        check_choice("shapes", self.shapes, SHAPES)
+        check_count("n_knots", self.n_knots, LEAST_KNOTS, MOST_KNOTS)
+        check_count("half_samples", self.half_samples, 0, 10_000)
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even: two halves at a time; got {self.half_samples}.")
         if self.transform not in (AUTO, NONE) and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("transform", f"cannot be combined with the scaling {self.settings.scaling}.")
         if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("shapes", f"curves cannot be combined with the scaling {self.settings.scaling}.")
-        _count("folds", self.n_folds, 2)
-        _count("seed", self.seed, 0)
+        check_count("folds", self.n_folds, 2)
+        check_count("seed", self.seed, 0)
         number = isinstance(self.margin, int | float) and not isinstance(self.margin, bool) and 0 <= self.margin < 1
         if not number and not (isinstance(self.margin, str) and self.margin == AUTO):
             raise ParameterError(
                 "margin", f"must be 'auto' or lie in [0, 1), relative to the best; got {brief(self.margin)}."
             )
-        check_confidence(_real("confidence", self.confidence))
+        check_confidence(check_real("confidence", self.confidence))
         if not isinstance(self.refits, bool):
             raise ParameterError("refits", f"must be True or False; got {brief(self.refits)}.")
         if self.k is not None:
-            _count("k", self.k, 1)
+            check_count("k", self.k, 1)
             if self.budget is not None:
                 raise ParameterError("budget", "cannot be combined with k.")
         if self.budget is not None:
-            _number("budget", self.budget, 0.0, math.inf)
+            check_number("budget", self.budget, 0.0, math.inf)
 
     def with_costs(self, costs: Any) -> SelectionPlan:
         """The plan for features of these costs."""
@@ -267,26 +249,3 @@ def _parsed(name: str, parse: Any, value: Any) -> Any:
     except DataError as error:
         said = str(error)
         raise ParameterError(name, f"cannot be understood: {said}" if name in said else said) from error
-
-
-def _choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ParameterError(name, f"must be one of {', '.join(choices)}; got {brief(value)}.")
-
-
-def _count(name: str, value: Any, least: int, most: int = 2**63 - 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
-        upper = "" if isinstance(value, Integral) and int(value) < least else f" and <= {most}"
-        raise ParameterError(name, f"must be an integer >= {least}{upper}; got {brief(value)}.")
-
-
-def _real(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ParameterError(name, f"must be a number; got {brief(value)}.")
-    return float(value)
-
-
-def _number(name: str, value: Any, above: float, below: float) -> None:
-    if not above < _real(name, value) < below:
-        upper = " and finite" if math.isinf(below) else f" and < {below:g}"
-        raise ParameterError(name, f"must be > {above:g}{upper}; got {brief(value)}.")

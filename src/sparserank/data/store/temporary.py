@@ -18,9 +18,9 @@ from sparserank.data.store.manifest import VERSION
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
 from sparserank.data.streams import Position, RowBlock, Stream
-from sparserank.data.transforms import Transform, in_forms
 from sparserank.execution.blocks import SHARD_BYTES
 from sparserank.runs.directory import RunDirectory
+from sparserank.transforms import Transform, in_forms
 
 BLOCK_BYTES = 32 << 20  # of features, about
 

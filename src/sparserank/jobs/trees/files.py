@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sparserank import __version__
 from sparserank.files import atomic_write
 from sparserank.reporting.render import write_csv
 from sparserank.selection.comparison import ComparisonResult
+from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
 from sparserank.strict_json import plain
+
+if TYPE_CHECKING:
+    pass
 
 COMPARISON_FILES = ("comparison.csv", "comparison.json", "report.html")
 
@@ -44,3 +49,24 @@ def write_comparison(result: ComparisonResult, folder: Path) -> list[Path]:
     with atomic_write(folder / "report.html") as out:
         out.write(comparison_page(result))
     return [*written, folder / "report.html"]
+
+
+def write_judged(result: JudgedSelection, folder: Path) -> list[Path]:
+    """Each file appears whole or not at all; report.html with the extra `report`."""
+    texts = {
+        "features.txt": "\n".join(result.features) + "\n",
+        "trees.txt": result.trees.booster.model_to_string(),
+        "result.json": json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n",
+    }
+    try:
+        from sparserank.pages.trees_page import judged_page
+    except ImportError:  # no matplotlib
+        pass
+    else:
+        texts["report.html"] = judged_page(result)
+    for name in JUDGED_FILES:  # so that files of two runs never stand side by side
+        (folder / name).unlink(missing_ok=True)
+    for name, text in texts.items():
+        with atomic_write(folder / name) as out:
+            out.write(text)
+    return [folder / name for name in texts]

@@ -27,6 +27,7 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import evaluate
 from sparserank.execution import available_cores
 from sparserank.jobs.trees.comparison_job import largest_within, systems_of
+from sparserank.jobs.trees.files import write_judged
 from sparserank.jobs.trees.out_of_fold import GAIN, OURS, SHAP, TreesOfFold, on_list, ranked, whole_groups
 from sparserank.jobs.trees.pieces import Arrays, Pieces
 from sparserank.metrics import Metric
@@ -35,7 +36,7 @@ from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import SelectionStore, selection_store
 from sparserank.selection.comparison import ALL
-from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection, write_judged
+from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
 from sparserank.selection.inputs import check_overlap
 from sparserank.selection.plan import SelectionPlan, make_plan
 from sparserank.warmup import warming_up

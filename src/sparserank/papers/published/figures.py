@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparserank.pages.selection_figures import new_axes, picture_text, to_svg
 from sparserank.papers.measures import single_feature_metric
 from sparserank.papers.protocol.results import Results, Row
 from sparserank.papers.protocol.summary import frontier
@@ -16,6 +15,7 @@ from sparserank.papers.published.cells import LAPORTE, best_systems
 from sparserank.papers.systems import SYSTEMS
 from sparserank.penalties import L1, Log, Lp, Mcp
 from sparserank.reporting.colours import ACCENT, BAND, INK, SERIES, SOFT
+from sparserank.reporting.plots import new_axes, picture_text, to_svg
 
 MARKERS = ["o", "s", "^", "D", "v", "P"]
 FRONTIER_HIGHLIGHT = ("select", "greedy_rank_rls", "l0.5", "sparserank", "fenchel_exact", "gas_e")

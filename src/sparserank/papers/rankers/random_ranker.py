@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError
-from sparserank.papers.rls.centring import nothing_varies
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import random_generator
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.varying import ROUNDING
+from sparserank.data.varying import ROUNDING, nothing_varies
 from sparserank.errors import DataError
 from sparserank.number_range import LARGEST, SMALLEST
 from sparserank.weights import usable_weights
@@ -113,11 +113,6 @@ def varying_features(data: RankingDataset, query_weight: np.ndarray | None = Non
             f"{SMALLEST:g} ... {LARGEST:g}: multiply the feature by a constant, or use a scaling."
         )
     return np.asarray(varying)
-
-
-def nothing_varies(n_docs: int) -> str:
-    """The sentence for data in which every feature is constant within every query."""
-    return f"no feature varies within the queries (n_samples={n_docs}), so there is nothing to learn or to select."
 
 
 def _spread_and_size(data: RankingDataset) -> tuple[np.ndarray, np.ndarray]:

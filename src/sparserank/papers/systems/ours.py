@@ -14,12 +14,12 @@ from sparserank.crossval.fitting import FittedPaths, families
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths
 from sparserank.crossval.groups import each_alone
 from sparserank.crossval.path_arrays import unpack
+from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.papers.systems.base import Candidate, Fold, Grid
 from sparserank.paths import PathResult, fit_path_on
 from sparserank.penalties import parse_penalty
-from sparserank.selection.plan import PathSettings
 
 N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
 

@@ -1,0 +1,144 @@
+"""What a model file holds, and what its values may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+from sparserank.shards.scaling import SCALINGS
+from sparserank.strict_json import MAX_DEPTH, check_text, plain
+from sparserank.transforms import KINDS, NONE
+
+if TYPE_CHECKING:
+    from sparserank.model.ranking_model import RankingModel
+
+
+FORMAT = "sparserank-model"
+
+
+SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5}
+
+
+FORMAT_VERSION = max(SINCE.values())
+
+
+def content_of(model: RankingModel) -> dict[str, Any]:
+    """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.
+
+    Raises
+        DataError   weights, centers or scales that are not finite, names that are not text or not unique, an unknown
+                    scaling
+    """
+    S = model.support
+    try:
+        check_names(model.feature_names)
+        check_scaling(model.scaling.method)
+        features = [
+            {"index": j, "name": str(model.feature_names[j]), "coef": w, "mean": center, "scale": scale}
+            for j, w, center, scale in zip(
+                *(a.tolist() for a in (S, model.coef[S], model.scaling.center[S], model.scaling.scale[S])), strict=True
+            )
+        ]
+        for f in features:
+            check_numbers(f["name"], f["coef"], f["mean"], f["scale"])
+            if model.transform is not None and model.transform.kinds[f["index"]] != NONE:
+                f |= {
+                    "transform": model.transform.kinds[f["index"]],
+                    "constant": float(model.transform.constants[f["index"]]),
+                }
+                check_transform(f["name"], f["transform"], f["constant"])
+            if f["index"] in model.curves:
+                curve = model.curves[f["index"]]
+                f["curve"] = {"knots": curve.knots.tolist(), "values": curve.values.tolist()}
+                check_curve(f["name"], f["curve"]["knots"], f["curve"]["values"])
+            if model.fill_values is not None and not np.isnan(model.fill_values[f["index"]]):
+                f["missing"] = float(model.fill_values[f["index"]])
+                check_fill(f["name"], f["missing"])
+            elif model.medians is not None and not np.isnan(model.medians[f["index"]]):
+                f["median"] = float(model.medians[f["index"]])
+                check_fill(f["name"], f["median"])
+    except ValueError as error:
+        raise DataError(f"the model cannot be saved: {error}.") from error
+    return {
+        "format": FORMAT,
+        "version": max((version for key, version in SINCE.items() if any(key in f for f in features)), default=1),
+        "n_features_in": model.n_features,
+        "scaling": model.scaling.method,
+        "intercept": 0.0,
+        "features": features,
+        "feature_names_in": [str(n) for n in model.feature_names],
+        "parameters": plain(model.parameters, MAX_DEPTH - 1),
+        "metadata": plain(model.metadata, MAX_DEPTH - 1),
+    }
+
+
+def check_names(names: Sequence[Any]) -> None:
+    seen = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"feature names must be text; got {brief(name)}")
+        check_text(name)
+        if name in seen:
+            raise ValueError(f"the name {brief(name)} is given to two features")
+        seen.add(name)
+
+
+def check_scaling(method: Any) -> None:
+    if method not in SCALINGS:
+        raise ValueError(f"scaling must be one of {', '.join(SCALINGS)}; got {brief(method)}")
+
+
+def check_numbers(name: str, coef: float, center: float, scale: float) -> None:
+    """Refuse what no fit gives: a weight, mean or scale that is not finite, a scale <= 0,
+    an infinite weight on raw values."""
+    if not all(map(math.isfinite, (coef, center, scale))):
+        raise ValueError(
+            f"feature {brief(name)}: weight, mean and scale must be finite; got {coef}, {center} and {scale}"
+        )
+    if scale <= 0:
+        raise ValueError(f"feature {brief(name)}: scale must be above 0; got {scale}")
+    if not math.isfinite(coef / scale):
+        raise ValueError(f"feature {brief(name)}: the weight {coef} is too large for its scale {scale}")
+
+
+def check_transform(name: str, kind: Any, constant: float) -> None:
+    if kind not in KINDS:
+        raise ValueError(f"feature {brief(name)}: transform must be one of {', '.join(KINDS)}; got {brief(kind)}")
+    if not (math.isfinite(constant) and constant > 0):
+        raise ValueError(f"feature {brief(name)}: constant must be a finite number > 0; got {constant}")
+
+
+def check_fill(name: str, value: float) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"feature {brief(name)}: what a missing value becomes must be finite; got {value}")
+
+
+def is_finite(value: float) -> bool:
+    """Also for integers beyond the range of floats."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def check_curve(name: str, knots: Any, values: Any) -> None:
+    """Refuse what no fit gives: fewer than two knots, knots that do not rise, numbers that are not finite,
+    another number of values."""
+    for numbers in (knots, values):
+        if not all(type(v) in (int, float) and is_finite(v) for v in numbers):
+            raise ValueError(f"the curve of feature {brief(name)} must hold finite numbers")
+    if len(knots) < 2 or len(values) != len(knots):
+        raise ValueError(
+            f"the curve of feature {brief(name)} needs at least two knots and one value each; got {len(knots)} and "
+            f"{len(values)}"
+        )
+    if not all(float(a) < float(b) for a, b in pairwise(knots)) or not math.isfinite(knots[-1] - knots[0]):
+        raise ValueError(f"the knots of feature {brief(name)} must rise, by finite steps")
+    if not math.isfinite(float(max(values)) - float(min(values))):
+        raise ValueError(f"the values of the curve of feature {brief(name)} are too far apart")
