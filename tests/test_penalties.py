@@ -247,7 +247,8 @@ def test_labels_of_different_shapes_differ() -> None:
      "mcp(gamma=inf)", "mcp(gamma_scale=[])", "scad(threshold_scale=(1,))", "scad(a=None)", "log(eps={})",
      "smoothed_lp(eps='x')", "elastic_net(l1_ratio=(1,))", "l1(**{'alpha': 1})", "l1(alpha=x)", "", "l0.0",
      "l1(alpha=" + "9" * 400 + ")", "l1(alpha=" + "9" * 5000 + ")", "l1(weights=" + "(" * 100_000 + ")",
-     "l1(alpha=" + "-" * 100_000 + "1)", "l1\0", "l1(alpha=1)" * 100_000, "x" * 1_000_000, "\udcff", "l1(\udcff=1)"],
+     "l1(alpha=" + "-" * 100_000 + "1)", "l1\0", "l1(alpha=1)" * 100_000, "x" * 1_000_000, "\udcff", "l1(\udcff=1)",
+     "l1(weights={[1]: 2})"],
     ids=lambda call: ascii(call[:40]),
 )  # fmt: skip
 def test_bad_parameters_get_a_sentence(call: str) -> None:

@@ -6,11 +6,13 @@ import hashlib
 import inspect
 import pickle
 import uuid
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from sparserank.calls import parse_call
 from sparserank.errors import ParameterError
 from sparserank.losses.modified_huber import ModifiedHuber
 from sparserank.losses.pairwise import PairwiseLoss
@@ -21,7 +23,8 @@ LOSSES: dict[str, type[PairwiseLoss]] = {"squared_hinge": SquaredHinge, "modifie
 
 
 def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
-    """The loss of a name ('squared_hinge', 'modified_huber'), or the loss itself, somebody else's included.
+    """The loss of a name as `loss_name` writes it ('squared_hinge', 'modified_huber', 'SquaredHinge(grade_pair_weights=...)'), or the loss itself, somebody
+    else's included.
 
     Raises
         ParameterError   it is neither
@@ -30,6 +33,12 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
         return given
     if isinstance(given, str) and given in LOSSES:
         return LOSSES[given]()
+    if isinstance(given, str):
+        with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError, KeyError):
+            name, parameters = parse_call(given)
+            loss = {cls.__name__: cls for cls in LOSSES.values()}[name](**parameters)
+            if loss_name(loss) not in LOSSES:  # otherwise that is how it is spelled
+                return loss
     raise ParameterError("loss", f"must be one of {', '.join(LOSSES)}, or a PairwiseLoss; got {brief(given)}.")
 
 

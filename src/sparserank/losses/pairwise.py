@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparserank.losses.dual import Dual, QuadraticDual, SweptDual
-from sparserank.losses.levels import RelevanceLevels, pair_totals, relevance_levels
+from sparserank.losses.levels import RelevanceLevels, Table, checked_table, pair_totals, relevance_levels
 
 WORK_ROWS = 17  # scratch rows of a sweep (those of the modified Huber use all), each at least as long as the list and one more than there are levels
 
@@ -24,6 +24,7 @@ class PairwiseLoss:
         scores (n_docs,) float64, finite; relevance (n_docs,) float64, any finite reals; query_ptr (n_queries + 1,);
         weights (n_queries,) >= 0; doc_weight (n_docs,) >= 0 weighs a pair's preferred document, e.g. by its inverse
         propensity; None for 1. Pair weights t come from `grade_pair_weights` (K, K), default 1.
+        Instances are immutable values: a table is kept as tuples of floats, and `parse_loss(repr(loss)) == loss` for those in LOSSES.
         Values are sums: whoever normalises divides once. A shift of the scores of a query changes nothing; equal
         relevance makes no pair; equal scores count with margin 0.
 
@@ -39,17 +40,29 @@ class PairwiseLoss:
         square_is_value  the two sums of `sweep` are one number, so that a certificate needs no scores
         dual_sweep       if largest_scale is None, a compiled function of one query
             dual_sweep(scores, levels, n_levels, table, doc_weight, order, s) -> sum t phi*(s phi'); order is a guess here too
+    Raises
+        DataError   grade_pair_weights is no table of weights
     Source
         Documents weighted by propensity: Joachims, Swaminathan and Schnabel (2017).
     """
 
-    grade_pair_weights: np.ndarray | None = None
+    grade_pair_weights: np.ndarray | Table | None = None
 
     smoothness: ClassVar[float]
     value_at_zero: ClassVar[float]
     largest_scale: ClassVar[float | None] = None
     square_is_value: ClassVar[bool] = False
     dual_sweep: ClassVar[Callable | None] = None
+
+    def __post_init__(self) -> None:
+        if self.grade_pair_weights is not None:
+            table = checked_table(self.grade_pair_weights).tolist()
+            object.__setattr__(self, "grade_pair_weights", tuple(map(tuple, table)))
+
+    def __repr__(self) -> str:
+        from sparserank.losses.by_name import loss_name
+
+        return loss_name(self)
 
     def sweeps(self, levels: RelevanceLevels) -> tuple[Callable, Callable]:
         """The compiled (sweep, hessian_sweep) that suit these grades; queries with fewer than two grades are not swept."""

@@ -11,7 +11,7 @@ from sparserank.losses.levels import RelevanceLevels
 from sparserank.losses.pairwise import PairwiseLoss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SquaredHinge(PairwiseLoss):
     """Squared hinge over all preferred pairs of each query, without pairs.
 
