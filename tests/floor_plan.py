@@ -31,7 +31,7 @@ ROOMS = {
     "penalties": "penalties",
     "metrics": "metrics",
     "reporting": "reporting",
-    "ground": "sparserank _kernel_cache bounded defaults errors execution files grid lazy number_range "
+    "ground": "sparserank _kernel_cache bounded calls defaults errors execution files grid lazy number_range "
     "parameter_checks quoting strict_json text weights",
 }
 

@@ -292,6 +292,7 @@ def test_labels_of_different_shapes_differ() -> None:
         "x" * 1_000_000,
         "\udcff",
         "l1(\udcff=1)",
+        "l1(weights={[1]: 2})",
     ],
     ids=lambda call: ascii(call[:40]),
 )

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.calls import parse_call
 from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError
 from sparserank.paths import PathResult
 from sparserank.penalties import Penalty
-from sparserank.penalties.spec import parse_call
 from sparserank.shards.scaling import FeatureScaling
 
 CSR = ("data", "indices", "indptr", "shape")

@@ -6,22 +6,21 @@ import hashlib
 import inspect
 import pickle
 import uuid
-from dataclasses import fields, is_dataclass
-from typing import Any
+from contextlib import suppress
 
-import numpy as np
-
+from sparserank.calls import parse_call
 from sparserank.errors import ParameterError
 from sparserank.losses.modified_huber import ModifiedHuber
-from sparserank.losses.pairwise import PairwiseLoss
+from sparserank.losses.pairwise import PairwiseLoss, loss_name, parameters_of
 from sparserank.losses.squared_hinge import SquaredHinge
 from sparserank.quoting import brief
 
-LOSSES: dict[str, type[PairwiseLoss]] = {"squared_hinge": SquaredHinge, "modified_huber": ModifiedHuber}
+LOSSES: dict[str, type[PairwiseLoss]] = {str(cls.name): cls for cls in (SquaredHinge, ModifiedHuber)}
 
 
 def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
-    """The loss of a name ('squared_hinge', 'modified_huber'), or the loss itself, somebody else's included.
+    """The loss of a name as `loss_name` writes it ('squared_hinge', 'SquaredHinge(grade_pair_weights=...)'), or the
+    loss itself, somebody else's included.
 
     Raises
         ParameterError   it is neither
@@ -30,17 +29,13 @@ def parse_loss(given: str | PairwiseLoss) -> PairwiseLoss:
         return given
     if isinstance(given, str) and given in LOSSES:
         return LOSSES[given]()
+    if isinstance(given, str):
+        with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError, KeyError):
+            name, parameters = parse_call(given)
+            loss = {cls.__name__: cls for cls in LOSSES.values()}[name](**parameters)
+            if loss_name(loss) not in LOSSES:  # otherwise that is how it is spelled
+                return loss
     raise ParameterError("loss", f"must be one of {', '.join(LOSSES)}, or a PairwiseLoss; got {brief(given)}.")
-
-
-def loss_name(loss: PairwiseLoss) -> str:
-    """What a loss is called: 'squared_hinge', 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are
-    no numbers, texts or arrays by their type."""
-    shown = [f"{name}={_plain(value)!r}" for name, value in _parameters(loss).items() if value is not None]
-    known = {cls: name for name, cls in LOSSES.items()}
-    if not shown and type(loss) in known:
-        return known[type(loss)]
-    return f"{type(loss).__name__}({', '.join(shown)})"
 
 
 def loss_identity(loss: PairwiseLoss) -> str:
@@ -50,7 +45,7 @@ def loss_identity(loss: PairwiseLoss) -> str:
     if name in LOSSES:
         return name
     try:
-        state = pickle.dumps(_parameters(loss), protocol=4)
+        state = pickle.dumps(parameters_of(loss), protocol=4)
     except Exception:  # pickling runs code of the parameters
         return f"{name} {uuid.uuid4().hex}"
     try:
@@ -58,16 +53,3 @@ def loss_identity(loss: PairwiseLoss) -> str:
     except (OSError, TypeError):  # made in a console
         code = ""
     return f"{cls.__module__}.{cls.__qualname__} {hashlib.sha256(state + code.encode()).hexdigest()}"
-
-
-def _parameters(loss: PairwiseLoss) -> dict[str, Any]:
-    own = {f.name: getattr(loss, f.name) for f in fields(loss)} if is_dataclass(loss) else {}
-    return {**own, **getattr(loss, "__dict__", {})}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return value if isinstance(value, int | float | str | bool) else f"<{type(value).__name__}>"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.quoting import brief
 
 MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
 AT_ONCE = 4  # levels that a scan has in registers
 CHUNK = 1 << 16  # documents, about, that are ranked together: sorting needs ten times their relevance
+
+Table = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,24 @@ class RelevanceLevels:
     table: np.ndarray
 
 
+def checked_table(given: Any) -> np.ndarray:
+    """(K, K) float64 weights of pairs of grades.
+
+    Raises
+        DataError   no numbers, not square, not finite or negative
+    """
+    try:
+        table = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        table = np.empty(0)
+    square = table.ndim == 2 and table.shape[0] == table.shape[1] > 0
+    if not square or not np.isfinite(table).all() or (table < 0).any():
+        raise DataError(f"grade_pair_weights must be a square table of finite weights >= 0; got {brief(given)}.")
+    return table
+
+
 def relevance_levels(
-    relevance: np.ndarray, query_ptr: np.ndarray, grade_pair_weights: np.ndarray | None = None
+    relevance: np.ndarray, query_ptr: np.ndarray, grade_pair_weights: np.ndarray | Table | None = None
 ) -> RelevanceLevels:
     """Rank the grades: within each query, or over all grades 0..K-1 when a K x K weight table is given.
 
@@ -39,9 +59,7 @@ def relevance_levels(
     """
     n_queries = len(query_ptr) - 1
     if grade_pair_weights is not None:
-        table = np.ascontiguousarray(grade_pair_weights, dtype=np.float64)
-        if table.ndim != 2 or table.shape[0] != table.shape[1] or not np.isfinite(table).all() or (table < 0).any():
-            raise DataError("grade_pair_weights must be a square table of finite weights >= 0.")
+        table = checked_table(grade_pair_weights)
         levels = relevance.astype(np.int32)
         if (levels != relevance).any() or (len(levels) and (levels.min() < 0 or levels.max() >= len(table))):
             raise DataError(f"with grade_pair_weights, relevance must be integers in 0..{len(table) - 1}.")

@@ -11,7 +11,7 @@ from sparserank.losses.levels import RelevanceLevels
 from sparserank.losses.pairwise import PairwiseLoss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModifiedHuber(PairwiseLoss):
     """Modified Huber over all preferred pairs of each query, without pairs.
 
@@ -26,6 +26,7 @@ class ModifiedHuber(PairwiseLoss):
         Zhang (2004), of which RSRank's pairwise loss is the form without weights that depend on w.
     """
 
+    name: ClassVar[str | None] = "modified_huber"
     smoothness: ClassVar[float] = 2.0
     value_at_zero: ClassVar[float] = 1.0
     largest_scale: ClassVar[float | None] = 1.0  # a pair with phi' = -4 leaves the domain beyond s = 1

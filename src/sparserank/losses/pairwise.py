@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sparserank.losses.dual import Dual, QuadraticDual, SweptDual
-from sparserank.losses.levels import RelevanceLevels, pair_totals, relevance_levels
+from sparserank.losses.levels import RelevanceLevels, Table, checked_table, pair_totals, relevance_levels
 
 # scratch rows of a sweep (those of the modified Huber use all), each at least as long as the list and one more than
 # there are levels
@@ -26,6 +26,8 @@ class PairwiseLoss:
         scores (n_docs,) float64, finite; relevance (n_docs,) float64, any finite reals; query_ptr (n_queries + 1,);
         weights (n_queries,) >= 0; doc_weight (n_docs,) >= 0 weighs a pair's preferred document, e.g. by its inverse
         propensity; None for 1. Pair weights t come from `grade_pair_weights` (K, K), default 1.
+        Instances are immutable values: a table is kept as tuples of floats, and `parse_loss(repr(loss)) == loss` for
+        those in LOSSES.
         Values are sums: whoever normalises divides once. A shift of the scores of a query changes nothing; equal
         relevance makes no pair; equal scores count with margin 0.
 
@@ -43,17 +45,28 @@ class PairwiseLoss:
         dual_sweep       if largest_scale is None, a compiled function of one query
             dual_sweep(scores, levels, n_levels, table, doc_weight, order, s) -> sum t phi*(s phi'); order is a guess
             here too
+    Raises
+        DataError   grade_pair_weights is no table of weights
     Source
         Documents weighted by propensity: Joachims, Swaminathan and Schnabel (2017).
     """
 
-    grade_pair_weights: np.ndarray | None = None
+    grade_pair_weights: np.ndarray | Table | None = None
 
+    name: ClassVar[str | None] = None
     smoothness: ClassVar[float]
     value_at_zero: ClassVar[float]
     largest_scale: ClassVar[float | None] = None
     square_is_value: ClassVar[bool] = False
     dual_sweep: ClassVar[Callable | None] = None
+
+    def __post_init__(self) -> None:
+        if self.grade_pair_weights is not None:
+            table = checked_table(self.grade_pair_weights).tolist()
+            object.__setattr__(self, "grade_pair_weights", tuple(map(tuple, table)))
+
+    def __repr__(self) -> str:
+        return loss_name(self)
 
     def sweeps(self, levels: RelevanceLevels) -> tuple[Callable, Callable]:
         """The compiled (sweep, hessian_sweep) that suit these grades;
@@ -126,3 +139,26 @@ class PairwiseLoss:
             hessian_sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, of_docs, order, Z[lo:hi], block)
             block *= 1.0 if weights is None else float(weights[q])
         return out
+
+
+def loss_name(loss: PairwiseLoss) -> str:
+    """What a loss is called: 'squared_hinge', 'SquaredHinge(grade_pair_weights=[[0.0, ...], ...])'; parameters that are
+    no numbers, texts or arrays by their type."""
+    shown = [f"{name}={_plain(value)!r}" for name, value in parameters_of(loss).items() if value is not None]
+    own = vars(type(loss)).get("name")  # not that of a class that it is derived from
+    if not shown and own is not None:
+        return str(own)
+    return f"{type(loss).__name__}({', '.join(shown)})"
+
+
+def parameters_of(loss: PairwiseLoss) -> dict[str, Any]:
+    own = {f.name: getattr(loss, f.name) for f in fields(loss)} if is_dataclass(loss) else {}
+    return {**own, **getattr(loss, "__dict__", {})}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, int | float | str | bool) else f"<{type(value).__name__}>"

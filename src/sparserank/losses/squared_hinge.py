@@ -11,7 +11,7 @@ from sparserank.losses.levels import RelevanceLevels
 from sparserank.losses.pairwise import PairwiseLoss
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SquaredHinge(PairwiseLoss):
     """Squared hinge over all preferred pairs of each query, without pairs.
 
@@ -25,6 +25,7 @@ class SquaredHinge(PairwiseLoss):
         Laporte et al. (2014), equation (4) with the squared hinge; sweeps after Lee and Lin (2014), never subtracting.
     """
 
+    name: ClassVar[str | None] = "squared_hinge"
     smoothness: ClassVar[float] = 2.0
     value_at_zero: ClassVar[float] = 1.0
     largest_scale: ClassVar[float | None] = float("inf")

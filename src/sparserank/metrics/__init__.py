@@ -25,14 +25,14 @@ _NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cut
 
 def parse_metric(name: str | Metric, convention: str | Convention = "default") -> Metric:
     """A metric from its name: 'ndcg@10', 'map', 'letor4:mean_ndcg', 'xgboost:ndcg@10-'; a prefix wins over
-    `convention`.
+    `convention`, whose own name means itself.
 
     Raises
         DataError   an unknown name, convention or cutoff
     """
     if isinstance(name, Metric):
         return name
-    match = _NAME.fullmatch(name.strip().lower()) if isinstance(name, str) else None
+    match = _NAME.fullmatch(_bare(name.strip().lower(), convention)) if isinstance(name, str) else None
     if match is None or match["name"] not in METRICS:
         raise DataError(f"unknown metric {brief(name)}; known: {', '.join(METRICS)}, with a cutoff such as ndcg@10.")
     chosen = parse_convention(match["convention"] or convention)
@@ -47,6 +47,17 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
     if cutoff is not None and len(cutoff) <= MOST_DIGITS:  # a longer text is no cutoff: the metric refuses it
         cutoff = int(cutoff)
     return METRICS[match["name"]](cutoff, chosen)
+
+
+def _bare(name: str, convention: str | Convention) -> str:
+    """A metric's name without what a convention of the caller's own, which may have any name, puts around it."""
+    if not isinstance(convention, Convention):
+        return name
+    before, behind = convention.affixes
+    before = before.lower().lstrip()
+    if name.startswith(before) and name.endswith(behind):
+        return name[len(before) : len(name) - len(behind)]
+    return name
 
 
 def parse_metrics(

@@ -19,7 +19,8 @@ class Metric:
     """A ranking metric; calling it gives one value per query.
 
     `metric(scores, relevance, query_ptr)` -> (n_queries,), NaN where the convention skips a query.
-    `repr` is the canonical name ('letor4:ndcg@10') and `parse_metric(repr(m)) == m`.
+    `repr` is the canonical name ('letor4:ndcg@10') and `parse_metric(repr(m), m.convention) == m`; the
+    tools' conventions need not be given.
     """
 
     cutoff: int | None = None
@@ -64,10 +65,8 @@ class Metric:
         return within if lists.retrieved is None else lists.retrieved & within
 
     def __repr__(self) -> str:
-        tool = self.convention.name.removesuffix("-")
-        minus = "-" if tool != self.convention.name else ""  # as XGBoost writes it
-        prefix = "" if self.convention.name == "default" else f"{tool}:"
-        return f"{prefix}{self.name}" + (f"@{self.cutoff}" if self.cutoff is not None else "") + minus
+        before, behind = self.convention.affixes
+        return f"{before}{self.name}" + (f"@{self.cutoff}" if self.cutoff is not None else "") + behind
 
     @property
     def title(self) -> str:

@@ -55,6 +55,12 @@ class Convention:
     most_hits: str = "all"
 
     @property
+    def affixes(self) -> tuple[str, str]:
+        """What stands before and behind the name of a metric: ('letor4:', ''); XGBoost writes ('xgboost:', '-')."""
+        tool = self.name.removesuffix("-")
+        return "" if self.name == "default" else f"{tool}:", "" if tool == self.name else "-"
+
+    @property
     def shown_gain(self) -> str:
         """What a grade gains, as a formula."""
         return {"linear": "grade", "letor": "2^grade - 1, 0 beyond grade 4", "exp2": "2^grade - 1"}[self.gain]

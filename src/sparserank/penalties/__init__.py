@@ -6,6 +6,7 @@ import re
 from dataclasses import fields
 from typing import Any
 
+from sparserank.calls import parse_call
 from sparserank.errors import DataError
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.best_k import BestK
@@ -15,7 +16,6 @@ from sparserank.penalties.log import Log
 from sparserank.penalties.lp import Lp, SmoothedLp
 from sparserank.penalties.mcp import Mcp
 from sparserank.penalties.scad import Scad
-from sparserank.penalties.spec import parse_call
 from sparserank.quoting import brief
 
 PENALTIES: dict[str, type[Penalty]] = {
@@ -39,7 +39,7 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
     power = re.fullmatch(r"l(0?\.[0-9]+)", spec.strip())
     try:
         name, given = ("lp", {"p": float(power[1])}) if power else parse_call(spec)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise DataError(
             f"penalty {brief(spec)} cannot be read; write a name such as 'l1' or 'mcp(gamma=2.0)'."
         ) from error

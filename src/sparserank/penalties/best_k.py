@@ -39,5 +39,6 @@ class BestK(Penalty):
     def _check(self) -> None:
         if isinstance(self.k_max, bool) or not isinstance(self.k_max, int | np.integer) or self.k_max < 1:
             raise DataError(f"BestK: k_max must be a whole number >= 1; got {self.k_max!r}.")
+        object.__setattr__(self, "k_max", int(self.k_max))
         if not 0 < self.ridge < 1:
             raise DataError(f"BestK: ridge must lie between 0 and 1; got {self.ridge}.")

@@ -22,7 +22,9 @@ def is_named(given: Any) -> bool:
     if not isinstance(given, tuple | list):
         return False
     kinds = set(map(type, given))  # of numbers by the hundred thousand one or two
-    return str in kinds or (tuple in kinds and any(isinstance(v, tuple) and isinstance(v[0], str) for v in given if v))
+    return any(issubclass(kind, str) for kind in kinds) or (
+        tuple in kinds and any(isinstance(v, tuple) and isinstance(v[0], str) for v in given if v)
+    )
 
 
 def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
@@ -36,11 +38,11 @@ def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in out:
             raise DataError(f"{owner}: {rule} must map each feature name once to its value; got {brief(pair)}.")
-        name, value = pair
+        name, value = str(pair[0]), pair[1]
         if rule == "groups":
             if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
                 raise DataError(f"{owner}: the group of {brief(name)} must be a name or a number; got {brief(value)}.")
-            out[name] = value if isinstance(value, str) else int(value)
+            out[name] = str(value) if isinstance(value, str) else int(value)
         else:
             if rule == "signs" and isinstance(value, str) and value not in DIRECTIONS:
                 raise DataError(f"{owner}: the sign of {brief(name)} must be '+', '-', 1, 0 or -1; got {brief(value)}.")
@@ -58,7 +60,7 @@ def checked_features(owner: str, rule: str, given: Sequence[Any]) -> tuple[int |
     for j in given:
         if isinstance(j, bool) or not isinstance(j, int | np.integer | str) or (not isinstance(j, str) and j < 0):
             raise DataError(f"{owner}: {rule} holds names of features, or whole numbers from 0; got {brief(j)}.")
-    return tuple(j if isinstance(j, str) else int(j) for j in given)
+    return tuple(str(j) if isinstance(j, str) else int(j) for j in given)
 
 
 def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

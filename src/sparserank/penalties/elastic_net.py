@@ -10,6 +10,7 @@ import numpy as np
 from sparserank.errors import DataError
 from sparserank.penalties._dispatch import ELASTIC
 from sparserank.penalties.base import Penalty
+from sparserank.penalties.rules import plain_values
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +64,7 @@ class Ridge(Penalty):
     smooth_at_zero: ClassVar[bool] = True
 
     def _check(self) -> None:
-        if self.always_keep or any(b != 1 and np.isfinite(b) for b in self.weights or ()):
+        if self.always_keep or any(b != 1 and np.isfinite(b) for b in plain_values(self.weights or ())):
             raise DataError(
                 "Ridge: a weight must be 1 or inf (never use), and no feature is always kept, since the strength is "
                 "the same for every feature; use ElasticNet, whose weights act on its l1 part, or L1."

@@ -44,6 +44,8 @@ class FeatureRules:
                 put(self, f.name, real_number(name, f.name, getattr(self, f.name)))
                 if not np.isfinite(getattr(self, f.name)):
                     raise DataError(f"{name}: {f.name} must be finite; got {getattr(self, f.name)}.")
+            if f.type == "str" and isinstance(getattr(self, f.name), str):
+                put(self, f.name, str(getattr(self, f.name)))  # numpy's texts have a repr that is not read back
         if not self.alpha >= 0:
             raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
         for given in ("weights", "signs", "groups"):
@@ -57,10 +59,10 @@ class FeatureRules:
         for given in ("weights", "signs"):
             if getattr(self, given) is not None and not is_named(getattr(self, given)):
                 put(self, given, plain_numbers(name, given, getattr(self, given)))
-        if self.weights is not None and not all(b >= 0 for b in _values(self.weights)):
+        if self.weights is not None and not all(b >= 0 for b in plain_values(self.weights)):
             raise DataError(f"{name}: weights must be >= 0 (0 always keep, inf never use).")
         if self.signs is not None:
-            if not set(_values(self.signs)) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
+            if not set(plain_values(self.signs)) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
                 raise DataError(f"{name}: signs must be -1, 0 or 1.")
             if not is_named(self.signs):
                 put(self, "signs", tuple(map(int, self.signs)))
@@ -177,6 +179,6 @@ class FeatureRules:
         )
 
 
-def _values(rule: Any) -> list[float]:
+def plain_values(rule: Any) -> list[float]:
     """The numbers of a rule, whether they are in the order of the features or beside names."""
     return [v for _, v in rule] if is_named(rule) else list(rule)

@@ -192,8 +192,10 @@ def _kind_of(default: Any) -> tuple[str, Callable[[Any], bool]]:
 
 def _spelled(metric: Metric, rules: Convention) -> str:
     """The metric's name where `rules` is the convention that holds without a prefix."""
-    name = repr(replace(metric, convention=parse_convention("default")))
-    return name if metric.convention == rules else f"{metric.convention.name}:{name}"
+    if metric.convention == rules:
+        return repr(replace(metric, convention=parse_convention("default")))
+    name = repr(metric)
+    return name if ":" in name else f"default:{name}"
 
 
 def _refuse_twice(what: str, values: Sequence[Any]) -> None:

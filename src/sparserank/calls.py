@@ -1,4 +1,4 @@
-"""Penalties as text."""
+"""Parts with their parameters as text: 'mcp(gamma=2.0)'."""
 
 from __future__ import annotations
 

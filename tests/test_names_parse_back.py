@@ -1,0 +1,221 @@
+"""parse(repr(x)) == x for every loss, penalty and metric with a name, every parameter, every convention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparserank.errors import DataError
+from sparserank.losses import LOSSES, PairwiseLoss, loss_name, parse_loss
+from sparserank.metrics import CONVENTIONS, METRICS, Convention, Metric, parse_metric
+from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
+from sparserank.penalties import PENALTIES, Penalty, Ridge, parse_penalty
+
+TABLE = np.tril(np.arange(1.0, 17.0).reshape(4, 4) / 7.0, -1)
+# Values of every parameter that losses and penalties have, as users may give them: one that is missing here fails.
+VALUES: dict[str, list[Any]] = {
+    "grade_pair_weights": [
+        TABLE,
+        TABLE.tolist(),
+        TABLE.astype(np.float32),
+        np.tril(np.ones((3, 3), dtype=int), -1),
+        np.zeros((1, 1)),
+        1e-300 * TABLE,
+    ],
+    "alpha": [0.1, 0.0, 1 / 3, 5e-324, 1.7e308, 3, np.float32(0.1), np.int64(2)],
+    "weights": [
+        (1.0, np.inf),
+        [1.0, 1.0],
+        np.array([np.inf, 1.0]),
+        {"bm25": np.inf},
+        {np.str_("bm25"): 1.0},
+        {"it's \"\n\x00\udcff": np.inf},
+        (2.0, 1 / 3, 0.0),
+        {"bm25": 0.1},
+    ],
+    "signs": [(0, 1, -1), np.array([1.0, -1.0]), {"bm25": "+", "age": "-"}, {np.str_("age"): -1}],
+    "always_keep": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
+    "never_use": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
+    "groups": [(0, 0, 1), np.array([1, 0]), {"bm25": "text", "age": 3}, {"bm25": np.str_("text")}],
+    "p": [0.3, 1 / 3, np.float32(0.9)],
+    "eps": [1e-9, 0.1, 7],
+    "gamma": [2.0, 1 / 3, np.float64(9.0)],
+    "gamma_scale": ["mean", "sum", np.str_("mean")],
+    "a": [2.5, np.float32(3.1)],
+    "threshold_scale": [0.3, 3],
+    "l1_ratio": [1 / 3, 1.0, 1],
+    "k_max": [1, 7, np.int64(9)],
+    "ridge": [1e-9, 0.3],
+}
+RIDGE_REFUSES = {("weights", 6), ("weights", 7), *(("always_keep", i) for i in range(6))}  # it has no prices
+# Conventions of a caller's own: another value of every field, and names that no metric's name could hold.
+OWN = {
+    "gain": "linear",
+    "discount": "letor",
+    "ties": "docid",
+    "empty": "skip",
+    "short_lists": "length",
+    "mean_ndcg": False,
+    "most_hits": "cutoff",
+}
+OWN_NAMES = (
+    "mine",
+    "my_rules",
+    "My Rules",
+    " mine ",
+    "mine-",
+    "a:b",
+    "",
+    "-",
+    "default",
+    "default-",
+    "letor4",
+    "xgboost",
+    "xgboost-",
+    "ndcg@10",
+)
+
+
+def members(by_name: dict[str, Any]) -> Iterator[Any]:
+    """Each with nothing but defaults, with each value of each of its parameters, and with the first of all of them."""
+    for cls in by_name.values():
+        yield cls()
+        names = [f.name for f in fields(cls)]
+        for name in names:
+            for i, value in enumerate(VALUES[name]):
+                if not (cls is Ridge and (name, i) in RIDGE_REFUSES):
+                    yield cls(**{name: value})
+        yield cls(**{name: VALUES[name][0] for name in names if not (cls is Ridge and (name, 0) in RIDGE_REFUSES)})
+
+
+def metrics_of(convention: Convention) -> Iterator[Metric]:
+    """Every metric that the convention has, with and without a cutoff where it takes one."""
+    for cls in METRICS.values():
+        if cls.name == "mean_ndcg" and not convention.mean_ndcg:
+            continue
+        if cls.name != "p":  # needs a cutoff
+            yield cls(None, convention)
+        if cls.takes_cutoff:
+            yield from (cls(cutoff, convention) for cutoff in (1, 10, 2**63 - 1))
+
+
+@pytest.mark.parametrize("loss", list(members(LOSSES)), ids=lambda x: repr(x)[:60])
+def test_a_loss_is_what_its_repr_parses_to(loss: PairwiseLoss) -> None:
+    assert repr(loss) == loss_name(loss)
+    assert parse_loss(repr(loss)) == loss
+    assert hash(parse_loss(repr(loss))) == hash(loss)
+    assert parse_loss(loss) is loss
+    if loss != type(loss)():
+        assert parse_loss(repr(loss)) != type(loss)()
+
+
+@pytest.mark.parametrize("penalty", list(members(PENALTIES)), ids=lambda x: ascii(repr(x))[:60])
+def test_a_penalty_is_what_its_repr_parses_to(penalty: Penalty) -> None:
+    assert parse_penalty(repr(penalty)) == penalty
+    assert hash(parse_penalty(repr(penalty))) == hash(penalty)
+    assert parse_penalty(penalty) is penalty
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_a_metric_is_what_its_repr_parses_to_whatever_convention_holds(name: str) -> None:
+    convention = CONVENTIONS[name]
+    metrics = list(metrics_of(convention))
+    assert {m.name for m in metrics} | {"mean_ndcg"} == set(METRICS)
+    for metric in metrics:
+        assert parse_metric(repr(metric)) == metric
+        assert parse_metric(repr(metric), name) == metric
+        assert parse_metric(repr(metric), convention) == metric
+        assert parse_metric(repr(metric).upper(), convention) == metric
+        assert parse_metric(f" {metric!r}\n", convention) == metric
+        for other in CONVENTIONS.values():
+            if name != "default":  # the only one that is not written
+                assert parse_metric(repr(metric), other) == metric
+
+
+@pytest.mark.parametrize("named", OWN_NAMES)
+def test_a_metric_under_a_convention_of_ones_own_is_what_its_repr_parses_to(named: str) -> None:
+    assert set(OWN) == {f.name for f in fields(Convention)} - {"name"}
+    for convention in [
+        Convention(named),
+        *(Convention(named, **{k: v}) for k, v in OWN.items()),
+        Convention(named, **OWN),
+    ]:  # type: ignore[arg-type]
+        for metric in metrics_of(convention):
+            assert parse_metric(repr(metric), convention) == metric
+            assert parse_metric(repr(metric), convention).convention == convention
+            bare = (
+                repr(replace(metric, convention=CONVENTIONS["default"])) if metric.name != "mean_ndcg" else "mean_ndcg"
+            )
+            assert parse_metric(bare, convention) == metric
+            if named not in ("default", "letor4", "xgboost", "xgboost-"):
+                assert parse_metric(f"letor4:{bare}", convention).convention == CONVENTIONS["letor4"]  # a prefix wins
+
+
+def test_members_that_differ_have_names_that_differ() -> None:
+    """A repr that leaves a parameter out is rejected: it would be that of the default."""
+    for by_name in (LOSSES, PENALTIES):
+        found = list(members(by_name))
+        assert len({repr(x) for x in found}) == len(set(found))
+        assert len(set(found)) > 3 * len(by_name)
+    every = [m for c in CONVENTIONS.values() for m in metrics_of(c)]
+    assert len({repr(m) for m in every}) == len(every)
+
+
+def test_a_loss_has_one_spelling() -> None:
+    """What would be another name of a loss with a short one is none, and neither is what its class does not take."""
+    for name, cls in LOSSES.items():
+        for other in (
+            "",
+            "()",
+            "(grade_pair_weights=None)",
+            "(grade_pair_weights=())",
+            "(grade_pair_weights=[[-1.0]])",
+            "(grade_pair_weights=[[1.0, 2.0]])",
+            "(grade_pair_weights='x')",
+            "(grade_pair_weights=[[inf]])",
+            "(grade_pair_weights=[[1e400]])",
+            "(smoothness=2.0)",
+            "([[1.0]])",
+            "(grade_pair_weights={[]: 1})",
+            "(**{})",
+            "(grade_pair_weights=" + "[" * 100_000 + ")",
+        ):
+            with pytest.raises(DataError, match="loss must be one of squared_hinge, modified_huber") as caught:
+                parse_loss(cls.__name__ + other)
+            assert len(str(caught.value)) < 250
+        with pytest.raises(DataError, match="loss must be one of"):
+            parse_loss(f"{name}(grade_pair_weights=[[1.0]])")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [np.ones(3), np.ones((2, 3)), [[1.0, np.nan]] * 2, [[-1.0]], "x", 3, [], np.empty((0, 0)), [[1.0], [2.0, 3.0]]],
+    ids=str,
+)
+def test_what_is_no_table_of_weights_is_refused_at_once(table: Any) -> None:
+    for cls in LOSSES.values():
+        with pytest.raises(DataError, match="grade_pair_weights must be a square table of finite weights >= 0; got"):
+            cls(table)
+
+
+def test_a_table_of_a_loss_does_not_change_with_the_array_that_it_came_from() -> None:
+    for cls in LOSSES.values():
+        given = TABLE.copy()
+        loss = cls(given)
+        given[1, 0] = 99.0
+        assert loss == cls(TABLE) != cls(given)
+
+
+def test_a_plan_of_experiments_reads_what_it_spells() -> None:
+    """Metrics of every convention in a plan of every other."""
+    for convention in CONVENTIONS:
+        every = [m for c in CONVENTIONS.values() for m in metrics_of(c)]
+        names = tuple(f"default:{m!r}" if m.convention.name == "default" else repr(m) for m in every)
+        plan = ExperimentPlan(
+            (DatasetPlan("a", "."),), choose_by=("map",), watch=(), metrics=names, convention=convention
+        )
+        assert plan.all_metrics == list(dict.fromkeys([parse_metric("map", convention), *every]))
