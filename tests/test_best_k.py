@@ -10,9 +10,9 @@ from sparserank.curves import fit_knots
 from sparserank.data.synthetic import make_curved_ranking, make_ranking
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import BestKPath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path, fit_path_on
+from sparserank.paths import BestK, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path, fit_path_on
 from sparserank.paths.single_columns import best_column
-from sparserank.penalties import BestK, Mcp
+from sparserank.penalties import Mcp
 from sparserank.solvers.lockstep import run, run_all
 from tests.oracles import best_k as oracle
 from tests.oracles import pairs as pair_oracle
@@ -42,7 +42,7 @@ def test_splicing_finds_the_best_set_nearly_always_and_forward_choice_does_not()
         data = correlated(seed)
         objective = PairwiseObjective(data)
         K, root, ridge = explicit(data, objective)
-        path = run(BestKPath(BestK(k_max=4)).path(objective, PathPlan(tol=1e-9)))
+        path = run(BestK(k_max=4).path(objective, PathPlan(tol=1e-9)))
         assert path.nnz.tolist() == [1, 2, 3, 4]
         assert (np.diff(path.objectives) <= 1e-12).all()
         for k in (1, 2, 3, 4):
@@ -82,7 +82,7 @@ def test_at_one_feature_every_feature_is_tried():
                 assert column == chosen
             elif column is not None:
                 assert objective.gradient_at_zero[column] < 0
-        path = run(BestKPath(BestK(k_max=1)).path(objective, PathPlan(tol=1e-9)))
+        path = run(BestK(k_max=1).path(objective, PathPlan(tol=1e-9)))
         assert path.objectives[0] == pytest.approx(best, abs=1e-8)
         promise = objective.gradient_at_zero**2 / objective.curvature
         promised_best += int(np.argmax(promise)) == chosen
@@ -95,7 +95,7 @@ def test_it_is_never_above_a_penalty_refitted_at_the_same_size():
     mcp = run(PenaltyPath(Mcp()).path(objective, PathPlan(30, 1e-2, 1e-6)))
     starts = PathStarts(mcp.alphas, mcp.sparse_coefs, mcp.losses)
     refits = run(RefitPath().path(objective, PathPlan(tol=1e-7, starts=starts)))
-    path = run(BestKPath(BestK(k_max=12)).path(objective, PathPlan(tol=1e-7, starts=starts)))
+    path = run(BestK(k_max=12).path(objective, PathPlan(tol=1e-7, starts=starts)))
     ridge = 1e-3 * float(objective.curvature.mean())
     for loss, w, k in zip(refits.losses, refits.scaled_coefs, refits.nnz, strict=True):
         if k <= 12:
@@ -106,7 +106,7 @@ def test_rules_hold_and_nothing_is_called_optimal():
     data = correlated(1)
     objective = PairwiseObjective(data)
     penalty = BestK(k_max=5, never_use=(0,), always_keep=(7,), signs=(0, 1, 0, 0, 0, -1, 0, 0, 0))
-    path = run(BestKPath(penalty).path(objective, PathPlan(tol=1e-7)))
+    path = run(penalty.path(objective, PathPlan(tol=1e-7)))
     w = path.scaled_coefs
     assert not w[:, 0].any()
     assert w[:, 7].all()
@@ -119,7 +119,7 @@ def test_rules_hold_and_nothing_is_called_optimal():
 def test_known_points_and_lockstep_change_no_bit():
     data = correlated(2)
     objective = PairwiseObjective(data)
-    maker, plan = BestKPath(BestK(k_max=6)), PathPlan(tol=1e-7)
+    maker, plan = BestK(k_max=6), PathPlan(tol=1e-7)
     kept = []
     whole = run(maker.path(objective, PathPlan(tol=1e-7, keep=lambda p, n: kept.append(p))))
     resumed = run(maker.path(objective, PathPlan(tol=1e-7, done=kept[:3])))
@@ -131,7 +131,7 @@ def test_curves_are_chosen_whole():
     made = make_curved_ranking(80, 10, 12, n_curved=3, noise=0.3, seed=4)
     knots = fit_knots(made.data, 6)
     objective = PairwiseObjective(made.data, knots=knots)
-    path = run(BestKPath(BestK(k_max=4)).path(objective, PathPlan(tol=1e-6)))
+    path = run(BestK(k_max=4).path(objective, PathPlan(tol=1e-6)))
     assert path.nnz.tolist() == [1, 2, 3, 4]
     assert path.support(2).tolist() == made.support.tolist()
 

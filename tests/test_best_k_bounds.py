@@ -14,9 +14,9 @@ from sparserank.data.synthetic import make_curved_ranking
 from sparserank.errors import DataError
 from sparserank.losses import ModifiedHuber
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import best_k_bounds, fit_path_on, lower_bound
+from sparserank.paths import BestK, best_k_bounds, fit_path_on, lower_bound
 from sparserank.paths.set_bounds import CLOSE
-from sparserank.penalties import L1, BestK, Ridge
+from sparserank.penalties import L1, Ridge
 from sparserank.solvers import ProxNewton, Stop, solve
 from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import best_k as oracle

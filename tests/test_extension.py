@@ -13,7 +13,6 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
-from sparserank.crossval.path_arrays import coefs_of, in_units
 from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError
 from sparserank.metrics import Metric, parse_metric
@@ -162,12 +161,12 @@ def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
     work = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)
     pieces = work([Wanted(PenaltyPath(L1()), f) for f in (0, 1)])
     unseen = DATA.take_queries(fold == 1)
-    scores = unseen.X @ in_units(coefs_of(pieces[1]), pieces[1]).toarray()[3]
+    scores = unseen.X @ pieces[1].in_units(pieces[1].coefs).toarray()[3]
     for q, (lo, hi) in enumerate(zip(unseen.query_ptr[:-1], unseen.query_ptr[1:], strict=True)):
         y = unseen.relevance[lo:hi]
         order = sorted(range(hi - lo), key=lambda i: (-scores[lo + i], y[i]))
         rank = 1 + [y[i] for i in order].index(y.max())
-        assert pieces[1]["values"][0, 3, q] == pytest.approx(y.max() / rank)
+        assert pieces[1].values[0, 3, q] == pytest.approx(y.max() / rank)
 
 
 def test_norms_of_pairs() -> None:
@@ -196,9 +195,9 @@ def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
     points: dict[int, list] = {f: [] for f in (FINAL, 0, 1, 2)}
     pieces = work([Wanted(GradientSizes(), f, keep=lambda p, n, f=f: points[f].append(p)) for f in points])
     for f, piece in zip(points, pieces, strict=True):
-        assert np.diff(coefs_of(piece).indptr).tolist() == [1, 2, 3]
+        assert np.diff(piece.coefs.indptr).tolist() == [1, 2, 3]
         (again,) = work([Wanted(GradientSizes(), f, done=points[f][:2])])
-        np.testing.assert_array_equal(coefs_of(again).toarray(), coefs_of(piece).toarray())
+        np.testing.assert_array_equal(again.coefs.toarray(), piece.coefs.toarray())
 
 
 def test_the_extension_works_as_a_package_of_its_own(tmp_path: Path) -> None:

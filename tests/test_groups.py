@@ -19,8 +19,8 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.model.model_file import load_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import BestKPath, OneFormEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients
-from sparserank.penalties import L1, BestK, Log, Mcp, Penalty, Scad, parse_penalty
+from sparserank.paths import BestK, OneFormEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients
+from sparserank.penalties import L1, Log, Mcp, Penalty, Scad, parse_penalty
 from sparserank.penalties.nested import nested
 from sparserank.solvers import Fista, ProxNewton, Reweighted, solve
 from sparserank.solvers.certificates import gap_safe_screen
@@ -224,7 +224,7 @@ def test_best_k_finds_the_best_groups():
         objective = PairwiseObjective(data)
         K, root = explicit(data)
         ridge = 1e-3 * float(objective.curvature.mean())
-        path = run(BestKPath(BestK(k_max=4, groups=groups)).path(objective, PathPlan(tol=1e-9)))
+        path = run(BestK(k_max=4, groups=groups).path(objective, PathPlan(tol=1e-9)))
         for k in (1, 2, 3, 4):
             best, _ = best_k_oracle.best_of_size(K, root, ridge, k, columns)
             assert path.objectives[k - 1] >= best - 1e-9
@@ -244,12 +244,10 @@ def test_a_large_group_of_noise_does_not_keep_others_out_of_the_model():
         (data.n_docs, 120)
     )
     wide = data.replace_features(np.hstack([data.X, noise]))
-    alone = run(BestKPath(BestK(k_max=8)).path(PairwiseObjective(data), PathPlan()))
+    alone = run(BestK(k_max=8).path(PairwiseObjective(data), PathPlan()))
     groups = (*range(40), *[40] * 120)
     ratio = PairwiseObjective(data).curvature.mean() / PairwiseObjective(wide).curvature.mean()
-    beside = run(
-        BestKPath(BestK(k_max=8, groups=groups, ridge=1e-3 * float(ratio))).path(PairwiseObjective(wide), PathPlan())
-    )
+    beside = run(BestK(k_max=8, groups=groups, ridge=1e-3 * float(ratio)).path(PairwiseObjective(wide), PathPlan()))
     np.testing.assert_allclose(beside.objectives, alone.objectives, atol=2e-3)
 
 

@@ -133,11 +133,12 @@ def test_refits_keep_signs() -> None:
         held = sr.select(data, penalties=[sr.L1(signs=(1, 1, 1))], transform=transform, k=3, **options)
         assert (held.model.coef >= 0).all()
         assert len(free.choice.candidates) > 3
-    pool, sparse, _ = SelectionJob(held.plan, data, None, None).candidates()
+    pool = SelectionJob(held.plan, data, None, None).candidates()
+    sparse = pool.sparse
     assert any(c.relax > 0 for c in sparse)
     for c in sparse:
         for f in (-1, 0, 1, 2):
-            assert (pool.model(c, f).toarray() >= 0).all()
+            assert (pool.coefficients(c, f).toarray() >= 0).all()
 
 
 def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
@@ -158,12 +159,13 @@ def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
         seed=0,
     )
     job = SelectionJob(found.plan, data, None, None)
-    pool, sparse, _ = job.candidates()
+    pool = job.candidates()
+    sparse = pool.sparse
     assert len(sparse) < 3 * len({int(k) for k in found.paths["l1"].nnz if k > 0})  # some sizes are left out
     for c in sparse:
-        for f in (-1, *job.folds):
-            assert pool.model(c, f).nnz > 0
-            assert c.relax > 0 or pool.model(c, f).nnz <= c.k
+        for f in (-1, *job.cv.folds):
+            assert pool.coefficients(c, f).nnz > 0
+            assert c.relax > 0 or pool.coefficients(c, f).nnz <= c.k
 
 
 @pytest.mark.parametrize("kills", [[1], [5], [5, 5], [3, 7], [3, 3, 3]])

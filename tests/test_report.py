@@ -22,7 +22,6 @@ import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.crossval import redundant_features as alike_module
 from sparserank.crossval.current_model import InUse
-from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.redundant_features import SAME, alike, within_query_correlations
 from sparserank.crossval.stability import Stability
 from sparserank.data.data_hash import data_hash
@@ -383,15 +382,16 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
         **shapes,
     )
     job = SelectionJob(plan, data, None, None, n_threads=1)
-    pool, sparse, dense = job.candidates()
+    pool = job.candidates()
+    sparse, dense = pool.sparse, pool.dense
     some = [*sparse[:: max(len(sparse) // 6, 1)], dense[0], dense[-1]]
     assert kind != "auto" or len({c.penalty for c in some}) > 2
     for c in some:
-        for f in job.folds:
-            own = data.take_queries(np.flatnonzero(job.fold == f))
-            (values,) = per_query_values(job._fold_model(c, f, pool).score_dataset(own), own, [plan.metric])
-            np.testing.assert_allclose(values, c.values[job.fold == f], atol=1e-9)
-        assert job._fold_model(c, FINAL, pool).n_features == data.n_features
+        for f in job.cv.folds:
+            own = data.take_queries(np.flatnonzero(job.cv.fold == f))
+            (values,) = per_query_values(pool.model(c, job.names, f).score_dataset(own), own, [plan.metric])
+            np.testing.assert_allclose(values, c.values[job.cv.fold == f], atol=1e-9)
+        assert pool.model(c, job.names).n_features == data.n_features
 
 
 def test_without_test_data_queries_are_explained_by_models_that_have_not_seen_them() -> None:

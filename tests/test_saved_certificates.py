@@ -53,12 +53,10 @@ def job_of(penalties: list[Any], transform: str) -> SelectionJob:
 
 def saved_models(job: SelectionJob, folder: Path) -> list[tuple[Candidate, sr.RankingModel]]:
     """Every candidate of a job as the file that it would be chosen into, read again."""
-    pool, sparse, dense = job.candidates()
+    pool = job.candidates()
     out = []
-    for k, c in enumerate([*sparse, *dense]):
-        paths, scalings = job.final_paths(pool)
-        certificate = pool.certificate(c, paths[c.penalty].penalty)
-        job.model(c, certificate, paths, scalings, pool).save(folder / f"{k}.json")
+    for k, c in enumerate([*pool.sparse, *pool.dense]):
+        job.model(pool, c).save(folder / f"{k}.json")
         out.append((c, sr.load_model(folder / f"{k}.json")))
     return out
 
@@ -123,13 +121,12 @@ def test_every_saved_certificate_is_that_of_the_saved_coefficients(transform: st
 def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -> None:
     """The wrong variant: a refit under the penalty and strength of the point that it comes from."""
     job = job_of(["l1"], "none")
-    pool, sparse, _ = job.candidates()
-    paths, scalings = job.final_paths(pool)
-    refits = [c for c in sparse if c.relax > 0]
+    pool = job.candidates()
+    refits = [c for c in pool.sparse if c.relax > 0]
     assert len(refits) >= 8
     for c in refits:
-        model = job.model(c, pool.certificate(c, paths["l1"].penalty), paths, scalings, pool)
-        true, top = true_violation(model, paths["l1"].penalty.with_alpha(pool.alpha(c)), "all")
+        model = job.model(pool, c)
+        true, top = true_violation(model, pool.path("l1").penalty.with_alpha(pool.alpha(c)), "all")
         assert true > 100 * TOL * top
 
 
@@ -137,11 +134,11 @@ def test_certificates_of_curves_say_that_the_problem_is_another(tmp_path: Path) 
     found = sr.select(
         DATA, penalties="l1", folds=3, n_alphas=8, n_knots=4, transform="none", shapes="curves", half_samples=0
     )
-    pool, sparse, _ = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
-    on_curves = [c for c in sparse if "curves" in c.penalty]
+    pool = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
+    on_curves = [c for c in pool.sparse if "curves" in c.penalty]
     assert {c.relax for c in on_curves} == {0.0, 0.5, 1.0}
     for c in on_curves:
-        said = pool.certificate(c, found.paths[c.penalty].penalty)
+        said = pool.certificate(c)
         assert said.problem is None if c.relax == 0.5 else str(said.problem).endswith("on the coefficients of curves")
     fitted = sr.SparseRanker(shapes="curves", n_knots=4).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert str(fitted.certificate_.problem).endswith("on the coefficients of curves")

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
-from sparserank.crossval.path_arrays import coefs_of, in_units
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
@@ -237,14 +236,14 @@ def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
     metrics = [parse_metric("ndcg@10"), parse_metric("map")]
     work, folds = FoldedPaths(DATA, FOLD, SETTINGS, metrics, n_threads=2), [FINAL, 0, 1, 2, 3]
     pieces = dict(zip(folds, work([Wanted(PenaltyPath(L1()), f) for f in folds]), strict=True))
-    assert "values" not in pieces[FINAL]
+    assert pieces[FINAL].values is None
     for f in range(4):
         unseen = DATA.take_queries(f == FOLD)
         for i in (0, 3, 7):
-            scores = unseen.X @ in_units(coefs_of(pieces[f]), pieces[f]).toarray()[i]
+            scores = unseen.X @ pieces[f].in_units(pieces[f].coefs).toarray()[i]
             expected = sr.evaluate(scores, unseen, metrics, per_query=True)
             for m, values in enumerate(expected.values()):
-                np.testing.assert_allclose(pieces[f]["values"][m, i], values, atol=1e-12)
+                np.testing.assert_allclose(pieces[f].values[m, i], values, atol=1e-12)
 
 
 def test_a_shard_forgets_a_weighting_that_is_gone() -> None:

@@ -166,13 +166,13 @@ def _judged(here: Any, rest: Any, seed: int) -> tuple[np.ndarray, np.ndarray, np
     settings = PathSettings(n_alphas=25)
     plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, settings=settings, seed=seed)
     job = SelectionJob(plan, here, None, None, n_threads=1)
-    pool, sparse, dense = job.candidates()
-    candidates = [*sparse, *dense]
+    pool = job.candidates()
+    candidates = [*pool.sparse, *pool.dense]
     values = np.array([c.values for c in candidates])
     truth = np.zeros(len(candidates))
     X = np.asarray(rest.X)
     for i, c in enumerate(candidates):
-        for f in job.folds:
-            scores = X @ pool.model_in_units(c, f).toarray()[0]
-            truth[i] += mean_of(per_query_values(scores, rest, [metric])[0]) / len(job.folds)
+        for f in job.cv.folds:
+            scores = X @ pool.in_units(c, f).toarray()[0]
+            truth[i] += mean_of(per_query_values(scores, rest, [metric])[0]) / len(job.cv.folds)
     return values, truth, np.array([c.n_features for c in candidates])

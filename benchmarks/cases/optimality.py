@@ -137,8 +137,7 @@ def _bounds(sources: dict[str, list[Path]]) -> list[list[Any]]:
     """A row for every size of a path of best_k; the time is that of the bounds of all ten sizes."""
     import sparserank as sr
     from sparserank.objective import PairwiseObjective
-    from sparserank.paths import DEFAULT_SCALING, best_k_bounds, feature_scale, fit_path_on
-    from sparserank.penalties import BestK
+    from sparserank.paths import DEFAULT_SCALING, BestK, best_k_bounds, feature_scale, fit_path_on
 
     rows = []
     for name, paths in sources.items():

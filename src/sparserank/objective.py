@@ -271,10 +271,10 @@ class PairwiseObjective:
         """Coefficients that each feature has."""
         return 1 if self.knots is None else self.n_features // len(self.knots.at)
 
-    def curve_blocks(self) -> np.ndarray:
-        """(n_features, segments, width) what each coefficient adds to the rise of the curve in each segment."""
-        assert self.weighting.blocks is not None
-        return self.weighting.blocks[self.k]
+    def curve_blocks(self) -> np.ndarray | None:
+        """(n_features, segments, width) what each coefficient adds to the rise of the curve in each segment; None
+        without curves."""
+        return None if self.weighting.blocks is None else self.weighting.blocks[self.k]
 
     @property
     def at_zero(self) -> Evaluation:

@@ -6,7 +6,6 @@ import numpy as np
 
 import sparserank as sr
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
-from sparserank.crossval.path_arrays import coefs_of
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
@@ -36,7 +35,7 @@ def main() -> None:
     fold = query_folds(data.n_queries, 3, 0)
     work = FoldedPaths(data, fold, PathSettings(), [BestReciprocalRank(), parse_metric("ndcg@10")])
     pieces = work([Wanted(GradientSizes(), f) for f in (FINAL, 0, 1, 2)])
-    print("sizes:", np.diff(coefs_of(pieces[0]).indptr).tolist(), pieces[1]["values"].shape)
+    print("sizes:", pieces[0].n_used.tolist(), pieces[1].values.shape)
 
 
 if __name__ == "__main__":

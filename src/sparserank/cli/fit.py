@@ -80,7 +80,7 @@ def fit(
     from sparserank.data.filling import training_medians
     from sparserank.data.transformed import fit_transform, transformed
     from sparserank.losses import LOSSES
-    from sparserank.penalties import parse_penalty
+    from sparserank.paths import BestK, maker_of, parse_maker
     from sparserank.penalties.nested import NESTING, nests
     from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
     from sparserank.transforms import KINDS
@@ -98,7 +98,7 @@ def fit(
         feature_columns=feature_columns,
         ignore_columns=ignore_columns,
     )
-    chosen = opt.parsed("--penalty", parse_penalty, penalty or ("l1" if k is None else "mcp"))
+    chosen = opt.parsed("--penalty", parse_maker, penalty or ("l1" if k is None else "mcp"))
     opt.require(transform in KINDS, "--transform", f"must be one of {', '.join(KINDS)}; got {transform!r}.")
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
     opt.require(
@@ -112,27 +112,28 @@ def fit(
         "--shapes",
         f"curves cannot be combined with --scaling {scaling}.",
     )
+    by_size = isinstance(chosen, BestK)
     opt.require(
-        shapes == LINEAR or nests(chosen) or chosen.by_size,
+        shapes == LINEAR or by_size or nests(chosen),
         "--shapes",
         f"curves know the penalties {', '.join(NESTING)} and best_k; got {chosen.name}.",
     )
     opt.require(
-        groups is None or nests(chosen) or chosen.by_size,
+        groups is None or by_size or nests(chosen),
         "--groups",
         f"know the penalties {', '.join(NESTING)} and best_k; got {chosen.name}.",
     )
     opt.require(
         LEAST_KNOTS <= n_knots <= MOST_KNOTS, "--n-knots", f"must be from {LEAST_KNOTS} to {MOST_KNOTS}; got {n_knots}."
     )
-    opt.require(not chosen.by_size or k is not None, "--penalty", f"{chosen.name} goes through sizes; give --k.")
+    opt.require(not by_size or k is not None, "--penalty", f"{chosen.name} goes through sizes; give --k.")
     directions = opt.directions_of(monotone)
     opt.require(loss in LOSSES, "--loss", f"must be one of {', '.join(LOSSES)}; got {loss!r}.")
     opt.require(alpha is None or 0 < alpha < math.inf, "--alpha", f"must be positive and finite; got {alpha}.")
     opt.require(0 < alpha_ratio < math.inf, "--alpha-ratio", f"must be positive and finite; got {alpha_ratio}.")
     opt.require(0 < tol < math.inf, "--tol", f"must be positive; got {tol}.")
     opt.require(
-        k is None or not chosen.smooth_at_zero, "--k", f"{chosen.name} selects no features; use another penalty."
+        k is None or bool(maker_of(chosen).selects), "--k", f"{chosen.name} selects no features; use another penalty."
     )
     opt.require(k is None or alpha is None, "--k", "cannot be combined with --alpha.")
 
@@ -194,7 +195,7 @@ def fit(
         "transform": transform,
         "shapes": shapes,
         "penalty": repr(ranker.penalty_),
-        **({} if chosen.by_size else strengths),
+        **({} if by_size else strengths),
         "r": ranker.r_,
     }
     model = RankingModel(
@@ -219,7 +220,7 @@ def fit(
         "n_queries": data.n_queries,
         "n_docs": data.n_docs,
         **metadata,
-        **({} if chosen.by_size else strengths),
+        **({} if by_size else strengths),
     }
     give(facts, [{name: value for name, value in facts.items() if name != "features"}])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
@@ -239,7 +240,7 @@ def fit(
     )
     if ranker.certificate_.gap_condition is not None:
         say(f"The gap holds {ranker.certificate_.gap_condition}.")
-    if not chosen.by_size:
+    if not by_size:
         say(
             f"alpha {ranker.alpha_:.6g} (mean loss); the papers' scales of it: C_sum {ranker.C_sum_:.6g}, C_mean "
             f"{ranker.C_mean_:.6g}, r = ||w||_1 {ranker.r_:.6g}"

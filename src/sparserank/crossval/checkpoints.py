@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.crossval.path_arrays import csr_arrays, csr_from
+from sparserank.crossval.path_files import csr_arrays, csr_from
 from sparserank.paths import Point
 from sparserank.runs.work_store import SelectionStore
 

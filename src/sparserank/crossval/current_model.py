@@ -15,7 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.model.model_file import load_model
 from sparserank.model.ranking_model import RankingModel
-from sparserank.penalties import Penalty
+from sparserank.penalties import FeatureRules
 from sparserank.quoting import brief
 
 LABEL = "model in use"
@@ -64,7 +64,7 @@ def in_use(given: Any, names: Sequence[str]) -> InUse:
     )
 
 
-def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties: Sequence[Penalty]) -> str | None:
+def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties: Sequence[FeatureRules]) -> str | None:
     """The feature that holds today's score, unless it is kept or dropped by name: a model that reads today's score
     takes no score's place.
 

@@ -13,14 +13,12 @@ import numpy as np
 
 from sparserank.crossval.checkpoints import drop_points, save_points, stored_points
 from sparserank.crossval.convergence import warn_unsolved
+from sparserank.crossval.families import Family
+from sparserank.crossval.fitted_path import FittedPath
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
-from sparserank.crossval.looks import RAW, Look
-from sparserank.crossval.path_arrays import coefs_of
-from sparserank.paths import PathMaker, PathStarts, Point, RefitPath
-from sparserank.paths.result import n_used
-from sparserank.paths.sizes import SizeOf
-from sparserank.penalties import Penalty
-from sparserank.penalties.nested import like_l1
+from sparserank.crossval.looks import Look
+from sparserank.crossval.path_files import packed, unpacked
+from sparserank.paths import PathStarts, Point
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
 from sparserank.runs.work_store import SelectionStore
@@ -33,8 +31,8 @@ MOST_PROCESS_BYTES = (
     48 << 20
 )  # of X: above, threads share each pass as well as processes share the paths, without copies
 
-Paths = dict[tuple[str, int], dict[str, np.ndarray]]
-Computed = Generator[tuple[str, int, dict[str, np.ndarray], float], None, None]  # label, fold, path, seconds
+Paths = dict[tuple[str, int], FittedPath]  # by label and fold
+Computed = Generator[tuple[Family, int, FittedPath, float], None, None]  # family, fold, path, seconds
 Report = Callable[[str, float | None], None]  # what is done, seconds left
 
 
@@ -44,97 +42,32 @@ class _OnePath:
 
     work: FoldedPaths
 
-    def __call__(self, wanted: Wanted) -> dict[str, np.ndarray]:
+    def __call__(self, wanted: Wanted) -> FittedPath:
         return self.work([wanted])[0]
 
 
-@dataclass(frozen=True)
-class Family:
-    """The paths of one maker, without each fold and on all queries.
-
-    start    label of the family whose paths they are started from, or refit
-    scored   False: they are only started from
-    work     name of the `FoldedPaths` that the paths belong to
-    """
-
-    label: str
-    maker: PathMaker
-    start: str | None = None
-    scored: bool = True
-    work: str = ""
-
-
-def refit_label(label: str) -> str:
-    """The family of the refits of a family."""
-    return f"{label} refitted"
-
-
-def families(
-    penalties: Mapping[str, Penalty],
-    *,
-    refits: bool = False,
-    work: str = "",
-    look: Look = RAW,
-    size_of: SizeOf = n_used,
-) -> list[Family]:
-    """What has to be fitted for these penalties, in an order in which it can be: concave ones start from the l1 path
-    under the same rules, which is one of them or comes along, so that no path depends on what else is asked for.
-
-    look   in which features enter the work
-    size_of  what sizes are, of which one point each is refitted
-    """
-
-    def maker(penalty: Penalty) -> PathMaker:
-        return look.maker(penalty)
-
-    first: list[Family] = []
-    second: list[Family] = []
-    starts: dict[Penalty, str] = {}
-    for label, penalty in penalties.items():
-        if penalty.is_convex:
-            first.append(Family(label, maker(penalty), work=work))
-            starts.setdefault(penalty.with_alpha(1.0), label)
-    for label, penalty in penalties.items():
-        if not penalty.is_convex:
-            l1 = like_l1(penalty)
-            if l1 not in starts:
-                starts[l1] = f"start {1 + sum(not f.scored for f in first)} (l1) {work}".strip()
-                first.append(Family(starts[l1], maker(l1), scored=False, work=work))
-            second.append(Family(label, maker(penalty), starts[l1], work=work))
-    again = [
-        Family(refit_label(label), RefitPath(look.signs(p), size_of), label, work=work)
-        for label, p in penalties.items()
-        if refits and not p.by_size  # which is not shrunken
-    ]
-    return first + second + again
-
-
 class FittedPaths:
-    """Every family on every fold; works by name, one after the other (their features are different copies).
+    """Every family on every fold, look after look (their features are different copies).
 
     Small data go to processes, a path each, where Python itself would keep threads waiting; for large data all paths
     that can be begun advance together, threads sharing each pass. Both give the same bits.
     """
 
     def __init__(
-        self,
-        works: FoldedPaths | Mapping[str, FoldedPaths],
-        families: Sequence[Family],
-        folds: Sequence[int],
-        n_workers: int,
+        self, works: Mapping[Look, FoldedPaths], families: Sequence[Family], folds: Sequence[int], n_workers: int
     ) -> None:
-        self.works = works if isinstance(works, Mapping) else {"": works}
-        self.families, self.folds, self.n_workers = families, folds, n_workers
+        self.works, self.families, self.folds, self.n_workers = works, families, folds, n_workers
 
     def all(self, store: SelectionStore | None, progress: Progress | None) -> Paths:
-        """{(label, fold): path as arrays}; the order of finishing plays no part. Warns (ConvergenceWarning) of solves
-        that ended short of their tolerance."""
+        """{(label, fold): path}; the order of finishing plays no part. Warns (ConvergenceWarning) of solves that ended
+        short of their tolerance."""
         done: Paths = {}
         for family in self.families:
             for fold in self.folds:
                 stored = store.load(_name(family.label, fold)) if store else None
                 if stored is not None:
-                    done[family.label, fold] = stored
+                    work = self.works[family.look]
+                    done[family.label, fold] = unpacked(stored, work.scaling_method, work.column_names, family.kind)
         waiting = {f.label: [fold for fold in self.folds if (f.label, fold) not in done] for f in self.families}
         n_waiting, n_all = sum(map(len, waiting.values())), len(self.families) * len(self.folds)
 
@@ -147,10 +80,11 @@ class FittedPaths:
         report(f"resumed{of_unfinished}" if done or points else "start", None)
         compute = self._by_processes if self._use_processes(n_waiting) else self._in_lockstep
         with closing(compute(waiting, done, store, report)) as computed:  # or an error here would leave workers behind
-            for label, fold, arrays, seconds in computed:
-                done[label, fold] = arrays
+            for family, fold, fitted, seconds in computed:
+                label = family.label
+                done[label, fold] = fitted
                 if store is not None:
-                    store.save(_name(label, fold), arrays)
+                    store.save(_name(label, fold), packed(fitted))
                     store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
                     if all((label, f) in done for f in self.folds):
                         drop_points(store, label)
@@ -172,10 +106,10 @@ class FittedPaths:
         start from comes first."""
         stages: list[list[tuple[Family, int]]] = []
         depths = self._depths()
-        for work, depth in product(self.works, range(1 + max(depths.values()))):
+        for look, depth in product(self.works, range(1 + max(depths.values()))):
             stages.append([])
             for f in self.families:
-                own = f.work == work and depths[f.label] == depth
+                own = f.look == look and depths[f.label] == depth
                 paths = [(f, fold) for fold in waiting[f.label] if own]
                 if stages[-1] and len(stages[-1]) + len(paths) > most:
                     stages.append([])
@@ -192,8 +126,8 @@ class FittedPaths:
     def _wanted(self, family: Family, fold: int, done: Paths, points: Sequence[Point]) -> Wanted:
         start = None
         if family.start is not None:
-            first = done[family.start, fold]
-            start = PathStarts(first["alphas"], coefs_of(first), first["losses"])
+            first = done[family.start, fold].path
+            start = PathStarts(first.alphas, first.sparse_coefs, first.losses)
         return Wanted(family.maker, fold, start, tuple(points), scored=family.scored)
 
     def _by_processes(
@@ -202,7 +136,7 @@ class FittedPaths:
         labels = [f.label for f in self.families for _ in waiting[f.label]]
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
         for stage in self._stages(waiting, np.inf):
-            task = _OnePath(self.works[stage[0][0].work].with_threads(1))
+            task = _OnePath(self.works[stage[0][0].look].with_threads(1))
             known = _known_points(store, stage)
             arguments = [(self._wanted(f, fold, done, known[f.label][fold]),) for f, fold in stage]
             with closing(run_pieces(task, arguments, self.n_workers, processes=True)) as outcomes:
@@ -210,21 +144,21 @@ class FittedPaths:
                     if outcome.error is not None:
                         raise outcome.error
                     family, fold = stage[outcome.index]
-                    yield family.label, fold, outcome.result, outcome.seconds
+                    yield family, fold, outcome.result, outcome.seconds
                     left.finished(family.label, outcome.seconds)
                     report(_what(family.label, fold), left.seconds())
 
     def _in_lockstep(
         self, waiting: Mapping[str, list[int]], done: Paths, store: SelectionStore | None, report: Report
     ) -> Computed:
-        each = {f.label: f.maker.n_points(self.works[f.work].path_plan) for f in self.families}
+        each = {f.label: f.maker.n_points(self.works[f.look].path_plan) for f in self.families}
         left = TimeLeft([f.label for f in self.families for _ in range(each[f.label] * len(waiting[f.label]))], 1)
         work = None
         for stage in self._stages(waiting, MOST_TOGETHER):
             began = time.perf_counter()
-            if work is not None and work is not self.works[stage[0][0].work]:
+            if work is not None and work is not self.works[stage[0][0].look]:
                 work.release()
-            work = self.works[stage[0][0].work]
+            work = self.works[stage[0][0].look]
             in_all = sum(each[f.label] for f, _ in stage)
             follow = _Following(_known_points(store, stage), in_all, store, left, report)
             pieces = work(
@@ -239,8 +173,8 @@ class FittedPaths:
             seconds = (time.perf_counter() - began) / len(stage)
             for label in follow.points:
                 left.drop(label)
-            for (family, fold), arrays in zip(stage, pieces, strict=True):
-                yield family.label, fold, arrays, seconds
+            for (family, fold), fitted in zip(stage, pieces, strict=True):
+                yield family, fold, fitted, seconds
                 report(_what(family.label, fold), left.seconds())
 
 

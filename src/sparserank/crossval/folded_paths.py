@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.crossval.path_arrays import in_units, pack
+from sparserank.crossval.fitted_path import FittedPath
+from sparserank.crossval.looks import RAW, Look
 from sparserank.crossval.settings import PathSettings
-from sparserank.curves import Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
 from sparserank.errors import DataError
@@ -28,7 +28,6 @@ from sparserank.shards.dask import placed, shards_on
 from sparserank.shards.measuring import Columns
 from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
 from sparserank.solvers.lockstep import run_all
-from sparserank.transforms import Transform
 from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
@@ -68,9 +67,7 @@ class FoldedPaths:
         data          training queries
         fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
         settings, metrics
-        knots         of the curves of the features (in their one form), or None
-        forms         the forms in which each feature enters, a column each, first all features in the first form;
-                      default as they are
+        look          in which features enter; default as they are
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
                       f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
@@ -91,10 +88,9 @@ class FoldedPaths:
         max_iter: int = 300,
         n_threads: int | None = None,
         client: Any = None,
-        forms: Sequence[Transform] = (),
-        knots: Knots | None = None,
+        look: Look = RAW,
     ) -> None:
-        self.client, self.forms, self.knots = client, tuple(forms), knots
+        self.client, self.look = client, look
         self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
         self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
         self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
@@ -115,8 +111,7 @@ class FoldedPaths:
             query_weight=self.query_weight,
             max_iter=self.max_iter,
             n_threads=n_threads,
-            forms=self.forms,
-            knots=self.knots,
+            look=self.look,
         )
 
     @cached_property
@@ -126,7 +121,7 @@ class FoldedPaths:
 
     def in_forms(self, data: RankingDataset) -> RankingDataset:
         """Queries with the columns of each form side by side, before they are scaled by factors."""
-        return transformed(prepared(data, self.settings.scaling), self.forms)
+        return transformed(prepared(data, self.settings.scaling), self.look.forms)
 
     def halves(
         self, wanted: PathMaker, samples: np.ndarray, k: float, start: PathMaker | None, size_of: SizeOf, most: int
@@ -174,7 +169,7 @@ class FoldedPaths:
         return None if self.valid is None else self._shards_of(self.in_forms(self.valid))
 
     def _shards_of(self, d: RankingDataset) -> LocalShards:
-        rows = as_rows(d.X) if self.knots is None else self.knots.rows(d.X)
+        rows = as_rows(d.X) if self.look.knots is None else self.look.knots.rows(d.X)
         return make_shards(rows, d.relevance, d.query_ptr, self.settings.loss, d.doc_weight, self.n_threads, d.docid)
 
     def _used(self, fold: int) -> np.ndarray:
@@ -191,7 +186,7 @@ class FoldedPaths:
             own = list(dict.fromkeys(folds))
             used = np.array([self._used(f) for f in own])
             weight = used * (np.ones(d.n_queries) if self.query_weight is None else self.query_weight)
-            method = settings.scaling if self.knots is None else "none"  # knots are where the values are
+            method = self.scaling_method
             centers, scales = fit_scalings(d, method, weight > 0, self._sums)
             self._refuse_empty(own, weight)
             at = [own.index(f) for f in folds]
@@ -199,7 +194,7 @@ class FoldedPaths:
                 self._shards,
                 weight[at],
                 scale=None if method in UNSCALED else scales[at],
-                knots=self.knots,
+                knots=self.look.knots,
                 pair_weights=settings.pair_weights,
                 feature_names=d.feature_names,
             )
@@ -209,6 +204,16 @@ class FoldedPaths:
 
     def _sums(self, used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return self._shards.call("moments", unit, around, per_query=used)
+
+    @property
+    def scaling_method(self) -> str:
+        """How columns are scaled; those of curves are not, for knots are where the values are."""
+        return self.settings.scaling if self.look.knots is None else "none"
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """(n_columns,) of the look."""
+        return self.look.names(tuple(self.data.feature_names or ()))
 
     def pairs(self) -> np.ndarray:
         """(n_queries,) total weight of the preferred pairs of each training query."""
@@ -224,24 +229,23 @@ class FoldedPaths:
                     "other folds, or the holdout protocol."
                 )
 
-    def __call__(self, wanted: Sequence[Wanted]) -> list[dict[str, np.ndarray]]:
-        """Each path as arrays, `unpack` reads them; all in lockstep: one read of X serves all."""
+    def __call__(self, wanted: Sequence[Wanted]) -> list[FittedPath]:
+        """Each path; all in lockstep: one read of X serves all."""
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
             paths = run_all([w.maker.path(o, self._plan(w)) for w, o in zip(wanted, objectives, strict=True)])
-            blocks = [None if self.knots is None else o.curve_blocks() for o in objectives]
-            pieces = [pack(p, s, b) for p, s, b in zip(paths, scalings, blocks, strict=True)]
+            fitted = [FittedPath(p, s, o.curve_blocks()) for p, s, o in zip(paths, scalings, objectives, strict=True)]
             of_fold: dict[int, list[int]] = {}
             for i, want in enumerate(wanted):
                 if want.scored:
                     of_fold.setdefault(want.fold, []).append(i)
-            coefs = [in_units(p.sparse_coefs, piece) for p, piece in zip(paths, pieces, strict=True)]
+            coefs = [one.in_units(one.coefs) for one in fitted]
             models = {f: sp.vstack([coefs[i] for i in members], format="csr") for f, members in of_fold.items()}
             for f, values in self.measure(models).items():
                 cuts = np.cumsum([coefs[i].shape[0] for i in of_fold[f]])[:-1]
                 for i, own in zip(of_fold[f], np.split(values, cuts, axis=1), strict=True):
-                    pieces[i]["values"] = own
-            return pieces
+                    fitted[i] = replace(fitted[i], values=own)
+            return fitted
 
     def _plan(self, wanted: Wanted) -> PathPlan:
         return replace(
@@ -254,7 +258,7 @@ class FoldedPaths:
 
     @property
     def path_plan(self) -> PathPlan:
-        settings, names = self.settings, tuple(self.data.feature_names or ()) * max(len(self.forms), 1)
+        settings, names = self.settings, self.column_names
         return PathPlan(settings.n_alphas, settings.alpha_min_ratio, settings.tol, self.max_iter, feature_names=names)
 
     def _tol(self, fold: int) -> float:

@@ -4,18 +4,18 @@ each in the form that suits it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sparserank.crossval.choice import AUTO
-from sparserank.curves import DEFAULT_KNOTS, Knots, fit_knots, n_coordinates, rising
+from sparserank.curves import DEFAULT_KNOTS, Knots, fit_knots, n_coordinates, signs_on
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.model.ranking_model import RankingModel, curve_model
-from sparserank.paths import BestKPath, CurvePath, OneFormEach, PathMaker, PenaltyPath
-from sparserank.penalties import BestK, Penalty
+from sparserank.paths import CurvePath, OneFormEach, PathMaker, RuledMaker
+from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling
 from sparserank.transforms import LOG, NONE, Transform
 
@@ -35,22 +35,24 @@ class Look:
         """What a penalty is called on it."""
         return penalty if self == RAW else f"{penalty} on {self.name}"
 
-    def maker(self, penalty: Penalty, n_alphas: int | None = None, alpha_min_ratio: float | None = None) -> PathMaker:
-        """The maker of the path of a penalty on it."""
-        if isinstance(penalty, BestK):
-            sized = BestKPath(penalty if self.knots is None else replace(penalty, signs=rising(self.knots)))
-            return sized if len(self.forms) < 2 else OneFormEach(sized, len(self.forms))
-        path = PenaltyPath(penalty, n_alphas, alpha_min_ratio)
+    def on(self, maker: RuledMaker) -> PathMaker:
+        """A maker's path on its columns."""
         if self.knots is not None:
-            return CurvePath(path)
-        return path if len(self.forms) < 2 else OneFormEach(path, len(self.forms))
+            return CurvePath(maker) if maker.shrinks else maker
+        return maker if len(self.forms) < 2 else OneFormEach(maker, len(self.forms))
 
-    def signs(self, penalty: Penalty) -> tuple[int, ...] | None:
+    def signs(self, rules: FeatureRules) -> tuple[int, ...] | None:
         """The signs of all its coefficients under the rules of a penalty."""
-        if self.knots is not None:
-            monotone = rising(self.knots)
-            return None if monotone is None else tuple(np.repeat(monotone, n_coordinates(self.knots)).tolist())
-        return None if penalty.signs is None else penalty.signs * max(len(self.forms), 1)
+        signs = signs_on(self.knots, rules.signs)
+        each = max(len(self.forms), 1) if self.knots is None else n_coordinates(self.knots)
+        if signs is None:
+            return None
+        return signs * each if self.knots is None else tuple(np.repeat(signs, each).tolist())
+
+    @property
+    def columns_of_feature(self) -> int:
+        """Columns of a feature side by side: the ramps of its curve, or the one."""
+        return 1 if self.knots is None else self.knots.m
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """What the columns are called."""

@@ -1,7 +1,7 @@
 """Piecewise linear features: knots from the data, coordinates in which a curve is as dear as it is bent,
 and the fitted curves."""
 
-from sparserank.curves.basis import CURVE_FREEDOM, curvatures_of, curve_blocks, n_coordinates, rising
+from sparserank.curves.basis import CURVE_FREEDOM, curvatures_of, curve_blocks, n_coordinates, rising, signs_on
 from sparserank.curves.knots import (
     CURVES,
     DEFAULT_KNOTS,
@@ -33,4 +33,5 @@ __all__ = [
     "fit_knots",
     "n_coordinates",
     "rising",
+    "signs_on",
 ]

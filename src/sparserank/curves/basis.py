@@ -17,6 +17,11 @@ def rising(knots: Knots) -> tuple[int, ...] | None:
     return tuple(np.abs(knots.directions).tolist()) if knots.directions.any() else None
 
 
+def signs_on(knots: Knots | None, signs: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """The signs of the features' coefficients: as given, or where features are curves those of their knots."""
+    return signs if knots is None else rising(knots)
+
+
 def n_coordinates(knots: Knots) -> int:
     """Coefficients of each feature: a monotone one has a linear part besides its rises, which say the same."""
     return knots.m + int(bool(knots.directions.any()))

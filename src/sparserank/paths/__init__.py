@@ -1,6 +1,7 @@
 """Paths: solutions for falling strengths."""
 
-from sparserank.paths.best_k import BestKPath
+from sparserank.paths.best_k import BestK
+from sparserank.paths.by_name import maker_of, parse_maker
 from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.curve_paths import CurvePath
 from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path, fit_path_on
@@ -13,7 +14,7 @@ from sparserank.paths.follow import (
     warn_of_missed,
 )
 from sparserank.paths.forms import OneFormEach
-from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath
+from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker
 from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
@@ -23,8 +24,8 @@ from sparserank.paths.starts import PathStarts
 __all__ = [
     "DEFAULT_SCALING",
     "DEFAULT_TOL",
+    "BestK",
     "BestKBounds",
-    "BestKPath",
     "Certificate",
     "CurvePath",
     "OneFormEach",
@@ -36,6 +37,7 @@ __all__ = [
     "PenaltyPath",
     "Point",
     "RefitPath",
+    "RuledMaker",
     "alpha_max",
     "best_k_bounds",
     "certificate_of",
@@ -44,7 +46,9 @@ __all__ = [
     "fit_path_on",
     "following",
     "lower_bound",
+    "maker_of",
     "on_coefficients",
+    "parse_maker",
     "path_start",
     "refit_on_support",
     "refitting",

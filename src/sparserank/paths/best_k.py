@@ -6,17 +6,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
+from sparserank.curves import signs_on
+from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.makers import PathPlan
+from sparserank.paths.makers import PathPlan, PenaltyPath
 from sparserank.paths.result import PathResult, Point
 from sparserank.paths.single_columns import best_column
 from sparserank.paths.sizes import point_within
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
-from sparserank.penalties.best_k import BestK
+from sparserank.penalties.nested import like_l1
+from sparserank.penalties.rules import FeatureRules
 from sparserank.solvers import ProxNewton, Solution, Status, Stop
 from sparserank.solvers.lockstep import Hessian, Seconds, Steps
 from sparserank.solvers.loop import solving
@@ -33,18 +37,19 @@ ENOUGH = 1e-7  # share of the objective that an exchange must gain
 Found = dict[int, Solution]  # the best of each size so far
 
 
-@dataclass(frozen=True)
-class BestKPath:
+@dataclass(frozen=True, repr=False)
+class BestK(FeatureRules):
     """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or
-    groups of the penalty's (all coefficients of a feature, and all features of a group, with it). Every set is a local
-    optimum under the exchanges of one or two features that a quadratic model of the loss on it and on the most
-    promising others advises; at k = 1 every feature is tried, of more than 1,000 the most promising, and of groups and
-    curves 50 (`single_columns`); sizes are gone through upwards, a feature added, and downwards, one dropped, until no
-    size gains. Sets of a penalty's path (`plan.starts`) are tried too. `best_k_bounds` says how far below other sets
-    could be.
+    groups (all coefficients of a feature, and all features of a group, with it). Every set is a local optimum under the
+    exchanges of one or two features that a quadratic model of the loss on it and on the most promising others advises;
+    at k = 1 every feature is tried, of more than 1,000 the most promising, and of groups and curves 50
+    (`single_columns`); sizes are gone through upwards, a feature added, and downwards, one dropped, until no size
+    gains. Sets of a penalty's path (`plan.starts`) are tried too. `best_k_bounds` says how far below other sets could
+    be.
 
-    Point k has the strength 1 / k, so that they fall. Points are kept when all are done: each depends on those of its
-    neighbours.
+    Signs, never_use, always_keep and groups hold; costs do not matter to it. ridge, a share of the mean curvature of
+    the features that vary, keeps it well-posed. Point k has the strength 1 / k, so that they fall. Points are kept when
+    all are done: each depends on those of its neighbours.
 
     Source
         Splicing: Zhu, Wen, Zhu, Zhang and Wang (2020); theirs exchanges by what each feature alone is worth, which on
@@ -52,14 +57,42 @@ class BestKPath:
         coefficients fitted again.
     """
 
-    penalty: BestK
+    k_max: int = 20
+    ridge: float = 1e-3
+
+    name: ClassVar[str] = "best_k"
+    selects: ClassVar[bool] = True
+    shrinks: ClassVar[bool] = False
+
+    def _check(self) -> None:
+        if isinstance(self.k_max, bool) or not isinstance(self.k_max, int | np.integer) or self.k_max < 1:
+            raise DataError(f"BestK: k_max must be a whole number >= 1; got {self.k_max!r}.")
+        object.__setattr__(self, "k_max", int(self.k_max))
+        if not 0 < self.ridge < 1:
+            raise DataError(f"BestK: ridge must lie between 0 and 1; got {self.ridge}.")
+
+    @property
+    def rules(self) -> BestK:
+        return self
+
+    @property
+    def starts_from(self) -> PenaltyPath:
+        """The l1 path under the same rules, whose sets are tried too."""
+        return PenaltyPath(like_l1(self))
+
+    def under(self, rules: FeatureRules) -> BestK:
+        return self.with_rules_of(rules)
+
+    def strength(self, curvature: np.ndarray) -> float:
+        """The factor of |w|^2 / 2 on the scale of the mean loss, given the curvatures (any number) of what varies."""
+        return self.ridge * float(curvature.mean()) if len(curvature) else self.ridge
 
     def n_points(self, plan: PathPlan) -> int:
-        return self.penalty.k_max
+        return self.k_max
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        splicing = _Splicing(objective, self.penalty, plan)
-        most = min(self.penalty.k_max, len(splicing.members))
+        splicing = _Splicing(objective, replace(self, signs=signs_on(objective.knots, self.signs)), plan)
+        most = min(self.k_max, len(splicing.members))
         most = most if plan.max_features is None else min(most, plan.max_features)
         points = list(plan.done)
         if len(points) < most:
@@ -73,7 +106,7 @@ class BestKPath:
         names = plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width))
         return PathResult.of(
             points,
-            self.penalty,
+            self,
             1.0 / np.arange(1, len(points) + 1),
             1.0,
             scale,

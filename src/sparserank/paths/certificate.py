@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.penalties import Penalty, Ridge
+from sparserank.penalties import FeatureRules, Ridge
 
 ALL, OF_MODEL = "all", "of the model"
 ON_CURVES = "on the coefficients of curves"
@@ -37,7 +37,7 @@ class Certificate:
 
 
 def certificate_of(
-    penalty: Penalty,
+    penalty: FeatureRules,
     n_features: int,
     status: str,
     kkt_violation: float,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.makers import PathPlan, PenaltyPath
+from sparserank.paths.makers import PathMaker, PathPlan
 from sparserank.paths.result import PathResult
 from sparserank.solvers.lockstep import Steps
 
@@ -18,7 +18,7 @@ MOST_FEATURES = (
 class CurvePath:
     """A path maker: that of a penalty on an objective with knots; it ends behind MOST_FEATURES features."""
 
-    maker: PenaltyPath
+    maker: PathMaker
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         most = MOST_FEATURES if plan.max_features is None else min(plan.max_features, MOST_FEATURES)

@@ -14,11 +14,12 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import PairwiseLoss
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.best_k import BestKPath
+from sparserank.paths.best_k import BestK
+from sparserank.paths.by_name import parse_maker
 from sparserank.paths.follow import DEFAULT_TOL, following, warn_of_missed
 from sparserank.paths.makers import PathPlan
 from sparserank.paths.result import PathResult, Point
-from sparserank.penalties import BestK, Penalty, parse_penalty
+from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
@@ -54,7 +55,7 @@ def alpha_max(
 
 def fit_path(
     data: Any,
-    penalty: str | Penalty = "l1",
+    penalty: str | Penalty | BestK = "l1",
     *,
     label: Any = None,
     qid: Any = None,
@@ -121,7 +122,7 @@ def fit_path(
     )
     path = fit_path_on(
         objective,
-        parse_penalty(penalty).for_features(data.feature_names or ()),
+        parse_maker(penalty).for_features(data.feature_names or ()),
         n_alphas=n_alphas,
         alpha_min_ratio=alpha_min_ratio,
         alphas=alphas,
@@ -137,7 +138,7 @@ def fit_path(
 
 def fit_path_on(
     objective: PairwiseObjective,
-    penalty: Penalty,
+    penalty: Penalty | BestK,
     *,
     progress: Callable[[int, int], None] | None = None,
     warn: bool = True,
@@ -167,7 +168,7 @@ def fit_path_on(
         known = {
             name: options[name] for name in ("tol", "max_iter", "max_features", "feature_names") if name in options
         }
-        path = run(BestKPath(penalty).path(objective, PathPlan(keep=keep, **known)))
+        path = run(penalty.path(objective, PathPlan(keep=keep, **known)))
     else:
         path = run(following(objective, penalty, keep=keep, **options))
     if warn:

@@ -12,7 +12,8 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import DEFAULT_TOL, following
 from sparserank.paths.result import PathResult, Point
 from sparserank.paths.starts import Starts
-from sparserank.penalties import Penalty
+from sparserank.penalties import FeatureRules, Penalty
+from sparserank.penalties.nested import like_l1
 from sparserank.solvers.lockstep import Steps
 
 
@@ -45,6 +46,33 @@ class PathMaker(Protocol):
         ...
 
 
+class RuledMaker(PathMaker, Protocol):
+    """A path maker with rules for each feature, which can be put on features in several forms; what a selection tries.
+
+    selects      its models have features of weight 0: they are candidates by size, else point by point
+    shrinks      models of each size are worth a refit without the penalty
+    starts_from  the maker whose paths it starts from besides its own last solutions, or None
+    """
+
+    @property
+    def selects(self) -> bool: ...
+
+    @property
+    def shrinks(self) -> bool: ...
+
+    @property
+    def starts_from(self) -> RuledMaker | None: ...
+
+    @property
+    def rules(self) -> FeatureRules:
+        """What results call it, with its rules: a penalty, or the maker itself."""
+        ...
+
+    def under(self, rules: FeatureRules) -> RuledMaker:
+        """The same under other rules per feature."""
+        ...
+
+
 @dataclass(frozen=True)
 class PenaltyPath:
     """A penalty by falling strength; n_alphas and alpha_min_ratio, when given, instead of the plan's."""
@@ -61,3 +89,23 @@ class PenaltyPath:
 
     def n_points(self, plan: PathPlan) -> int:
         return self.n_alphas or plan.n_alphas
+
+    @property
+    def selects(self) -> bool:
+        return not self.penalty.smooth_at_zero
+
+    @property
+    def shrinks(self) -> bool:
+        return self.selects
+
+    @property
+    def starts_from(self) -> PenaltyPath | None:
+        """A concave penalty starts from the l1 path under the same rules."""
+        return None if self.penalty.is_convex else PenaltyPath(like_l1(self.penalty))
+
+    @property
+    def rules(self) -> Penalty:
+        return self.penalty
+
+    def under(self, rules: FeatureRules) -> PenaltyPath:
+        return replace(self, penalty=self.penalty.with_rules_of(rules))

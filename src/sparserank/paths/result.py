@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.errors import DataError
-from sparserank.penalties import Penalty
+from sparserank.penalties import FeatureRules
 from sparserank.solvers import Solution
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class PathResult:
     solves no problem ('not certified').
     """
 
-    penalty: Penalty
+    penalty: FeatureRules
     alphas: np.ndarray
     sparse_coefs: sp.csr_array
     losses: np.ndarray
@@ -115,7 +115,7 @@ class PathResult:
     def of(
         cls,
         points: Sequence[Point],
-        penalty: Penalty,
+        penalty: FeatureRules,
         alphas: np.ndarray,
         alpha_max: float,
         l1_alpha_max: float,

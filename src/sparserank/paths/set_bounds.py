@@ -9,8 +9,8 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
+from sparserank.paths.best_k import BestK
 from sparserank.paths.result import PathResult
-from sparserank.penalties.best_k import BestK
 from sparserank.weighting import Evaluation
 
 MOST_COLUMNS = 1000  # of the Hessian
@@ -46,7 +46,7 @@ def best_k_bounds(objective: PairwiseObjective, path: PathResult) -> BestKBounds
     """Bounds for every size of a path of best_k on this objective.
 
     Parameters
-        path   what `BestKPath` made of `objective`; where it has groups, k counts those. Features that it never uses
+        path   what `BestK` made of `objective`; where it has groups, k counts those. Features that it never uses
                are left out of the bounds too; signs and features that it always keeps only exclude models, so that the
                bounds hold, and may be loose
     Raises

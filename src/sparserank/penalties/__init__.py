@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from sparserank.calls import parse_call
 from sparserank.errors import DataError
 from sparserank.penalties.base import Penalty
-from sparserank.penalties.best_k import BestK
 from sparserank.penalties.elastic_net import ElasticNet, Ridge
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.log import Log
 from sparserank.penalties.lp import Lp, SmoothedLp
 from sparserank.penalties.mcp import Mcp
+from sparserank.penalties.rules import FeatureRules
 from sparserank.penalties.scad import Scad
 from sparserank.quoting import brief
 
-PENALTIES: dict[str, type[Penalty]] = {
-    p.name: p for p in (L1, Lp, SmoothedLp, Log, Mcp, Scad, ElasticNet, Ridge, BestK)
-}
-_CLASSES = {p.__name__: p for p in PENALTIES.values()}
+PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, Log, Mcp, Scad, ElasticNet, Ridge)}
 
 
 def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
@@ -32,6 +30,17 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
     """
     if isinstance(spec, Penalty):
         return spec
+    found = parse_among(PENALTIES, spec, **parameters)
+    assert isinstance(found, Penalty)
+    return found
+
+
+def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters: Any) -> FeatureRules:
+    """What `parse_penalty` does, of any classes with feature rules, by name.
+
+    Raises
+        DataError   an unknown name or parameter, or a value of the wrong kind
+    """
     if not isinstance(spec, str):
         raise DataError(
             f"penalty must be a name such as 'l1', a call such as 'mcp(gamma=2.0)' or a Penalty; got {brief(spec)}."
@@ -39,26 +48,26 @@ def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
     power = re.fullmatch(r"l(0?\.[0-9]+)", spec.strip())
     try:
         name, given = ("lp", {"p": float(power[1])}) if power else parse_call(spec)
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(
             f"penalty {brief(spec)} cannot be read; write a name such as 'l1' or 'mcp(gamma=2.0)'."
         ) from error
-    cls = PENALTIES.get(name) or _CLASSES.get(name)
+    cls = known.get(name) or {c.__name__: c for c in known.values()}.get(name)
     if cls is None:
-        raise DataError(f"unknown penalty {brief(name)}; known: {', '.join(PENALTIES)}, l0.5.")
+        raise DataError(f"unknown penalty {brief(name)}; known: {', '.join(known)}, l0.5.")
     given |= parameters
-    known = {f.name for f in fields(cls)}
-    unknown = sorted(set(given) - known)
+    own = {f.name for f in fields(cls)}
+    unknown = sorted(set(given) - own)
     if unknown:
-        raise DataError(f"penalty {name} has no parameter {brief(unknown[0])}; it has {', '.join(sorted(known))}.")
+        raise DataError(f"penalty {name} has no parameter {brief(unknown[0])}; it has {', '.join(sorted(own))}.")
     return cls(**given)
 
 
 __all__ = [
     "L1",
     "PENALTIES",
-    "BestK",
     "ElasticNet",
+    "FeatureRules",
     "Log",
     "Lp",
     "Mcp",
@@ -66,5 +75,6 @@ __all__ = [
     "Ridge",
     "Scad",
     "SmoothedLp",
+    "parse_among",
     "parse_penalty",
 ]

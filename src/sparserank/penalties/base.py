@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
 KEEP_BOX = 10.0  # always-keep coefficients are certified within KEEP_BOX * max(1, |w_j|): the dual needs a bound
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Penalty(FeatureRules):
     """A separable penalty sum_j p(|w_j|; alpha * weights_j), alpha included.
 
@@ -29,14 +29,10 @@ class Penalty(FeatureRules):
         DataError   a parameter outside its range
     """
 
-    name: ClassVar[str]
     kind: ClassVar[int]
     is_convex: ClassVar[bool] = False
     separable: ClassVar[bool] = True  # a sum over coordinates: what solvers that change one coordinate at a time need
     blockwise: ClassVar[bool] = False  # a sum over blocks of columns, each of which compiled descent knows
-    by_size: ClassVar[bool] = (
-        False  # a limit on the number of features: its path goes through sizes, and no solver takes it
-    )
     smooth_at_zero: ClassVar[bool] = False  # True when p'(0) = 0: no feature is ever exactly 0 at a solution
     kkt_is_vacuous_at_zero: ClassVar[bool] = False
 
@@ -59,9 +55,6 @@ class Penalty(FeatureRules):
         return 0.0, 0.0
 
     # -- the contract -------------------------------------------------------------------------------------------
-
-    def with_alpha(self, alpha: float) -> Self:
-        return replace(self, alpha=alpha)
 
     def value(self, w: np.ndarray) -> float:
         """Penalty of w; inf where a sign is wrong or a never-use feature is used."""
@@ -249,18 +242,3 @@ class Penalty(FeatureRules):
         """The penalty with every parameter on the mean-loss scale;
         only concave penalties with a declared scale change."""
         return self
-
-    def __repr__(self) -> str:
-        shown = [
-            f"{f.name}={getattr(self, f.name)!r}"
-            for f in fields(self)
-            if getattr(self, f.name) != f.default or f.name == "alpha"
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    @property
-    def label(self) -> str:
-        """Short name with the shape parameters that differ from their defaults, e.g. 'mcp(gamma=2.0)'."""
-        own = [f for f in fields(self) if f.name not in Penalty.__dataclass_fields__ and f.default is not MISSING]
-        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in own if getattr(self, f.name) != f.default]
-        return self.name + (f"({', '.join(shown)})" if shown else "")

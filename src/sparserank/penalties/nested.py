@@ -12,7 +12,7 @@ from sparserank.penalties._scalar_slopes import KINDS
 from sparserank.penalties.base import KEEP_BOX, Penalty
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.parts import BlockPart, Conjugate
-from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE
+from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
 
 NESTING = ("l1", "mcp", "scad", "log")
 RIDGE = 1e-3  # of concave penalties on curves, whose linear parts have curvature 1
@@ -330,17 +330,19 @@ class NestedL1(Nested):
     is_convex: ClassVar[bool] = True
 
 
-def like_l1(penalty: Penalty) -> Penalty:
-    """l1 under the rules of a penalty: weights, signs, groups, features that are always or never used; nested alike."""
+def like_l1(penalty: FeatureRules) -> Penalty:
+    """l1 under the rules of something else: weights, signs, groups, features always or never used; nested alike."""
     rules = (penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use, penalty.groups)
     if isinstance(penalty, Nested):
         return NestedL1(1.0, *rules, of=L1(), width=penalty.width, kappa=penalty.kappa)
     return L1(1.0, *rules)
 
 
-def nests(of: Penalty) -> bool:
+def nests(of: FeatureRules) -> bool:
     """Whether a penalty can be put on groups and curves: its slope at 0 is finite, and it has no quadratic part."""
-    return not of.by_size and of.kind in KINDS and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
+    if not isinstance(of, Penalty):
+        return False
+    return of.kind in KINDS and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
 
 
 def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, signs: np.ndarray | None = None) -> Nested:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
 RULES = ("weights", "signs", "always_keep", "never_use", "groups")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FeatureRules:
     """The strength of a penalty and its rules per feature, checked: what is the same whatever its formula.
 
@@ -28,6 +28,8 @@ class FeatureRules:
         All of them take names too: weights={"bm25": 2.0}, signs={"bm25": "+"}, groups={"bm25_title": "title"},
         always_keep=("bm25",). What is fitted on data puts numbers in their place (`for_features`).
     """
+
+    name: ClassVar[str]
 
     alpha: float = 1.0
     weights: Any = None
@@ -89,6 +91,28 @@ class FeatureRules:
             return self
         rules = {rule: getattr(self, rule) for rule in RULES}
         return replace(self, **numbered_rules(type(self).__name__, rules, names))
+
+    def with_alpha(self, alpha: float) -> Self:
+        return replace(self, alpha=alpha)
+
+    def with_rules_of(self, other: FeatureRules) -> Self:
+        """The same under the rules of another."""
+        return replace(self, **{rule: getattr(other, rule) for rule in RULES})
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if getattr(self, f.name) != f.default or f.name == "alpha"
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @property
+    def label(self) -> str:
+        """Short name with the shape parameters that differ from their defaults, e.g. 'mcp(gamma=2.0)'."""
+        own = [f for f in fields(self) if f.name not in FeatureRules.__dataclass_fields__ and f.default is not MISSING]
+        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in own if getattr(self, f.name) != f.default]
+        return self.name + (f"({', '.join(shown)})" if shown else "")
 
     @property
     def _shown(self) -> str:
@@ -160,6 +184,10 @@ class FeatureRules:
         return (
             np.arange(n_features) if self.groups is None else np.unique(np.array(self.groups), return_inverse=True)[1]
         )
+
+    def gap_condition(self, n_features: int) -> str | None:
+        """Over which models a duality gap bounds the distance to the optimum, where these are not all."""
+        return None
 
     def usable(self, n_features: int) -> np.ndarray:
         """(n_features,) bool: features that may be used at all."""

@@ -16,8 +16,8 @@ from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.number_range import LARGEST, SMALLEST
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import on_coefficients
-from sparserank.penalties import Penalty, parse_penalty
+from sparserank.paths import BestK, on_coefficients, parse_maker
+from sparserank.penalties import Penalty
 from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief
 from sparserank.weights import usable_weights
@@ -79,10 +79,10 @@ def require_flag(owner: str, name: str, value: Any) -> None:
         raise DataError(f"{owner}: {name} must be True or False; got {brief(value)}.")
 
 
-def checked_penalty(owner: str, value: Any) -> Penalty:
-    """The penalty that `value` names."""
+def checked_penalty(owner: str, value: Any) -> Penalty | BestK:
+    """The penalty that `value` names, or best_k."""
     try:
-        return parse_penalty(value)
+        return parse_maker(value)
     except DataError as error:
         raise DataError(f"{owner}: {error}") from error
 
@@ -95,7 +95,7 @@ def checked_loss(owner: str, value: Any) -> PairwiseLoss:
         raise DataError(f"{owner}: {error}") from error
 
 
-def numbered_penalty(owner: str, value: Any, names: Sequence[str]) -> Penalty:
+def numbered_penalty(owner: str, value: Any, names: Sequence[str]) -> Penalty | BestK:
     """The penalty that `value` names, with numbers in the place of names of features."""
     penalty = checked_penalty(owner, value)
     try:
@@ -104,20 +104,19 @@ def numbered_penalty(owner: str, value: Any, names: Sequence[str]) -> Penalty:
         raise DataError(f"{owner}: {error}") from error
 
 
-def usable_penalty(owner: str, value: Any, objective: PairwiseObjective, names: Sequence[str]) -> Penalty:
+def usable_penalty(owner: str, penalty: Penalty | BestK, objective: PairwiseObjective) -> Penalty:
     """The penalty with every parameter on the mean-loss scale.
 
     Raises
         DataError   every feature that varies is never to be used
     """
-    penalty = numbered_penalty(owner, value, names).resolve(
-        objective.curvature[:: objective.width], objective.total_weight
-    )
-    if not (objective.varying & on_coefficients(penalty, objective).usable(objective.n_features)).any():
+    assert isinstance(penalty, Penalty)  # rankers that take best_k know it before
+    resolved = penalty.resolve(objective.curvature[:: objective.width], objective.total_weight)
+    if not (objective.varying & on_coefficients(resolved, objective).usable(objective.n_features)).any():
         raise DataError(
             f"{owner}: penalty forbids every feature that varies (never_use, or weights of inf), so none can be used."
         )
-    return penalty
+    return resolved
 
 
 def checked_metric(owner: str, name: str, value: Any) -> Metric:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from sparserank.errors import DataError
-from sparserank.penalties import parse_penalty
+from sparserank.paths import parse_maker
 
 PREFIX = "penalty__"
 
@@ -50,7 +50,7 @@ class PenaltyParameters(BaseEstimator):
                 raise ValueError(f"Invalid parameter {unknown!r} for {type(self).__name__}: {has}.")
             changed = {n.removeprefix(PREFIX): v for n, v in nested.items() if v is not known[n] and v != known[n]}
             if changed:  # what get_params gave changes nothing
-                self.penalty = replace(parse_penalty(self._penalty), **changed)
+                self.penalty = replace(parse_maker(self._penalty), **changed)
         return self
 
     def _of_penalty(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class PenaltyParameters(BaseEstimator):
         if "penalty" not in super().get_params(deep=False):
             return {}
         try:
-            parsed = parse_penalty(self._penalty)
+            parsed = parse_maker(self._penalty)
         except DataError:
             return {}
         return {f"{PREFIX}{f.name}": getattr(parsed, f.name) for f in fields(parsed) if f.name != "alpha"}

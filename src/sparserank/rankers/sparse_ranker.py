@@ -20,7 +20,6 @@ from sparserank.curves import (
     Curve,
     Knots,
     fit_knots,
-    rising,
 )
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import fit_transform, transformed
@@ -32,15 +31,17 @@ from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import (
     DEFAULT_SCALING,
+    BestK,
     PathResult,
     certificate_of,
     feature_scale,
     fit_path_on,
+    maker_of,
     on_coefficients,
     path_start,
     warn_of_missed,
 )
-from sparserank.penalties import BestK, Penalty
+from sparserank.penalties import FeatureRules, Penalty
 from sparserank.penalties.nested import NESTING, Nested, like_l1, nests
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import (
@@ -126,14 +127,14 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         alpha.
     """
 
-    penalty_: Penalty
+    penalty_: FeatureRules
     alpha_: float
     _takes_doc_weight = _takes_client = True
 
     def __init__(
         self,
         loss: str | PairwiseLoss = "squared_hinge",
-        penalty: str | Penalty | None = None,
+        penalty: str | Penalty | BestK | None = None,
         alpha: float | None = None,
         alpha_ratio: float = 0.05,
         n_features_to_select: int | None = None,
@@ -182,15 +183,15 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         require_count(name, "max_iter", self.max_iter)
         require_count(name, "n_alphas", self.n_alphas, most=MOST_ALPHAS)
         require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
-        if penalty.by_size and self.n_features_to_select is None:
+        if isinstance(penalty, BestK) and self.n_features_to_select is None:
             raise DataError(f"{name}: {penalty.name} goes through sizes; set n_features_to_select.")
-        if self.shapes == CURVES and not (nests(penalty) or penalty.by_size):
+        if self.shapes == CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
             raise DataError(f"{name}: curves know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}.")
         if self.n_features_to_select is not None and self.alpha is not None:
             raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
 
     @property
-    def _penalty(self) -> str | Penalty:
+    def _penalty(self) -> str | Penalty | BestK:
         if self.penalty is not None:
             return self.penalty
         return "l1" if self.n_features_to_select is None else "mcp"
@@ -214,34 +215,36 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         penalty = self._penalty_on(objective, data.feature_names or ())
         self._warn_kept_in_vain(objective, penalty, data.feature_names)
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
-        if not penalty.by_size and isinstance(nested := on_coefficients(penalty, objective), Nested):
+        if isinstance(penalty, Penalty) and isinstance(nested := on_coefficients(penalty, objective), Nested):
             self.alpha_max_ = like_l1(nested).alpha_max(objective.gradient_at_zero)
         if self.n_features_to_select is not None:
             self._fit_size(objective, penalty, self.n_features_to_select)
         else:
+            assert isinstance(penalty, Penalty)  # best_k needs a size
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
             penalty = penalty.with_alpha(alpha)
             self._keep(objective, penalty, self._solve(objective, on_coefficients(penalty, objective)))
         self.C_mean_ = 1.0 / self.alpha_ if self.alpha_ > 0 else float("inf")
         self.C_sum_ = self.C_mean_ / objective.total_weight
-        if penalty.by_size:  # there is no strength
+        if isinstance(penalty, BestK):  # there is no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
         if knots is not None:
             self._draw(objective, data)
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
 
-    def _penalty_on(self, objective: PairwiseObjective, names: Sequence[str]) -> Penalty:
+    def _penalty_on(self, objective: PairwiseObjective, names: Sequence[str]) -> Penalty | BestK:
         """The penalty, resolved."""
         name = type(self).__name__
         penalty = numbered_penalty(name, self._penalty, names)
         if isinstance(penalty, BestK):
             assert self.n_features_to_select is not None
-            own = replace(penalty, k_max=self.n_features_to_select)
-            return own if objective.knots is None else replace(own, signs=rising(objective.knots))
-        return usable_penalty(name, penalty, objective, names)
+            return replace(penalty, k_max=self.n_features_to_select)
+        return usable_penalty(name, penalty, objective)
 
-    def _warn_kept_in_vain(self, objective: PairwiseObjective, penalty: Penalty, names: Sequence[str] | None) -> None:
+    def _warn_kept_in_vain(
+        self, objective: PairwiseObjective, penalty: FeatureRules, names: Sequence[str] | None
+    ) -> None:
         varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
         in_vain = [j for j in penalty.always_keep if not varying[int(j)]]
         if in_vain:
@@ -262,7 +265,9 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         """curves_ of the coefficients that were found, and scaled_coef_ by feature."""
         assert objective.knots is not None
         names = tuple(f"f{j + 1}" for j in range(data.n_features))
-        model = curve_model(objective.knots, objective.curve_blocks(), self.scaled_coef_, names, None)
+        blocks = objective.curve_blocks()
+        assert blocks is not None
+        model = curve_model(objective.knots, blocks, self.scaled_coef_, names, None)
         self.scaled_coef_ = model.coef
         self.curves_ = {j: Curve(c.knots, model.coef[j] * c.values) for j, c in model.curves.items()}
 
@@ -277,22 +282,22 @@ class SparseRanker(PenaltyParameters, LinearRanker):
             start = first.iterate
         return solve(ProxNewton(), objective, penalty, stop=stop, start=start)
 
-    def _fit_size(self, objective: PairwiseObjective, penalty: Penalty, k: int) -> None:
-        if penalty.smooth_at_zero:
+    def _fit_size(self, objective: PairwiseObjective, penalty: Penalty | BestK, k: int) -> None:
+        if not maker_of(penalty).selects:
             raise DataError(
                 f"{penalty.name} selects no features; n_features_to_select needs a sparse penalty such as 'l1'."
             )
         penalty = _within(penalty, objective, k)
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "max_features": k, "warn": False}
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
-        if not penalty.by_size and path.nnz.max() < min(k, _usable(penalty, objective)):
+        if not isinstance(penalty, BestK) and path.nnz.max() < min(k, _usable(penalty, objective)):
             weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO, self.n_alphas + 1)[1:]
             further = fit_path_on(objective, penalty, alphas=weaker, **options)
             if _largest_within(further, k) > path.nnz.max():
                 path = further
         finer = path
         for _ in range(MAX_REFINEMENTS):
-            if penalty.by_size or _largest_within(path, k) == k or finer.nnz.max() <= k:
+            if isinstance(penalty, BestK) or _largest_within(path, k) == k or finer.nnz.max() <= k:
                 break
             # The grid jumped over size k: look between its last point within and its first larger one.
             first_larger = int(np.argmax(finer.nnz > k))
@@ -346,14 +351,14 @@ def _largest_within(path: PathResult, k: int) -> int:
     return int(path.nnz[path.nnz <= k].max(initial=0))
 
 
-def _usable(penalty: Penalty, objective: PairwiseObjective) -> int:
+def _usable(penalty: Penalty | BestK, objective: PairwiseObjective) -> int:
     """How many features vary and may be used."""
     n = objective.n_features // objective.width
     varying = objective.varying.reshape(n, -1).any(axis=1)
     return int((varying & np.isfinite(penalty.feature_weights(n))).sum())
 
 
-def _within(penalty: Penalty, objective: PairwiseObjective, k: int) -> Penalty:
+def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> Penalty | BestK:
     """The penalty without groups that alone have more than k features that vary and may be used.
 
     Raises

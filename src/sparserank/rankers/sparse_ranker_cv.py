@@ -11,17 +11,17 @@ import numpy as np
 
 from sparserank.crossval.candidates import Pool
 from sparserank.crossval.choice import AUTO, choose
-from sparserank.crossval.fitting import FittedPaths, families
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths
-from sparserank.crossval.groups import each_alone
-from sparserank.crossval.path_arrays import unpack
+from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.families import Trial
+from sparserank.crossval.folded_paths import FINAL
+from sparserank.crossval.looks import RAW
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.statistics import check_confidence, mean_interval
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import PairwiseLoss
-from sparserank.paths import DEFAULT_SCALING
+from sparserank.paths import DEFAULT_SCALING, BestK, PenaltyPath
 from sparserank.penalties import Penalty
 from sparserank.penalties._checks import real_number
 from sparserank.rankers.base import LinearRanker
@@ -30,6 +30,7 @@ from sparserank.rankers.checks import (
     checked_loss,
     checked_metric,
     checked_penalty,
+    numbered_penalty,
     require_choice,
     require_count,
     require_number,
@@ -43,7 +44,7 @@ from sparserank.weighting import PAIR_WEIGHTS
 
 RULES = ("non_inferior", "best")
 PATH = "path"
-NO_FOLD = -2  # of queries that do not count
+NO_FOLD = -2  # of queries that do not count, or are judged by none
 
 
 class SparseRankerCV(PenaltyParameters, LinearRanker):
@@ -132,18 +133,19 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         of_query = np.full(data.n_queries, NO_FOLD)
         if unseen is None:
             of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.seed)
-        folds = [] if unseen is not None else list(range(int(of_query.max()) + 1))
+        name, names = type(self).__name__, data.feature_names or ()
         settings = PathSettings(
             self.scaling,
             self.n_alphas,
             self.alpha_min_ratio,
             float(self.tol),
             self.pair_weights,
-            checked_loss(type(self).__name__, self.loss),
+            checked_loss(name, self.loss),
         )
-        work = FoldedPaths(
+        cv = CrossValidation(
             data,
             of_query,
+            [RAW],
             settings,
             [metric],
             valid=unseen,
@@ -152,17 +154,15 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
             n_threads=self.n_threads,
             client=getattr(self, "_client", None),
         )
-        paths = [FINAL, *folds]
-        objectives, _ = work.objectives(paths)
-        require_variation(type(self).__name__, objectives[0])
-        penalty = usable_penalty(type(self).__name__, self.penalty, objectives[0], data.feature_names or ())
-        fitted = FittedPaths(work, families({PATH: penalty}), paths, 1).all(None, None)
-        path, scaling = unpack(fitted[PATH, FINAL], settings, tuple(data.feature_names or ()), penalty)
-        self.path_ = replace(path, scale=None if self.scaling == "none" else scaling.scale)
+        require_variation(name, cv.objective)
+        penalty = usable_penalty(name, numbered_penalty(name, self.penalty, names), cv.objective)
+        pool = cv.fit([Trial(PATH, PenaltyPath(penalty))])
+        final = pool.paths[PATH, FINAL]
+        self.path_ = replace(final.path, scale=None if self.scaling == "none" else final.scaling.scale)
         if unseen is data:
-            fitted[PATH, FINAL]["values"][:, :, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
-        pool = Pool(fitted, of_query if folds else None, each_alone(range(data.n_features)))
-        self._choose(pool, penalty)
+            assert final.values is not None
+            final.values[:, :, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
+        self._choose(pool)
         self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
@@ -172,7 +172,7 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         name = type(self).__name__
         checked_loss(name, self.loss)
         penalty = checked_penalty(name, self.penalty)
-        if penalty.by_size:
+        if isinstance(penalty, BestK):
             raise DataError(f"{name}: {penalty.name} goes through sizes; `select` takes it (penalties='best_k').")
         require_choice(name, "rule", self.rule, RULES)
         if not (isinstance(self.margin, str) and self.margin == AUTO):
@@ -197,9 +197,8 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
                 f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
             )
 
-    def _choose(self, pool: Pool, penalty: Penalty) -> None:
-        smooth = penalty.smooth_at_zero
-        candidates = pool.of_points(PATH) if smooth else pool.of_sizes(PATH)
+    def _choose(self, pool: Pool) -> None:
+        candidates = pool.sparse or pool.dense
         within = self.n_features_to_select
         choice = choose(candidates, margin=self.margin, k=within, confidence=self.confidence, seed=self.seed)
         best = choice.best

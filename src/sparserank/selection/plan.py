@@ -21,7 +21,8 @@ from sparserank.evaluation.statistics import check_confidence
 from sparserank.losses import loss_identity, parse_loss
 from sparserank.metrics import Metric, parse_convention, parse_metric
 from sparserank.parameter_checks import check_choice, check_count, check_number, check_real
-from sparserank.penalties import BestK, Penalty, parse_penalty
+from sparserank.paths import BestK, maker_of, parse_maker
+from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash
@@ -54,7 +55,7 @@ class SelectionPlan:
         ParameterError   names the field that is out of its range
     """
 
-    penalties: tuple[Penalty, ...]
+    penalties: tuple[Penalty | BestK, ...]
     metric: Metric
     report_metrics: tuple[Metric, ...] = ()
     settings: PathSettings = field(default_factory=PathSettings)
@@ -74,7 +75,7 @@ class SelectionPlan:
     half_samples: int = defaults.HALF_SAMPLES
 
     def __post_init__(self) -> None:
-        if not self.penalties or any(p.smooth_at_zero for p in self.penalties):
+        if not self.penalties or not all(maker_of(p).selects for p in self.penalties):
             raise ParameterError("penalty", "ridge selects no features; it is always fitted as the dense reference.")
         if len({p.with_alpha(1.0) for p in self.penalties}) < len(self.penalties):
             raise ParameterError("penalty", "names the same penalty twice; a path goes through all strengths.")
@@ -128,7 +129,7 @@ class SelectionPlan:
 
     def with_groups(self, groups: Groups) -> SelectionPlan:
         """The plan for features in these groups."""
-        unknown = next((p for p in self.penalties if not (nests(p) or p.by_size)), None)
+        unknown = next((p for p in self.penalties if not (isinstance(p, BestK) or nests(p))), None)
         if unknown is not None:
             raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}.")
         own = next((p for p in self.penalties if p.groups is not None), None)
@@ -177,9 +178,9 @@ class SelectionPlan:
         return list(dict.fromkeys([self.metric, *self.report_metrics]))
 
     @property
-    def labelled(self) -> dict[str, Penalty]:
+    def labelled(self) -> dict[str, Penalty | BestK]:
         """The penalties by a label of their own: short names, numbered where weights or signs alone tell them apart."""
-        out: dict[str, Penalty] = {}
+        out: dict[str, Penalty | BestK] = {}
         for penalty in self.penalties:
             same = sum(p.label == penalty.label for p in out.values())
             out[f"{penalty.label} #{same + 1}" if same else penalty.label] = penalty
@@ -214,7 +215,7 @@ def _is_of_papers(inside: tuple[str, ...]) -> bool:
 
 def make_plan(
     *,
-    penalties: str | Penalty | Sequence[str | Penalty],
+    penalties: str | Penalty | BestK | Sequence[str | Penalty | BestK],
     metric: str | Metric,
     also: Sequence[str | Metric],
     convention: str,
@@ -226,9 +227,9 @@ def make_plan(
     Raises
         ParameterError   names the parameter that cannot be read or is out of its range
     """
-    listed = [penalties] if isinstance(penalties, str | Penalty) else list(penalties)
+    listed = [penalties] if isinstance(penalties, str | Penalty | BestK) else list(penalties)
     rules = _parsed("convention", parse_convention, convention)
-    parsed = [_parsed("penalty", parse_penalty, p) for p in listed]
+    parsed = [_parsed("penalty", parse_maker, p) for p in listed]
     k = choices.get("k")
     if isinstance(k, Integral) and int(k) >= 1:  # sizes up to the one that is asked for
         parsed = [replace(p, k_max=int(k)) if isinstance(p, BestK) and p.k_max < int(k) else p for p in parsed]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.choice import Candidate, choose
+from sparserank.crossval.choice import Candidate
 from sparserank.crossval.trees import TreeSettings, check_trees, identity_of_trees, lengths_of
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
@@ -125,17 +125,17 @@ def systems_of(pieces: Sequence[Arrays], n_queries: int, repeats: int) -> list[C
 
 def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], n_threads: int) -> Arrays:
     began = time.perf_counter()
-    pool, sparse, dense = SelectionJob(plan, data, None, None, n_threads=n_threads).candidates()
-    choice = choose(sparse, dense, margin=plan.margin, confidence=plan.confidence, k=plan.k, seed=plan.seed)
-    chosen, seconds = choice.chosen, time.perf_counter() - began
+    job = SelectionJob(plan, data, None, None, n_threads=n_threads)
+    pool = job.candidates()
+    chosen, seconds = job.choose(pool, pool.dense).chosen, time.perf_counter() - began
     out = {
         "where": np.arange(data.n_queries),
         named(CHOICE): chosen.values,
         "n_chosen": np.array(chosen.n_features),
         "seconds": np.array(seconds),
     }
-    out |= {named(c.penalty, int(c.k)): c.values for c in _best_by_size(sparse, sizes)}
-    own = [c for c in sparse if c.penalty == chosen.penalty and c.relax == 0]
+    out |= {named(c.penalty, int(c.k)): c.values for c in _best_by_size(pool.sparse, sizes)}
+    own = [c for c in pool.sparse if c.penalty == chosen.penalty and c.relax == 0]
     for k, c in largest_within(own, sizes).items():
         out |= {f"features|{f}|{k}": pool.features(c, f) for f in range(min(plan.n_folds, data.n_queries))}
     return out

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from sparserank import defaults
-from sparserank.crossval.candidates import Pool
 from sparserank.crossval.choice import Candidate, choose
-from sparserank.crossval.fitting import FittedPaths, families
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths
+from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.families import Trial
+from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.groups import each_alone
 from sparserank.crossval.looks import looks
 from sparserank.crossval.trees import TreeSettings, check_trees, fit_trees, identity_of_trees, lengths_of
@@ -31,6 +31,7 @@ from sparserank.jobs.trees.files import write_judged
 from sparserank.jobs.trees.out_of_fold import GAIN, OURS, SHAP, TreesOfFold, on_list, ranked, whole_groups
 from sparserank.jobs.trees.pieces import Arrays, Pieces
 from sparserank.metrics import Metric
+from sparserank.paths import maker_of
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
@@ -269,12 +270,10 @@ def _our_lists(
     the shape of features are fixed before anything is judged."""
     ((label, penalty),) = plan.labelled.items()
     look = looks(data, plan.transform, plan.settings.scaling)[-1]
-    paths = FoldedPaths(data, fold, plan.settings, plan.metrics, n_threads=n_workers, forms=look.forms)
-    everywhere = [FINAL, *sorted(set(fold.tolist()))]
-    fitted = FittedPaths(paths, families({label: penalty}, look=look), everywhere, n_workers).all(None, None)
-    pool = Pool(fitted, fold, each_alone(data.feature_names or ()))
-    candidates = [c for c in pool.of_sizes(label) if c.relax == 0]
+    trial = Trial(label, maker_of(penalty), look)
+    cv = CrossValidation(data, fold, [look], plan.settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
+    pool = cv.fit([trial])
     out: Arrays = {}
-    for k, c in largest_within(candidates, sizes).items():
-        out |= {f"{f}|{k}": pool.features(c, f) for f in everywhere}
+    for k, c in largest_within(pool.sparse, sizes).items():
+        out |= {f"{f}|{k}": pool.features(c, f) for f in (FINAL, *cv.folds)}
     return out

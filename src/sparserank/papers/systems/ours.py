@@ -9,16 +9,15 @@ import numpy as np
 
 from sparserank import defaults
 from sparserank.crossval import choice
-from sparserank.crossval.candidates import Pool
-from sparserank.crossval.fitting import FittedPaths, families
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths
-from sparserank.crossval.groups import each_alone
-from sparserank.crossval.path_arrays import unpack
+from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.families import Trial
+from sparserank.crossval.folded_paths import FINAL
+from sparserank.crossval.looks import RAW
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.papers.systems.base import Candidate, Fold, Grid
-from sparserank.paths import PathResult, fit_path_on
+from sparserank.paths import PathResult, PenaltyPath, fit_path_on
 from sparserank.penalties import parse_penalty
 
 N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
@@ -58,23 +57,19 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     metrics = list(fold.metrics.values())
     of_query = query_folds(everything.n_queries, N_FOLDS, fold.seed)
     settings = PathSettings("within-query-std", grid["n_alphas"][0], 1e-2, 1e-6, "pair")
-    work = FoldedPaths(everything, of_query, settings, metrics, n_threads=1)
-    penalties = {label: parse_penalty(label) for label in grid["penalty"]}
-    fitted = FittedPaths(work, families(penalties), [FINAL, *range(N_FOLDS)], 1).all(None, None)
-    names = tuple(everything.feature_names or ())
+    cv = CrossValidation(everything, of_query, [RAW], settings, metrics, n_threads=1)
+    pool = cv.fit([Trial(label, PenaltyPath(parse_penalty(label))) for label in grid["penalty"]])
     models: list[Candidate] = []
     index: dict[tuple[str, int], int] = {}
-    for label in penalties:
-        path, scaling = unpack(fitted[label, FINAL], settings, names, penalties[label])
-        seconds = sum(float(fitted[label, f]["times_s"].sum()) for f in range(N_FOLDS)) / len(path.alphas)
-        for i, c in enumerate(path_points(path, label)):
+    for label in pool.trials:
+        final = pool.paths[label, FINAL]
+        seconds = sum(float(pool.paths[label, f].path.times_s.sum()) for f in cv.folds) / len(final.path.alphas)
+        for i, c in enumerate(path_points(final.path, label)):
             index[label, i] = len(models)
-            models.append(replace(c, coef=c.coef / scaling.scale, time_s=c.time_s + seconds))
-    pool = Pool(fitted, of_query, each_alone(range(everything.n_features)))
-    sizes = [c for label in penalties for c in pool.of_sizes(label)]
+            models.append(replace(c, coef=c.coef / final.scaling.scale, time_s=c.time_s + seconds))
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):
-        by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in sizes}
+        by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in pool.sparse}
         chosen = choice.choose(list(by_metric), margin=MARGIN, confidence=defaults.CONFIDENCE, seed=fold.seed).chosen
         preferred.setdefault(by_metric[chosen], []).append(name)
         for size, i in by_metric.items():

@@ -1,0 +1,146 @@
+"""The cross-validation of everything that chooses: paths of makers on looks of the features, on all queries and without
+each fold, and the candidates that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sparserank.crossval.candidates import Pool
+from sparserank.crossval.choice import Candidate
+from sparserank.crossval.families import Trial, families
+from sparserank.crossval.fitting import FittedPaths
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths
+from sparserank.crossval.groups import Groups, each_alone
+from sparserank.crossval.looks import Look
+from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.stability import complementary_halves, sets_of
+from sparserank.data.dataset import RankingDataset
+from sparserank.metrics import Metric
+from sparserank.objective import PairwiseObjective
+from sparserank.paths.result import n_used
+from sparserank.paths.sizes import SizeOf
+from sparserank.runs.progress import Progress
+from sparserank.runs.work_store import SelectionStore
+
+
+class CrossValidation:
+    """Whoever chooses calls this: `select`, SparseRankerCV, the experiments' own system, the lists for trees.
+
+    Parameters
+        data          training queries
+        fold          (n_queries,) fold numbers from 0; below 0: of queries that nothing is judged on
+        looks         in which features may enter; all read the same data
+        settings      of all paths; metrics: those that candidates are judged by, the first by default
+        valid         queries that the final paths are judged on, where there are no folds
+        query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
+        groups        of the features, paid for once; default each alone, of cost 1
+        by_cost       models are matched by what they cost, not by their number of features
+        max_iter      of the solver, per strength
+        n_workers     processes, where they pay; n_threads: of a pass. No result depends on either
+        client        a dask.distributed Client whose workers read the training queries
+    """
+
+    def __init__(
+        self,
+        data: RankingDataset,
+        fold: np.ndarray,
+        looks: Sequence[Look],
+        settings: PathSettings,
+        metrics: Sequence[Metric],
+        *,
+        valid: RankingDataset | None = None,
+        query_weight: np.ndarray | None = None,
+        groups: Groups | None = None,
+        by_cost: bool = False,
+        max_iter: int = 300,
+        n_workers: int = 1,
+        n_threads: int | None = None,
+        client: Any = None,
+    ) -> None:
+        self.data, self.fold, self.metrics = data, fold, list(metrics)
+        self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
+        self.groups, self.by_cost = groups or each_alone(data.feature_names or range(data.n_features)), by_cost
+        self._size_of: SizeOf = self.groups.costs_of if by_cost else n_used
+        self._n_workers = n_workers
+        self.works: dict[Look, FoldedPaths] = {
+            look: FoldedPaths(
+                data,
+                fold,
+                settings,
+                metrics,
+                valid=None if self.folds else valid,
+                query_weight=query_weight,
+                max_iter=max_iter,
+                n_threads=n_threads,
+                client=client,
+                look=look,
+            )
+            for look in looks
+        }
+
+    @property
+    def first(self) -> FoldedPaths:
+        """The paths on the first look."""
+        return next(iter(self.works.values()))
+
+    @property
+    def objective(self) -> PairwiseObjective:
+        """The loss on all training queries, on the first look."""
+        return self.first.objectives([FINAL, *self.folds])[0][0]
+
+    def fit(
+        self,
+        trials: Sequence[Trial],
+        *,
+        refits: bool = False,
+        store: SelectionStore | None = None,
+        progress: Progress | None = None,
+    ) -> Pool:
+        """The paths of all trials, those that are in `store` taken from there, and their candidates.
+
+        Parameters
+            trials   what is tried, labels different, on the looks of this
+            refits   models of each size are also tried half-way and fully refitted
+        Warns
+            ConvergenceWarning   solves ended short of their tolerance
+        """
+        wanted = families(trials, refits=refits, size_of=self._size_of)
+        fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers).all(store, progress)
+        return Pool(trials, fitted, self.fold if self.folds else None, self.groups, self.by_cost)
+
+    def without(self, pool: Pool, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
+        """(n_metrics, n_sets, n_queries) what a candidate is worth with its weights of each set of features at 0, by
+        the models that have not seen the query."""
+        look, n = pool.look(c), len(c.values)
+        values = np.empty((len(self.metrics), len(sets), n))
+        models = {}
+        for f in self.folds or [FINAL]:
+            whole = pool.in_units(c, f)
+            own = [_without(whole, features, self.data.n_features, look.columns_of_feature) for features in sets]
+            models[f] = sp.csr_array(sp.vstack(own, format="csr"))
+        for f, measured in self.works[look].measure(models).items():
+            where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
+            values[:, :, where] = measured
+        return values
+
+    def on_halves(self, pool: Pool, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int) -> dict[str, np.ndarray]:
+        """The maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool: which
+        features each keeps, `kept` (2 n_pairs, n_features) bool, and how the solves ended, `statuses`."""
+        of_label = {f.label: f for f in families(list(pool.trials.values()), size_of=self._size_of)}
+        family = of_label[c.penalty]
+        start = None if family.start is None else of_label[family.start].maker
+        samples = complementary_halves(usable, n_pairs, seed)
+        work = self.works[pool.look(c)]
+        supports, statuses = work.halves(family.maker, samples, c.k, start, self._size_of, c.n_features)
+        return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}
+
+
+def _without(model: sp.csr_array, features: np.ndarray, n_features: int, m: int) -> sp.csr_array:
+    """(1, n_columns) a model, its weights of some features set to 0, in whatever form it has them;
+    m columns of each feature are side by side."""
+    kept = ~np.isin(model.indices // m % n_features, features)
+    return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)

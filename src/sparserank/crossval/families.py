@@ -1,0 +1,81 @@
+"""What is fitted for what is tried: a family of paths for each maker, in an order in which they can be begun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sparserank.crossval.looks import RAW, Look
+from sparserank.paths import PathMaker, RefitPath, RuledMaker
+from sparserank.paths.result import n_used
+from sparserank.paths.sizes import SizeOf
+from sparserank.penalties import FeatureRules, Ridge
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A maker that is tried on a look of the features, under a label of its own."""
+
+    label: str
+    maker: RuledMaker
+    look: Look = RAW
+
+
+@dataclass(frozen=True)
+class Family:
+    """The paths of one maker, without each fold and on all queries.
+
+    kind     class of what its paths call themselves: a penalty, or a maker by size
+    start    label of the family whose paths they are started from, or refit
+    scored   False: they are only started from
+    """
+
+    label: str
+    maker: PathMaker
+    look: Look
+    kind: type[FeatureRules]
+    start: str | None = None
+    scored: bool = True
+
+
+def refit_label(label: str) -> str:
+    """The family of the refits of a family."""
+    return f"{label} refitted"
+
+
+def families(trials: Sequence[Trial], *, refits: bool = False, size_of: SizeOf = n_used) -> list[Family]:
+    """What has to be fitted for these trials, look by look: makers that start from other paths (concave penalties, from
+    the l1 path under the same rules) come after those, which are tried themselves or come along, so that no path
+    depends on what else is asked for.
+
+    size_of  what sizes are, of which one point each is refitted
+    """
+    out: list[Family] = []
+    for look in dict.fromkeys(t.look for t in trials):
+        out += _on_look([t for t in trials if t.look is look], refits, size_of)
+    return out
+
+
+def _on_look(trials: Sequence[Trial], refits: bool, size_of: SizeOf) -> list[Family]:
+    look = trials[0].look
+    first: list[Family] = []
+    second: list[Family] = []
+    starts: dict[FeatureRules, str] = {}
+    for t in trials:
+        if t.maker.starts_from is None:
+            first.append(Family(t.label, look.on(t.maker), look, type(t.maker.rules)))
+            starts.setdefault(t.maker.rules.with_alpha(1.0), t.label)
+    for t in trials:
+        source = t.maker.starts_from
+        if source is not None:
+            if source.rules not in starts:
+                starts[source.rules] = look.label(f"start {1 + sum(not f.scored for f in first)} (l1)")
+                start = Family(starts[source.rules], look.on(source), look, type(source.rules), scored=False)
+                first.append(start)
+            second.append(Family(t.label, look.on(t.maker), look, type(t.maker.rules), starts[source.rules]))
+    again = [
+        Family(refit_label(t.label), RefitPath(look.signs(t.maker.rules), size_of), look, Ridge, t.label)
+        for t in trials
+        if refits and t.maker.shrinks
+    ]
+    return first + second + again

@@ -1,0 +1,89 @@
+"""What a selection tries: every penalty of its plan on every look of the features, and the dense reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval.families import Trial
+from sparserank.crossval.groups import Groups
+from sparserank.crossval.looks import Look, curve_look, looks
+from sparserank.curves import CURVES, NOT_IN_MEMORY
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import ParameterError
+from sparserank.paths import BestK, PenaltyPath, maker_of
+from sparserank.penalties import Mcp, Penalty, Ridge
+from sparserank.penalties.nested import like_l1
+from sparserank.selection.plan import SelectionPlan
+
+ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
+DENSE = "ridge"  # the label of the dense reference
+RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of three, no finer
+RIDGE_MIN_RATIO = 1e-6
+
+
+def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client: Any = None) -> list[Trial]:
+    """Look by look, on each the penalties and behind them the dense reference; curves have no dense reference.
+
+    Raises
+        ParameterError   curves of data that are not in memory, or under penalties of different signs
+    """
+    linear = looks(data, plan.transform, plan.settings.scaling)
+    out: list[Trial] = []
+    for look in linear:
+        dense = PenaltyPath(_dense(plan), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
+        out += _on(look, _limited(plan, groups, data.n_features))
+        out.append(Trial(look.label(DENSE), dense, look))
+    if plan.shapes == CURVES:
+        if data.is_stored or client is not None:
+            raise ParameterError("shapes", NOT_IN_MEMORY)
+        bent = curve_look(data, linear, plan.n_knots, _directions(plan, data.n_features))
+        out += _on(bent, _for_curves(_limited(plan, groups, data.n_features)))
+    return out
+
+
+def _on(look: Look, labelled: dict[str, Penalty | BestK]) -> list[Trial]:
+    return [Trial(look.label(label), maker_of(penalty), look) for label, penalty in labelled.items()]
+
+
+def _dense(plan: SelectionPlan) -> Ridge:
+    """The dense reference, held to what all penalties are held to: a model that breaks it is no rival."""
+    signs = {p.signs for p in plan.penalties}
+    never = set.intersection(*(set(p.never_use) for p in plan.penalties))
+    return Ridge(signs=signs.pop() if len(signs) == 1 else None, never_use=tuple(sorted(never)))
+
+
+def _for_curves(labelled: dict[str, Penalty | BestK]) -> dict[str, Penalty | BestK]:
+    """Those that were asked for and are known on curves, else l1 and MCP under the rules of the first."""
+    known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
+    if known:
+        return known
+    first = next(iter(labelled.values()))
+    assert isinstance(first, Penalty)
+    l1 = like_l1(first)
+    return {"l1": l1, "mcp": Mcp().with_rules_of(l1)}
+
+
+def _limited(plan: SelectionPlan, groups: Groups, n_features: int) -> dict[str, Penalty | BestK]:
+    """The penalties, and, where some groups alone are beyond --k or --budget, each once more without them:
+    a path that begins with a large group may hold nothing small."""
+    labelled = plan.labelled
+    beyond = groups.beyond(plan.k, plan.budget) if plan.groups is not None else ()
+    if not beyond or len(beyond) == n_features:
+        return labelled
+    limit = f"within {plan.k} features" if plan.k is not None else f"within a cost of {plan.budget:g}"
+    small = {
+        f"{label} {limit}": replace(p, never_use=tuple(sorted({*p.never_use, *beyond} - set(p.always_keep))))
+        for label, p in labelled.items()
+    }
+    return {**labelled, **small}
+
+
+def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
+    """(n_features,) the signs of the penalties, in which curves may go."""
+    signs = {tuple(p.feature_signs(n_features).tolist()) for p in plan.penalties}
+    if len(signs) > 1:
+        raise ParameterError("shapes", "curves need the same signs under all penalties; give them as monotone.")
+    return np.array(signs.pop())
