@@ -15,7 +15,7 @@ from scipy import stats
 from sparserank import RankingDataset, concatenate, evaluate, parse_metric, read_letor
 from sparserank.errors import DataError
 from sparserank.evaluation import Comparison
-from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison, upper_bound
+from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.metrics import CONVENTIONS, METRICS, Convention
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
@@ -381,14 +381,6 @@ def test_degenerate_comparisons() -> None:
     assert paired_comparison(np.ones(3), np.zeros(3)).p_value == 0.0
     assert np.isnan(paired_comparison(np.ones(1), np.zeros(1)).p_value)
     assert all(np.isnan(v) for v in mean_interval(np.array([np.nan])))
-    assert upper_bound(np.ones(1)) == np.inf
-
-
-def test_upper_bound_is_the_one_sided_t_bound(rng: np.random.Generator) -> None:
-    values = rng.standard_normal(25)
-    reference = stats.ttest_1samp(values, 0.0, alternative="less").confidence_interval(0.9)
-    assert upper_bound(values, 0.9) == pytest.approx(reference.high, rel=1e-12)
-    assert upper_bound(values, 0.9) < mean_interval(values, 0.9)[2]
 
 
 def test_holm_by_hand() -> None:

@@ -92,15 +92,6 @@ def randomisation_test(better: np.ndarray, worse: np.ndarray, *, n_samples: int 
     return (hits + 1) / (n_samples + 1)
 
 
-def upper_bound(values: np.ndarray, confidence: float = 0.95) -> float:
-    """One-sided upper confidence bound of the mean over queries."""
-    values = values[np.isfinite(values)]
-    n = len(values)
-    if n < 2:
-        return float("inf")
-    return float(values.mean() + stdtrit(n - 1, confidence) * values.std(ddof=1) / np.sqrt(n))
-
-
 def holm(p_values: np.ndarray) -> np.ndarray:
     """Holm's step-down correction: adjusted p values, in the order given; NaN stays NaN."""
     p_values = np.asarray(p_values, dtype=np.float64)
