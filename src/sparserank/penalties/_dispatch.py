@@ -1,5 +1,7 @@
 """Which scalar prox a compiled loop calls: one number per penalty, so that one compiled loop serves them all."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 from numba import njit

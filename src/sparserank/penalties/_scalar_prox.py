@@ -5,6 +5,8 @@ They stand together because one compiled coordinate descent serves all of them: 
 the switch costs nothing that can be measured. Each is checked against brute force in the convex and concave regime.
 """
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import math

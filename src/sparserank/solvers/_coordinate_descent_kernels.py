@@ -1,5 +1,7 @@
 """Coordinate descent on a d x d quadratic model plus a separable penalty."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 from numba import njit

@@ -1,5 +1,7 @@
 """Back-fitting scores of sparse candidates."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,6 +1,8 @@
 """Branch and bound over sets of features on a Gram: nodes in a stack of arrays,
 so that a search can be left and gone on with."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

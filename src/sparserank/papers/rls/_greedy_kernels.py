@@ -1,5 +1,7 @@
 """Compiled steps of Algorithm 1 of Pahikkala et al. (2010), for all candidates at once and a block of queries."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 from numba import njit
