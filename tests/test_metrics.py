@@ -178,19 +178,6 @@ def test_without_document_ids_trec_ties_keep_file_order() -> None:
     np.testing.assert_allclose(values_of(anonymous, "ndcg@5", "trec"), expected, rtol=0, atol=1e-15)
 
 
-def test_skip_leaves_out_queries_without_relevant_documents() -> None:
-    data = random_lists(5)
-    none = np.maximum.reduceat(data.relevance, data.query_ptr[:-1]) < 1
-    assert none.any()
-    skipping = Convention("skipping", empty="skip")
-    for name in ("ndcg@5", "map", "p@3"):
-        values = values_of(data, name, skipping)
-        np.testing.assert_array_equal(np.isnan(values), none)
-        kept = values_of(data, name)[~none]
-        (mean,) = evaluate(data.X[:, 0], data, name, convention=skipping).values()
-        assert mean == pytest.approx(kept.mean(), abs=1e-15)
-
-
 def test_names_parse_back() -> None:
     metrics = [parse_metric(name, convention) for convention, name in CASES]
     assert len({repr(m) for m in metrics}) == len(CASES)

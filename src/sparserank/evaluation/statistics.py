@@ -37,7 +37,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Mean over queries and its two-sided t interval; NaN (skipped queries) is left out."""
+    """Mean over queries and its two-sided t interval; NaN is left out."""
     values = values[np.isfinite(values)]
     n = len(values)
     if n == 0:
