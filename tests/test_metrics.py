@@ -17,6 +17,7 @@ from sparserank.errors import DataError
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.metrics import CONVENTIONS, METRICS, Convention
+from sparserank.metrics.conventions import VALUES
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from tests.oracles import metrics as oracle
@@ -176,6 +177,14 @@ def test_without_document_ids_trec_ties_keep_file_order() -> None:
     anonymous = RankingDataset(data.X, data.relevance, data.qid)
     expected = oracle_values(data, "ndcg@5", replace(oracle.RULES["trec"], tie_key=oracle.file_order))
     np.testing.assert_allclose(values_of(anonymous, "ndcg@5", "trec"), expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("field", VALUES)
+def test_a_convention_refuses_rules_that_do_not_exist(field: str) -> None:
+    for value in VALUES[field]:
+        assert getattr(Convention("mine", **{field: value}), field) == value
+    with pytest.raises(DataError, match=f"Convention: {field} must be one of .*; got 'skip'"):
+        Convention("mine", **{field: "skip"})
 
 
 def test_names_parse_back() -> None:

@@ -26,6 +26,16 @@ def exponential_gain(relevance: np.ndarray) -> np.ndarray:
     return np.maximum(np.exp2(relevance) - 1.0, 0.0)
 
 
+VALUES = {
+    "gain": ("exp2", "linear", "letor"),
+    "discount": ("log2", "letor"),
+    "ties": ("pessimistic", "file", "docid"),
+    "empty": ("zero", "one"),
+    "short_lists": ("full", "zero_ndcg", "zero", "length"),
+    "most_hits": ("all", "cutoff"),
+}
+
+
 @dataclass(frozen=True)
 class Convention:
     """One tool's rules.
@@ -52,6 +62,12 @@ class Convention:
     short_lists: str = "full"
     mean_ndcg: bool = True
     most_hits: str = "all"
+
+    def __post_init__(self) -> None:
+        for field, allowed in VALUES.items():
+            if getattr(self, field) not in allowed:
+                given = brief(getattr(self, field))
+                raise DataError(f"Convention: {field} must be one of {', '.join(allowed)}; got {given}.")
 
     @property
     def affixes(self) -> tuple[str, str]:
