@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparserank.losses import PairwiseLoss
-from sparserank.losses.pairwise import WORK_ROWS
+from sparserank.losses._sizes import WORK_ROWS
 
 
 def value_and_gradient(

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
-from sparserank.losses.pairwise import WORK_ROWS
+from sparserank.losses._sizes import WORK_ROWS
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import fit_path_on
 from sparserank.penalties import L1, ElasticNet, Mcp, Penalty

@@ -166,7 +166,7 @@ def test_constant_features_have_no_gradient_at_all() -> None:
 
 def test_python_body_equals_compiled_sweep() -> None:
     from sparserank.losses import _grade_sweeps, _tree_sweeps
-    from sparserank.losses.pairwise import WORK_ROWS
+    from sparserank.losses._sizes import WORK_ROWS
 
     data = small_problem(10)
     lo, hi = 0, int(data.query_ptr[1])

@@ -15,13 +15,13 @@ Conventions
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
 from sparserank.losses._fenwick_kernels import add, add_partners, add_row, sum_below
 from sparserank.losses._sorting_kernels import sort_descending
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     """(loss of one query, sum of phi'^2 / 4: the same number); its gradient by scores is written to `gradient` (m,).
 
@@ -82,7 +82,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     return loss, loss
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     """out = W Z for one query: W is the generalised Hessian of the loss in score space, Z and out are (m, k).
 

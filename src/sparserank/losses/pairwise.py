@@ -11,10 +11,6 @@ import numpy as np
 from sparserank.losses.dual import Dual, QuadraticDual, SweptDual
 from sparserank.losses.levels import RelevanceLevels, Table, checked_table, pair_totals, relevance_levels
 
-# scratch rows of a sweep (those of the modified Huber use all), each at least as long as the list and one more than
-# there are levels
-WORK_ROWS = 17
-
 
 @dataclass(frozen=True)
 class PairwiseLoss:

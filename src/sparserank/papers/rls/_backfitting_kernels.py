@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def candidate_errors(data, indices, indptr, candidates, query_of, lengths, weight, r, lam, out):
     """out[c] = change of the leave-query-out error when feature candidates[c] alone is fitted to the centred residual
     r.
