@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
-from sparserank.losses.pairwise import WORK_ROWS
+from sparserank.losses._sizes import WORK_ROWS
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import fit_path_on
 from sparserank.penalties import L1, ElasticNet, Mcp, Penalty
@@ -22,6 +22,7 @@ from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_sc
 from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs as oracle
 from tests.problems import iterate_at, long_real_problem, small_problem
+from tests.score_space import hessian, value_and_gradient
 
 TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
 INTEGERS, REALS, MANY = small_problem(1), small_problem(3, real=True), long_real_problem(4)
@@ -72,14 +73,14 @@ def test_value_gradient_and_hessian_equal_explicit_pairs(data: RankingDataset, w
     totals = loss.n_pairs(data.relevance, data.query_ptr, docs)
     total = float(totals @ (np.ones(data.n_queries) if queries is None else queries))
     for case, scores in score_cases(data).items():
-        value, gradient = loss.value_and_gradient(scores, data.relevance, data.query_ptr, queries, docs)
+        value, gradient = value_and_gradient(loss, scores, data.relevance, data.query_ptr, queries, docs)
         # The squared hinge's sums are around one origin per list: a spread of 1e6 costs digits. The modified Huber's
         # are not.
         noise = 1e-9 if "1e6" in case and name == "squared_hinge" else 1e-13
         assert value / total == pytest.approx(oracle.loss(scores, pairs, phi), rel=1e-12, abs=noise), case
         expected = oracle.score_gradient(scores, pairs, phi)
         np.testing.assert_allclose(gradient / total, expected, rtol=1e-11, atol=noise, err_msg=case)
-        W = loss.hessian_matmul(scores, data.relevance, data.query_ptr, queries, np.eye(data.n_docs), docs) / total
+        W = hessian(loss, scores, data.relevance, data.query_ptr, queries, docs) / total
         np.testing.assert_allclose(W, oracle.score_hessian(scores, pairs, phi), atol=1e-13, err_msg=case)
 
 
@@ -88,7 +89,7 @@ def test_far_inverted_and_distant_lists_keep_twelve_digits() -> None:
     for data in (INTEGERS, MANY):
         pairs = oracle.pairs_of(data.relevance, data.query_ptr)
         for case, scores in score_cases(data).items():
-            value, gradient = ModifiedHuber().value_and_gradient(scores, data.relevance, data.query_ptr)
+            value, gradient = value_and_gradient(ModifiedHuber(), scores, data.relevance, data.query_ptr)
             n = len(pairs)
             expected = oracle.score_gradient(scores, pairs, oracle.modified_huber)
             assert value / n == pytest.approx(oracle.loss(scores, pairs, oracle.modified_huber), rel=1e-12), case
@@ -107,7 +108,7 @@ def test_predicates_that_count_the_kinks_otherwise_are_rejected() -> None:
         (SquaredHinge(), oracle.squared_hinge, oracle.squared_hinge_active_at_one),
         (ModifiedHuber(), oracle.modified_huber, oracle.modified_huber_linear_at_minus_one),
     ):
-        W = loss.hessian_matmul(scores, data.relevance, data.query_ptr, None, np.eye(data.n_docs)) / len(pairs)
+        W = hessian(loss, scores, data.relevance, data.query_ptr) / len(pairs)
         np.testing.assert_allclose(W, oracle.score_hessian(scores, pairs, right), atol=1e-13)
         assert np.abs(W - oracle.score_hessian(scores, pairs, wrong)).max() > 1e-3
 
@@ -403,8 +404,8 @@ def test_an_empty_query_is_no_list_with_a_grade_table_either(name: str) -> None:
     results = []
     for loss in (LOSSES[name](table), LOSSES[name]()):
         for ptr in (np.array([0, 0, 3, 3]), np.array([0, 3])):
-            value, gradient = loss.value_and_gradient(scores, relevance, ptr)
-            results.append((value, *gradient, *loss.hessian_matmul(scores, relevance, ptr, None, np.eye(3)).ravel()))
+            value, gradient = value_and_gradient(loss, scores, relevance, ptr)
+            results.append((value, *gradient, *hessian(loss, scores, relevance, ptr).ravel()))
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_allclose(results[0], results[2], rtol=1e-14)
 
@@ -425,15 +426,15 @@ def test_shifts_and_row_order_change_nothing(name: str) -> None:
         rng = np.random.default_rng(seed)
         scores, docs = 2.0 * rng.standard_normal(data.n_docs), rng.random(data.n_docs)
         loss = LOSSES[name]()
-        value, gradient = loss.value_and_gradient(scores, data.relevance, data.query_ptr, None, docs)
+        value, gradient = value_and_gradient(loss, scores, data.relevance, data.query_ptr, None, docs)
         np.testing.assert_allclose(np.add.reduceat(gradient, data.query_ptr[:-1]), 0.0, atol=1e-11)
         moved = scores + 100.0 * np.repeat(rng.standard_normal(data.n_queries), np.diff(data.query_ptr))
-        again, _ = loss.value_and_gradient(moved, data.relevance, data.query_ptr, None, docs)
+        again, _ = value_and_gradient(loss, moved, data.relevance, data.query_ptr, None, docs)
         assert again == pytest.approx(value, rel=1e-9)
         order = rng.permutation(data.n_docs)
         shuffled = RankingDataset(
             np.column_stack([scores, docs])[order], data.relevance[order], np.asarray(data.qid)[order]
         )
         s, d = np.ascontiguousarray(shuffled.X.T)
-        again, _ = loss.value_and_gradient(s, shuffled.relevance, shuffled.query_ptr, None, d)
+        again, _ = value_and_gradient(loss, s, shuffled.relevance, shuffled.query_ptr, None, d)
         assert again == pytest.approx(value, rel=1e-12)

@@ -15,8 +15,9 @@ from scipy import stats
 from sparserank import RankingDataset, concatenate, evaluate, parse_metric, read_letor
 from sparserank.errors import DataError
 from sparserank.evaluation import Comparison
-from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison, upper_bound
+from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
 from sparserank.metrics import CONVENTIONS, METRICS, Convention
+from sparserank.metrics.conventions import VALUES
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from tests.oracles import metrics as oracle
@@ -178,17 +179,12 @@ def test_without_document_ids_trec_ties_keep_file_order() -> None:
     np.testing.assert_allclose(values_of(anonymous, "ndcg@5", "trec"), expected, rtol=0, atol=1e-15)
 
 
-def test_skip_leaves_out_queries_without_relevant_documents() -> None:
-    data = random_lists(5)
-    none = np.maximum.reduceat(data.relevance, data.query_ptr[:-1]) < 1
-    assert none.any()
-    skipping = Convention("skipping", empty="skip")
-    for name in ("ndcg@5", "map", "p@3"):
-        values = values_of(data, name, skipping)
-        np.testing.assert_array_equal(np.isnan(values), none)
-        kept = values_of(data, name)[~none]
-        (mean,) = evaluate(data.X[:, 0], data, name, convention=skipping).values()
-        assert mean == pytest.approx(kept.mean(), abs=1e-15)
+@pytest.mark.parametrize("field", VALUES)
+def test_a_convention_refuses_rules_that_do_not_exist(field: str) -> None:
+    for value in VALUES[field]:
+        assert getattr(Convention("mine", **{field: value}), field) == value
+    with pytest.raises(DataError, match=f"Convention: {field} must be one of .*; got 'skip'"):
+        Convention("mine", **{field: "skip"})
 
 
 def test_names_parse_back() -> None:
@@ -381,14 +377,6 @@ def test_degenerate_comparisons() -> None:
     assert paired_comparison(np.ones(3), np.zeros(3)).p_value == 0.0
     assert np.isnan(paired_comparison(np.ones(1), np.zeros(1)).p_value)
     assert all(np.isnan(v) for v in mean_interval(np.array([np.nan])))
-    assert upper_bound(np.ones(1)) == np.inf
-
-
-def test_upper_bound_is_the_one_sided_t_bound(rng: np.random.Generator) -> None:
-    values = rng.standard_normal(25)
-    reference = stats.ttest_1samp(values, 0.0, alternative="less").confidence_interval(0.9)
-    assert upper_bound(values, 0.9) == pytest.approx(reference.high, rel=1e-12)
-    assert upper_bound(values, 0.9) < mean_interval(values, 0.9)[2]
 
 
 def test_holm_by_hand() -> None:

@@ -57,7 +57,7 @@ OWN = {
     "gain": "linear",
     "discount": "letor",
     "ties": "docid",
-    "empty": "skip",
+    "empty": "one",
     "short_lists": "length",
     "mean_ndcg": False,
     "most_hits": "cutoff",

@@ -42,6 +42,10 @@ CURVATURES = (0.06, 0.3, 0.9, 1.7, 5.0)  # MCP (gamma 2) and SCAD (a 3.7) are co
 every_penalty = pytest.mark.parametrize(("penalty", "formula"), PENALTIES, ids=[repr(p) for p, _ in PENALTIES])
 
 
+def prox_of_one(penalty: Penalty, v: float, step: float) -> float:
+    return float(penalty.prox(np.array([v]), step)[0])
+
+
 @every_penalty
 def test_value_equals_the_formula(penalty: Penalty, formula: Callable[[float], float]) -> None:
     w = np.array([0.0, 0.01, -0.3, 0.7, -1.4, 2.59, 8.0])
@@ -52,7 +56,7 @@ def test_value_equals_the_formula(penalty: Penalty, formula: Callable[[float], f
 @pytest.mark.parametrize("h", CURVATURES)
 def test_prox_equals_brute_force(penalty: Penalty, formula: Callable[[float], float], h: float) -> None:
     for z in np.concatenate([np.linspace(-6, 6, 41), [0.01, 1.0, 1.234, 3.3, 20.0]]):
-        x = penalty.prox_1d(z, 1.0 / h)
+        x = prox_of_one(penalty, z, 1.0 / h)
         best = oracle.brute_force_prox(formula, z, h)
         value = lambda u, z=z: h / 2 * (u - z) ** 2 + formula(abs(u))  # noqa: E731
         # Near a jump two points are equally good; the objective decides, the point only away from jumps.
@@ -69,7 +73,7 @@ def test_prox_of_smoothed_lp_equals_brute_force_over_decades(p: float, eps: floa
     penalty = SmoothedLp(alpha, p=p, eps=eps)
     slope = alpha * p * eps ** (p - 1.0)
     for z in (1e-3, 0.3, 1.0, 7.0, 0.9 * slope, 1.1 * slope, 3.0 * slope):
-        x, best = penalty.prox_1d(z, 1.0), oracle.brute_force_prox(formula, z, 1.0)
+        x, best = prox_of_one(penalty, z, 1.0), oracle.brute_force_prox(formula, z, 1.0)
         value = lambda u, z=z: 0.5 * (u - z) ** 2 + formula(abs(u))  # noqa: E731
         assert value(x) <= value(best) + 1e-9 * abs(value(best)), (z, x, best)
         if abs(value(0.0) - value(best)) > 1e-6 * value(best):
@@ -77,8 +81,8 @@ def test_prox_of_smoothed_lp_equals_brute_force_over_decades(p: float, eps: floa
 
 
 def test_prox_of_smoothed_lp_is_not_that_of_lp() -> None:
-    assert Lp(ALPHA, p=0.5).prox_1d(1.0, 1.0) == 0.0
-    x = SmoothedLp(ALPHA, p=0.5, eps=0.1).prox_1d(1.0, 1.0)
+    assert prox_of_one(Lp(ALPHA, p=0.5), 1.0, 1.0) == 0.0
+    x = prox_of_one(SmoothedLp(ALPHA, p=0.5, eps=0.1), 1.0, 1.0)
     assert x == pytest.approx(0.5735, abs=1e-4)
     assert x - 1.0 + ALPHA * 0.5 * (x + 0.1) ** -0.5 == pytest.approx(0.0, abs=1e-12)
 
@@ -105,7 +109,7 @@ def test_every_solver_solves_smoothed_lp(make: Callable[[], Solver], eps: float)
 def test_a_prox_that_returns_its_input_is_rejected() -> None:
     penalty, formula = PENALTIES[0]
     assert abs(2.0 - oracle.brute_force_prox(formula, 2.0, 1.0)) > 0.5
-    assert penalty.prox_1d(2.0, 1.0) == pytest.approx(1.3)
+    assert prox_of_one(penalty, 2.0, 1.0) == pytest.approx(1.3)
 
 
 @every_penalty
@@ -133,7 +137,7 @@ def test_subdifferential_distance_is_zero_at_a_prox_fixed_point(
 ) -> None:
     h = 1.3
     for z in (-4.0, -0.4, 0.2, 1.1, 5.0):
-        x = penalty.prox_1d(z, 1.0 / h)
+        x = prox_of_one(penalty, z, 1.0 / h)
         gradient = np.array([h * (x - z)])  # of the quadratic, at its minimiser with the penalty
         assert penalty.subdiff_distance(np.array([x]), gradient)[0] == pytest.approx(0.0, abs=1e-12)
 
@@ -206,12 +210,13 @@ def test_gamma_scales_mean_the_same_penalty() -> None:
     assert again.resolve(curvature, n_pairs) == again
 
 
-def test_one_coordinate_knows_the_rules_of_all_features() -> None:
+def test_the_prox_of_each_coordinate_obeys_its_rules() -> None:
     kept = L1(0.5, always_keep=(2,), never_use=(4,))
-    assert [kept.prox_1d(3.0, 1.0, j) for j in range(5)] == [2.5, 2.5, 3.0, 2.5, 0.0]
-    assert L1(0.5, signs=(1, -1, 0), always_keep=(1,)).prox_1d(-3.0, 1.0, 1) == -3.0
-    with pytest.raises(DataError, match="feature 3"):
-        L1(0.5, signs=(1, -1, 0)).prox_1d(1.0, 1.0, 3)
+    assert kept.prox(np.full(5, 3.0), 1.0).tolist() == [2.5, 2.5, 3.0, 2.5, 0.0]
+    signed = L1(0.5, signs=(1, -1, 0), always_keep=(1,))
+    assert signed.prox(np.full(3, -3.0), 1.0).tolist() == [0.0, -3.0, -2.5]
+    with pytest.raises(DataError, match="signs must hold 4 values"):
+        signed.prox(np.ones(4), 1.0)
 
 
 def test_ridge_refuses_weights_that_it_cannot_honour() -> None:

@@ -14,6 +14,7 @@ from sparserank.losses import SquaredHinge
 from sparserank.objective import PairwiseObjective
 from tests.oracles import pairs as oracle
 from tests.problems import long_real_problem, small_problem
+from tests.score_space import hessian, value_and_gradient
 
 TABLE = np.array([[0, 0, 0], [1, 0, 0], [3, 2, 0.0]])
 PROBLEMS = [small_problem(1), small_problem(2, grades=5), small_problem(3, real=True), long_real_problem(4)]
@@ -46,14 +47,13 @@ def test_loss_gradient_and_hessian_equal_explicit_pairs(data: RankingDataset, we
     per_query = loss.n_pairs(data.relevance, data.query_ptr)
     total = float(per_query @ (np.ones(data.n_queries) if weights is None else weights))
     for name, scores in _score_cases(data).items():
-        value, gradient = loss.value_and_gradient(scores, data.relevance, data.query_ptr, weights)
+        value, gradient = value_and_gradient(loss, scores, data.relevance, data.query_ptr, weights)
         # Scores of 1e6 carry 1e-10 of rounding each; everything else is float64 noise.
         noise = 1e-9 if "1e6" in name else 1e-13
         assert value / total == pytest.approx(oracle.loss(scores, pairs), rel=1e-9, abs=noise), name
         expected = oracle.score_gradient(scores, pairs)
         np.testing.assert_allclose(gradient / total, expected, rtol=1e-9, atol=noise, err_msg=name)
-        identity = np.eye(data.n_docs)
-        W = loss.hessian_matmul(scores, data.relevance, data.query_ptr, weights, identity) / total
+        W = hessian(loss, scores, data.relevance, data.query_ptr, weights) / total
         np.testing.assert_allclose(W, oracle.score_hessian(scores, pairs), atol=1e-13, err_msg=name)
 
 
@@ -61,7 +61,7 @@ def test_a_predicate_that_counts_margin_one_is_rejected() -> None:
     data = small_problem(1)
     scores = data.relevance.copy()  # margins are exactly 1 and 2
     pairs = oracle.pairs_of(data.relevance, data.query_ptr)
-    W = SquaredHinge().hessian_matmul(scores, data.relevance, data.query_ptr, None, np.eye(data.n_docs))
+    W = hessian(SquaredHinge(), scores, data.relevance, data.query_ptr)
     wrong = oracle.score_hessian(scores, pairs, oracle.squared_hinge_active_at_one)
     assert np.abs(wrong).max() > 0
     assert not W.any()
@@ -69,7 +69,7 @@ def test_a_predicate_that_counts_margin_one_is_rejected() -> None:
 
 def test_separated_list_has_exactly_zero_loss_and_gradient() -> None:
     data = small_problem(5)
-    value, gradient = SquaredHinge().value_and_gradient(1e6 * data.relevance + 0.3, data.relevance, data.query_ptr)
+    value, gradient = value_and_gradient(SquaredHinge(), 1e6 * data.relevance + 0.3, data.relevance, data.query_ptr)
     assert value == 0.0
     assert not gradient.any()
 
@@ -127,13 +127,13 @@ def test_invariances(seed: int, shift: float) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.standard_normal(data.n_docs)
     loss = SquaredHinge()
-    value, gradient = loss.value_and_gradient(scores, data.relevance, data.query_ptr)
+    value, gradient = value_and_gradient(loss, scores, data.relevance, data.query_ptr)
     np.testing.assert_allclose(np.add.reduceat(gradient, data.query_ptr[:-1]), 0.0, atol=1e-11)
     moved = scores + shift * np.repeat(rng.standard_normal(data.n_queries), np.diff(data.query_ptr))
-    assert loss.value_and_gradient(moved, data.relevance, data.query_ptr)[0] == pytest.approx(value, rel=1e-9)
+    assert value_and_gradient(loss, moved, data.relevance, data.query_ptr)[0] == pytest.approx(value, rel=1e-9)
     order = rng.permutation(data.n_docs)
     shuffled = RankingDataset(scores[order, None], data.relevance[order], np.asarray(data.qid)[order])
-    again, _ = loss.value_and_gradient(shuffled.X[:, 0], shuffled.relevance, shuffled.query_ptr)
+    again, _ = value_and_gradient(loss, shuffled.X[:, 0], shuffled.relevance, shuffled.query_ptr)
     assert again == pytest.approx(value, rel=1e-12)
 
 
@@ -166,7 +166,7 @@ def test_constant_features_have_no_gradient_at_all() -> None:
 
 def test_python_body_equals_compiled_sweep() -> None:
     from sparserank.losses import _grade_sweeps, _tree_sweeps
-    from sparserank.losses.pairwise import WORK_ROWS
+    from sparserank.losses._sizes import WORK_ROWS
 
     data = small_problem(10)
     lo, hi = 0, int(data.query_ptr[1])

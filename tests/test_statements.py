@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank._kernel_cache import drop_stale_caches, is_compiled
-from sparserank.cli import screen
 from sparserank.cli.app import main
 from sparserank.cli.selection_tables import show_selection
 from sparserank.errors import ConvergenceWarning, DataError
@@ -117,50 +113,6 @@ def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest
     assert result.test is not None
     assert any("f61" in system for system in result.test.values)
     assert any("among the 10 of 61" in text for text in result.notes)
-
-
-def test_compiling_is_announced_when_it_happens_and_on_no_other_day(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = tmp_path / "kernels.py"
-    source.write_text("def descend(): pass\n")
-    space: dict[str, object] = {}
-    exec(compile(source.read_text(), str(source), "exec"), space)
-    kernel = SimpleNamespace(
-        py_func=space["descend"], stats=SimpleNamespace(cache_path=str(tmp_path)), __name__="descend"
-    )
-    index = tmp_path / "kernels.descend-1.py311.nbi"
-    assert not is_compiled(kernel)
-    index.write_bytes(b"")
-    assert is_compiled(kernel)
-    later = time.time() + 100
-    os.utime(source, (later, later))  # an upgrade: what was compiled is of the old source
-    assert not is_compiled(kernel)
-    screen.announce_compiling(kernel)
-    index.unlink()
-    index.write_bytes(b"")
-    os.utime(index, (later, later))
-    screen.announce_compiling(kernel)
-    assert capsys.readouterr().err.count("compiling") == 1
-
-
-def test_kernels_are_compiled_again_when_any_kernel_changes(tmp_path: Path) -> None:
-    """Not only the changed file's: another one may have inlined it."""
-    (tmp_path / "losses" / "__pycache__").mkdir(parents=True)
-    sort, caller = tmp_path / "losses" / "_sort.py", tmp_path / "losses" / "__pycache__" / "_sweep.f-1.py311.nbi"
-    sort.write_text("old")
-
-    def kept() -> bool:
-        caller.write_bytes(b"compiled")
-        drop_stale_caches(tmp_path)
-        return caller.exists()
-
-    assert [kept(), kept()] == [False, True]
-    sort.write_text("new")
-    assert [kept(), kept()] == [False, True]
-    tmp_path.chmod(0o500)
-    drop_stale_caches(tmp_path)  # a folder that may not be written is left alone
-    tmp_path.chmod(0o700)
 
 
 def test_score_files_may_have_a_byte_order_mark_and_bad_ones_are_quoted_briefly(

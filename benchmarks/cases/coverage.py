@@ -102,10 +102,11 @@ def _tables(data: Path) -> dict[str, np.ndarray]:
 
 def _old_bounds(values: np.ndarray) -> np.ndarray:
     """Each candidate's own one-sided 95% bound against the best of the sample, as if that had been fixed before."""
-    from sparserank.evaluation.statistics import upper_bound
+    from scipy.special import stdtrit
 
-    best = values[int(np.argmax(values.mean(axis=1)))]
-    return np.array([upper_bound(best - row, 0.95) for row in values])
+    loss = values[int(np.argmax(values.mean(axis=1)))] - values
+    n = loss.shape[1]
+    return loss.mean(axis=1) + stdtrit(n - 1, 0.95) * loss.std(axis=1, ddof=1) / np.sqrt(n)
 
 
 def _broken(values: np.ndarray, loss: np.ndarray, seed: int, sizes: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from sparserank.metrics import CONVENTIONS, METRICS, Convention, parse_metric
 GAIN = {"exp2": "2^rel - 1", "linear": "rel", "letor": "2^rel - 1 for 0 to 4, other labels 0"}
 DISCOUNT = {"log2": "1 / log2(rank + 1)", "letor": "1, 1, then 1 / log2(rank)"}
 TIES = {"pessimistic": "least relevant first", "file": "row order", "docid": "document id, descending"}
-EMPTY = {"zero": "0", "one": "1", "skip": "left out"}
+EMPTY = {"zero": "0", "one": "1"}
 SHORT = {
     "full": "whole list; padded",
     "zero_ndcg": "NDCG 0; padded",

@@ -6,12 +6,7 @@ Names are imported on first use, so that `import sparserank` takes milliseconds.
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import Any
-
-from sparserank._kernel_cache import drop_stale_caches
-
-drop_stale_caches(Path(__file__).parent)
 
 __version__ = "0.2.0"
 

@@ -1,43 +1,58 @@
-"""Numba's disk cache, kept true to the sources.
+"""How kernels are compiled, and their disk cache, which is of one state of the sources.
 
-Numba looks at the file of a compiled function, not at the files of the functions that it inlines: after `git pull` an
-unchanged kernel would run with an old copy of what it calls. So the caches of this package go when any kernel source
-changes.
+Numba compares a cache file with the source of the kernel itself, but not with the sources of what the kernel inlines:
+after an upgrade an unchanged kernel would run with an old copy of what it calls. Therefore the name of each cache file
+holds a hash of all kernel files (`_*.py`) of this package: another state of any of them has other cache files, in
+whatever folder Numba keeps them, and also while a process with the old sources is still running.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-_STAMP = "kernels.stamp"
 
+def kernel(function: Callable | None = None, **options: Any) -> Any:
+    """Compile a function at its first call, without the GIL, or load it from the disk cache: `@kernel`.
 
-def drop_stale_caches(root: Path) -> None:
-    """Delete the caches below `root` unless they are of the present sources; nothing where it may not be written.
-
-    An installation elsewhere (read-only, caches in the user's folder) is replaced whole, with new times on every file.
+    Parameters
+        options   further options of `numba.njit`, such as fastmath: `@kernel(fastmath={"contract"})`
     """
-    stamp = root / "__pycache__" / _STAMP
+    if function is None:
+        return partial(kernel, **options)
+    from numba import njit  # slow to import; the command line asks `is_compiled` without it
+
+    function.__qualname__ += f"_{sources_hash()}"  # Numba names the cache file by it
+    compiled = njit(cache=True, nogil=True, **options)(function)
+    if hasattr(compiled, "stats"):  # not so with NUMBA_DISABLE_JIT
+        _remove_outdated(compiled.stats.cache_path)
+    return compiled
+
+
+@cache
+def sources_hash(root: Path = Path(__file__).parent) -> str:
+    """Hash of all kernel files below `root`: their paths and what they hold."""
     digest = hashlib.sha256()
-    for source in sorted([*root.glob("_*.py"), *root.glob("*/_*.py")]):
-        digest.update(source.read_bytes())
-    present = digest.hexdigest()
+    for file in sorted(root.rglob("_[!_]*.py")):
+        digest.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+@cache
+def _remove_outdated(folder: str) -> None:
+    """Remove the cache files of other states of the sources. A process that still uses them compiles again."""
     with suppress(OSError):
-        if stamp.exists() and stamp.read_text() == present:
-            return
-        for cache in [*root.glob("__pycache__/*.nb[ic]"), *root.glob("*/__pycache__/*.nb[ic]")]:
-            cache.unlink(missing_ok=True)
-        stamp.parent.mkdir(exist_ok=True)
-        stamp.write_text(present)
+        for file in Path(folder).glob("*.nb[ic]"):
+            if sources_hash() not in file.name:
+                file.unlink(missing_ok=True)
 
 
 def is_compiled(kernel: Any) -> bool:
-    """Whether Numba's disk cache holds the kernel as it is in the source now; True where nothing is compiled at all."""
+    """Whether the disk cache holds the kernel; True where nothing is compiled at all."""
     if not hasattr(kernel, "stats"):  # NUMBA_DISABLE_JIT
         return True
-    source = Path(kernel.py_func.__code__.co_filename).stat().st_mtime
-    found = Path(kernel.stats.cache_path or "").glob(f"*.{kernel.__name__}-*.nbi")
-    return any(index.stat().st_mtime >= source for index in found)
+    return any(Path(kernel.stats.cache_path).glob(f"*.{kernel.py_func.__qualname__}-*.nbi"))

@@ -20,7 +20,7 @@ class BestReciprocalRank(Metric):
     source: ClassVar[str] = "made for a test"
     takes_cutoff: ClassVar[bool] = False
 
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
+    def compute(self, lists: RankedLists) -> np.ndarray:
         ends = zip(lists.query_ptr[:-1], lists.query_ptr[1:], strict=True)
         each = [lists.relevance[lo:hi] for lo, hi in ends]
         return np.array([y.max() / (1 + int(np.argmax(y))) for y in each])

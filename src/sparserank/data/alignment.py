@@ -9,7 +9,7 @@ from sparserank.errors import DataError
 from sparserank.quoting import brief
 
 
-def aligned(data: RankingDataset, like: RankingDataset, place: str, other: str = "the training data") -> RankingDataset:
+def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDataset:
     """`data` with the features of `like`, in their order; features beside them are left out.
 
     Raises
@@ -19,18 +19,18 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str, other: str =
     held, wanted = tuple(data.feature_names or ()), tuple(like.feature_names or ())
     if held == wanted:
         return data
-    columns = columns_by_name(held, wanted, place, other)
+    columns = columns_by_name(held, wanted, place)
     if columns is None:
         return data.rename_features(wanted)
     if data.is_stored:
         raise DataError(
-            f"{place} has the features of {other} in another order, or more; convert it with the same "
+            f"{place} has the features of the training data in another order, or more; convert it with the same "
             "--feature-columns."
         )
     return data.take_features(columns)
 
 
-def columns_by_name(held: Sequence[str], wanted: Sequence[str], place: str, other: str) -> list[int] | None:
+def columns_by_name(held: Sequence[str], wanted: Sequence[str], place: str) -> list[int] | None:
     """Where each wanted feature is; None: by position, since one side has no names but numbers, and as many features.
 
     Raises
@@ -42,7 +42,7 @@ def columns_by_name(held: Sequence[str], wanted: Sequence[str], place: str, othe
         return [at[name] for name in wanted]
     if all(nameless) or (any(nameless) and at.keys().isdisjoint(wanted)):
         if len(held) != len(wanted):
-            raise DataError(f"{place} has {len(held)} features; {other} have {len(wanted)}.")
+            raise DataError(f"{place} has {len(held)} features; the training data have {len(wanted)}.")
         return None
     missing = next(name for name in wanted if name not in at)
-    raise DataError(f"{place} has no feature {brief(missing)}, which {other} have.")
+    raise DataError(f"{place} has no feature {brief(missing)}, which the training data have.")

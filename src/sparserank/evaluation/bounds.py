@@ -87,7 +87,7 @@ def loss_bounds(
     """Compare candidates with the best of them.
 
     Parameters
-        values       (m, n_queries) metric of each candidate on the same queries, NaN where a convention skips the query
+        values       (m, n_queries) metric of each candidate on the same queries, NaN where the metric has no value
         confidence   > 0.5 and <= 0.99
         seed         of the draws
         draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is

@@ -89,7 +89,7 @@ def evaluate(
         baseline    for several systems: the one to test against (default the first)
     Returns
         {metric name: mean}, or {metric name: array} with per_query; for a mapping a Comparison: means, intervals,
-        paired tests against the baseline, Holm correction. Means leave out queries that a convention skips.
+        paired tests against the baseline, Holm correction. Means leave out queries for which a metric gives NaN.
         Names say the convention: with convention='letor4', 'ndcg@10' becomes 'letor4:ndcg@10'
     Raises
         DataError   unknown metric, scores of the wrong length or not finite

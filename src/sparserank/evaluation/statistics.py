@@ -37,7 +37,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Mean over queries and its two-sided t interval; NaN (skipped queries) is left out."""
+    """Mean over queries and its two-sided t interval; NaN is left out."""
     values = values[np.isfinite(values)]
     n = len(values)
     if n == 0:
@@ -90,15 +90,6 @@ def randomisation_test(better: np.ndarray, worse: np.ndarray, *, n_samples: int 
         signs = rng.integers(0, 2, size=(min(1000, n_samples - start), len(difference))) * 2.0 - 1.0
         hits += int(np.count_nonzero(signs @ difference >= observed - 1e-12 * np.abs(difference).sum()))
     return (hits + 1) / (n_samples + 1)
-
-
-def upper_bound(values: np.ndarray, confidence: float = 0.95) -> float:
-    """One-sided upper confidence bound of the mean over queries."""
-    values = values[np.isfinite(values)]
-    n = len(values)
-    if n < 2:
-        return float("inf")
-    return float(values.mean() + stdtrit(n - 1, confidence) * values.std(ddof=1) / np.sqrt(n))
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:

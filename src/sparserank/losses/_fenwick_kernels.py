@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add(tree, size, at, value):
     i = at + 1
     while i < size:
@@ -15,7 +15,7 @@ def add(tree, size, at, value):
         i += i & -i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_below(tree, at):
     """Sum over positions 0..at - 1."""
     total = 0.0
@@ -26,7 +26,7 @@ def sum_below(tree, at):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_row(count, sums, at, weight, row):
     i = at + 1
     while i < len(count):
@@ -36,7 +36,7 @@ def add_row(count, sums, at, weight, row):
         i += i & -i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_partners(count, sums, at, weight, row, out):
     """out += weight (count * row - sums) over positions 0..at - 1."""
     i = at
@@ -46,7 +46,7 @@ def add_partners(count, sums, at, weight, row, out):
         i -= i & -i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clear(tree, size, at):
     """Set to 0 whatever `add` at this position has touched."""
     i = at + 1
@@ -55,7 +55,7 @@ def clear(tree, size, at):
         i += i & -i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clear_row(count, sums, at):
     i = at + 1
     while i < len(count):
@@ -65,7 +65,7 @@ def clear_row(count, sums, at):
         i += i & -i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_remaining_partners(count, sums, left_count, left_sums, at, weight, row, out):
     """`add_partners` for the documents that were added to the first tree and not to the second."""
     i = at

@@ -12,20 +12,22 @@ Conventions
     end.
 """
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
+from sparserank.losses._sizes import AT_ONCE
 from sparserank.losses._sorting_kernels import sort_descending
-from sparserank.losses.levels import AT_ONCE
 
 SUMS = 2 * AT_ONCE  # of a document: a sum of weights and one of weights times score, per level
 _AT_ONCE = np.uint64(AT_ONCE)  # a power of two
 _LAST = np.uint64(AT_ONCE - 1)  # i & _LAST is i where i < _AT_ONCE, and a place in any case
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     """(loss of one query, sum of phi'^2 / 4: the same number); its gradient by scores is written to `gradient` (m,).
 
@@ -77,7 +79,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     return loss, loss
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def _dot(a, b, m):
     """Several sums at once: one waits for itself four times as long as for anything else here."""
     total = 0.0
@@ -86,7 +88,7 @@ def _dot(a, b, m):
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _partners(ranked, m, raised, n, begins, ends):
     """ends[u]: how many documents are above raised[u] - 1.0, from the top; begins[p]: the first upper below p + 1.0."""
     p = 0
@@ -100,7 +102,7 @@ def _partners(ranked, m, raised, n, begins, ends):
         begins[rest] = n
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _lower_sums(ranked, level, m, table, first, sums):
     """sums[p, c]: weights of the first p documents for uppers of level first + 1 + c;
     and, AT_ONCE further, times score."""
@@ -117,7 +119,7 @@ def _lower_sums(ranked, level, m, table, first, sums):
         to[4], to[5], to[6], to[7] = t0, t1, t2, t3
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _upper_sums(raised, upper, upper_level, n, table, first, doc_weight, order, sums):
     """The same of the uppers from u on, for lowers of level first + c."""
     c0 = c1 = c2 = c3 = 0.0
@@ -136,7 +138,7 @@ def _upper_sums(raised, upper, upper_level, n, table, first, doc_weight, order, 
         to[4], to[5], to[6], to[7] = t0, t1, t2, t3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     """out = W Z for one query: W is the generalised Hessian of the loss in score space, Z and out are (m, k).
 

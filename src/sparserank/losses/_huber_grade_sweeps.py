@@ -9,12 +9,12 @@ Conventions
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
 from sparserank.losses._huber_kernels import put_together, see_from_both_sides
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     """(loss of one query, sum of phi'^2 / 4); its gradient by scores is written to `gradient` (m,).
     work (17, ...) is scratch."""
@@ -25,7 +25,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     return put_together(order, down, up, gradient)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _partners(side, m, n_levels, table, entering_is_upper, work):
     """Rows 3 to 5 of a side: sums over the near and the far partners of every document."""
     x, own_level, weight, near, far, base = side[0], side[1], side[2], side[3], side[4], side[5]
@@ -64,7 +64,7 @@ def _partners(side, m, n_levels, table, entering_is_upper, work):
         base[a] = origin
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     """out = W Z for one query: W is the generalised Hessian of the loss in score space, Z and out are (m, k).
 
@@ -83,7 +83,7 @@ def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     _near_products(sides[1], document, n_levels, table, True, Z, out)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _near_products(side, document, n_levels, table, entering_is_upper, Z, out):
     m, k = Z.shape
     x, own_level, weight, own_weight = side[0], side[1], side[2], side[3]

@@ -19,12 +19,11 @@ Conventions
 
 from __future__ import annotations
 
-from numba import njit
-
+from sparserank._kernel_cache import kernel
 from sparserank.losses._sorting_kernels import sort_descending
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def see_from_both_sides(scores, levels, mirror, doc_weight, order, down, up):
     """Sort, and fill rows 0 to 3 of both sides; with mirror > 0 the levels of side 1 are mirror - level."""
     m = len(scores)
@@ -44,7 +43,7 @@ def see_from_both_sides(scores, levels, mirror, doc_weight, order, down, up):
         up[3, b] = 1.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def put_together(order, down, up, gradient):
     """(loss, sum of phi'^2 / 4) of one query; its gradient with respect to the scores is written to `gradient` (m,).
 

@@ -1,12 +1,15 @@
 """Sort one query by score, starting from the permutation of the last pass."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_descending(scores, order, ranked):
     """Sort `order` by descending score, ties by row: one result, whatever permutation comes in; linear when it is
     nearly right.
@@ -41,7 +44,7 @@ def sort_descending(scores, order, ranked):
             return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merge_sort(scores, order):
     """Bottom-up merge sort by descending score, ties by row."""
     m = len(order)
@@ -57,12 +60,12 @@ def _merge_sort(scores, order):
         order[k] = source[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _precedes(scores, i, j):
     return scores[i] > scores[j] or (scores[i] == scores[j] and i < j)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merge_runs(scores, source, target, width):
     m = len(source)
     lo = 0

@@ -10,16 +10,18 @@ Conventions
     Plain loops stand where array expressions would do: each of those costs 0.3 to 1 s of compile time.
 """
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
 from sparserank.losses._fenwick_kernels import add, add_partners, add_row, sum_below
 from sparserank.losses._sorting_kernels import sort_descending
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     """(loss of one query, sum of phi'^2 / 4: the same number); its gradient by scores is written to `gradient` (m,).
 
@@ -80,7 +82,7 @@ def sweep(scores, levels, n_levels, table, doc_weight, order, gradient, work):
     return loss, loss
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hessian_sweep(scores, levels, n_levels, table, doc_weight, order, Z, out):
     """out = W Z for one query: W is the generalised Hessian of the loss in score space, Z and out are (m, k).
 

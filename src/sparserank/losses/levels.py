@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.losses._sizes import AT_ONCE
 from sparserank.quoting import brief
 
 MAX_TABLE_LEVELS = 12  # up to here a scan over levels beats a Fenwick tree
-AT_ONCE = 4  # levels that a scan has in registers
 CHUNK = 1 << 16  # documents, about, that are ranked together: sorting needs ten times their relevance
 
 Table = tuple[tuple[float, ...], ...]

@@ -1,4 +1,4 @@
-"""What every pairwise loss gives, and what all of them share: pairs, weights, the loop over queries."""
+"""What every pairwise loss gives, and what all of them share: pairs, weights and their totals."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ import numpy as np
 
 from sparserank.losses.dual import Dual, QuadraticDual, SweptDual
 from sparserank.losses.levels import RelevanceLevels, Table, checked_table, pair_totals, relevance_levels
-
-# scratch rows of a sweep (those of the modified Huber use all), each at least as long as the list and one more than
-# there are levels
-WORK_ROWS = 17
 
 
 @dataclass(frozen=True)
@@ -88,57 +84,6 @@ class PairwiseLoss:
     def n_pairs(self, relevance: np.ndarray, query_ptr: np.ndarray, doc_weight: np.ndarray | None = None) -> np.ndarray:
         """(n_queries,) total pair weight of each query: the number of pairs unless grades or documents are weighted."""
         return pair_totals(self.levels(relevance, query_ptr), query_ptr, doc_weight)
-
-    def value_and_gradient(
-        self,
-        scores: np.ndarray,
-        relevance: np.ndarray,
-        query_ptr: np.ndarray,
-        weights: np.ndarray | None = None,
-        doc_weight: np.ndarray | None = None,
-    ) -> tuple[float, np.ndarray]:
-        """Loss and its gradient (n_docs,) with respect to the scores."""
-        lv = self.levels(relevance, query_ptr)
-        sweep, _ = self.sweeps(lv)
-        scores = np.asarray(scores, dtype=np.float64)
-        gradient = np.zeros(len(scores))
-        work = np.empty((WORK_ROWS, max(int(np.diff(query_ptr).max(initial=0)), len(lv.table)) + 1))
-        value = 0.0
-        for q in np.flatnonzero(lv.n_levels > 1):
-            lo, hi = query_ptr[q], query_ptr[q + 1]
-            weight = 1.0 if weights is None else float(weights[q])
-            order = np.arange(hi - lo, dtype=np.int32)
-            block = gradient[lo:hi]
-            of_docs = None if doc_weight is None else doc_weight[lo:hi]
-            total, _ = sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, of_docs, order, block, work)
-            value += weight * total
-            block *= weight
-        return value, gradient
-
-    def hessian_matmul(
-        self,
-        scores: np.ndarray,
-        relevance: np.ndarray,
-        query_ptr: np.ndarray,
-        weights: np.ndarray | None,
-        Z: np.ndarray,
-        doc_weight: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """W Z (n_docs, k): the generalised Hessian in score space, block-diagonal by query,
-        times a block of columns."""
-        lv = self.levels(relevance, query_ptr)
-        _, hessian_sweep = self.sweeps(lv)
-        scores = np.asarray(scores, dtype=np.float64)
-        out = np.zeros(Z.shape)
-        Z = np.ascontiguousarray(Z, dtype=np.float64)
-        for q in np.flatnonzero(lv.n_levels > 1):
-            lo, hi = query_ptr[q], query_ptr[q + 1]
-            order = np.arange(hi - lo, dtype=np.int32)
-            block = out[lo:hi]
-            of_docs = None if doc_weight is None else doc_weight[lo:hi]
-            hessian_sweep(scores[lo:hi], lv.levels[lo:hi], lv.n_levels[q], lv.table, of_docs, order, Z[lo:hi], block)
-            block *= 1.0 if weights is None else float(weights[q])
-        return out
 
 
 def loss_name(loss: PairwiseLoss) -> str:

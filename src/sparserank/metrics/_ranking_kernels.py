@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def order_lists(scores, second, query_ptr):
     """(n_docs,) rows, list after list, by descending score, equal scores by ascending `second`, then by row."""
     order = np.empty(len(scores), dtype=np.int64)

@@ -18,7 +18,7 @@ from sparserank.quoting import brief
 class Metric:
     """A ranking metric; calling it gives one value per query.
 
-    `metric(scores, relevance, query_ptr)` -> (n_queries,), NaN where the convention skips a query.
+    `metric(scores, relevance, query_ptr)` -> (n_queries,), NaN for a query that the metric leaves out of means.
     `repr` is the canonical name ('letor4:ndcg@10') and `parse_metric(repr(m), m.convention) == m`; the
     tools' conventions need not be given.
     """
@@ -50,13 +50,6 @@ class Metric:
 
     def compute(self, lists: RankedLists) -> np.ndarray:
         """(n_queries,) values of lists already ranked by this metric's convention."""
-        values = self._per_query(lists)
-        if self.convention.empty == "skip":
-            relevant = lists.sum_per_query(self.convention.relevant(lists.relevance).astype(float))
-            values = np.where(relevant > 0, values, np.nan)
-        return values
-
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
         raise NotImplementedError
 
     def counted(self, lists: RankedLists) -> Any:

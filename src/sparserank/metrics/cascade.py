@@ -21,7 +21,7 @@ class ReciprocalRank(Metric):
     source: ClassVar[str] = "trec_eval recip_rank"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
+    def compute(self, lists: RankedLists) -> np.ndarray:
         hit = self.convention.relevant(lists.relevance) & self.counted(lists)
         reciprocal = np.where(hit, 1.0 / lists.rank, 0.0)
         return np.maximum.reduceat(reciprocal, lists.query_ptr[:-1]) if len(hit) else np.zeros(len(lists.lengths))
@@ -41,7 +41,7 @@ class ExpectedReciprocalRank(Metric):
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
     max_grade: ClassVar[int] = 4
 
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
+    def compute(self, lists: RankedLists) -> np.ndarray:
         stop = np.minimum(exponential_gain(lists.relevance) / 2.0**self.max_grade, 1.0)
         stop = np.where(self.counted(lists), stop, 0.0)
         values = np.zeros(len(lists.lengths))

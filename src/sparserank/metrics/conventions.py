@@ -26,6 +26,16 @@ def exponential_gain(relevance: np.ndarray) -> np.ndarray:
     return np.maximum(np.exp2(relevance) - 1.0, 0.0)
 
 
+VALUES = {
+    "gain": ("exp2", "linear", "letor"),
+    "discount": ("log2", "letor"),
+    "ties": ("pessimistic", "file", "docid"),
+    "empty": ("zero", "one"),
+    "short_lists": ("full", "zero_ndcg", "zero", "length"),
+    "most_hits": ("all", "cutoff"),
+}
+
+
 @dataclass(frozen=True)
 class Convention:
     """One tool's rules.
@@ -34,9 +44,8 @@ class Convention:
     discount     'log2' (1 / log2(rank + 1)) or 'letor' (1, 1, 1 / log2(rank) from rank 3)
     ties         order of equal scores: 'pessimistic' (least relevant first: independent of row order),
                  'file' (row order) or 'docid' (document id descending)
-    empty        value of a query without relevant documents: 'zero', 'one', 'skip' (left out of the mean).
-                 It applies to NDCG and average precision; the other metrics give 0 there, except 'skip', which applies
-                 to all.
+    empty        value of a query without relevant documents: 'zero' or 'one'. It applies to NDCG and average precision;
+                 the other metrics give 0 there.
     short_lists  'full' (a cutoff beyond the list uses the whole list, P@n is padded), 'zero_ndcg' (NDCG@n is 0 for n >
                  length, P@n is padded) or 'zero' (both are 0): the LETOR scripts 4.0 and 3.0; 'length' (P@n is a share
                  of the list where that is shorter)
@@ -53,6 +62,12 @@ class Convention:
     short_lists: str = "full"
     mean_ndcg: bool = True
     most_hits: str = "all"
+
+    def __post_init__(self) -> None:
+        for field, allowed in VALUES.items():
+            if getattr(self, field) not in allowed:
+                given = brief(getattr(self, field))
+                raise DataError(f"Convention: {field} must be one of {', '.join(allowed)}; got {given}.")
 
     @property
     def affixes(self) -> tuple[str, str]:

@@ -35,7 +35,7 @@ class Ndcg(Metric):
     source: ClassVar[str] = "Jarvelin and Kekalainen (2002), doi:10.1145/582415.582418"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
+    def compute(self, lists: RankedLists) -> np.ndarray:
         gains = self.convention.gains(lists.relevance)
         discounts = lists.once(("discounts", self.convention, self.cutoff), lambda: self._discounts(lists))
         dcg = lists.sum_per_query(_shown(gains, lists) * discounts)
@@ -73,7 +73,7 @@ class MeanNdcg(Metric):
         if not self.convention.mean_ndcg:
             raise DataError(f"{self.convention.name} has no mean_ndcg; use letor4:mean_ndcg.")
 
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
+    def compute(self, lists: RankedLists) -> np.ndarray:
         gains = self.convention.gains(lists.relevance)
         discounts = self.convention.discounts(int(lists.lengths.max(initial=0)))[lists.rank - 1]
         dcg = _cumulative(_shown(gains, lists) * discounts, lists)

@@ -26,7 +26,7 @@ class PairwiseError(Metric):
     higher_is_better: ClassVar[bool] = False
     takes_cutoff: ClassVar[bool] = False
 
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
+    def compute(self, lists: RankedLists) -> np.ndarray:
         values = np.zeros(len(lists.lengths))
         for q, (lo, hi) in enumerate(zip(lists.query_ptr[:-1], lists.query_ptr[1:], strict=True)):
             values[q] = _share_of_discordant(lists.scores[lo:hi], lists.relevance[lo:hi])

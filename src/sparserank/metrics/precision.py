@@ -27,7 +27,7 @@ class Precision(Metric):
         if self.cutoff is None:
             raise DataError("p needs a cutoff; write p@10.")
 
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
+    def compute(self, lists: RankedLists) -> np.ndarray:
         assert self.cutoff is not None
         hits = self.convention.relevant(lists.relevance) & self.counted(lists)
         shown = np.minimum(lists.lengths, self.cutoff) if self.convention.short_lists == "length" else self.cutoff
@@ -48,7 +48,7 @@ class AveragePrecision(Metric):
     source: ClassVar[str] = "LETOR evaluation scripts; trec_eval map"
     limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def _per_query(self, lists: RankedLists) -> np.ndarray:
+    def compute(self, lists: RankedLists) -> np.ndarray:
         relevant = self.convention.relevant(lists.relevance).astype(float)
         running = np.cumsum(relevant)
         before = np.repeat(running[lists.query_ptr[:-1]] - relevant[lists.query_ptr[:-1]], lists.lengths)

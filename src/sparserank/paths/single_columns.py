@@ -61,11 +61,10 @@ class _Lines:
     def __init__(self, value: float, slopes: np.ndarray, curvature: np.ndarray) -> None:
         n = len(slopes)
         self._close = CLOSE * value
-        self._curvature = curvature  # at most that: a step by it falls short of the minimum
         self._left, self._right = np.zeros(n), np.full(n, np.inf)
         self._left_value, self._left_slope = np.full(n, value), slopes.copy()
         self._right_value, self._right_slope = np.full(n, np.inf), np.full(n, np.inf)
-        self._stride = -slopes / curvature
+        self._stride = -slopes / curvature  # at most that curvature: the step falls short of the minimum
         self.upper, self.lower = np.full(n, value), np.full(n, -np.inf)
 
     def open(self) -> np.ndarray:

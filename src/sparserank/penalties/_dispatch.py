@@ -1,15 +1,16 @@
 """Which scalar prox a compiled loop calls: one number per penalty, so that one compiled loop serves them all."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
-from numba import njit
-
+from sparserank._kernel_cache import kernel
 from sparserank.penalties._scalar_prox import prox_elastic, prox_log, prox_lp, prox_mcp, prox_scad, prox_smoothed_lp
 
 ELASTIC, MCP, SCAD, LOG, LP, SMOOTHED_LP = range(6)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prox_one(kind, z, h, alpha, sign, first, second):
     """argmin over x of h/2 (x - z)^2 + penalty(|x|), with x >= 0 (sign 1), x <= 0 (sign -1) or free (0).
 
@@ -39,7 +40,7 @@ def prox_one(kind, z, h, alpha, sign, first, second):
     return x if z > 0.0 else -x
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prox_all(kind, z, h, alphas, signs, first, second, out):
     """prox_one for every coordinate; h is one curvature per coordinate."""
     for j in range(len(z)):

@@ -5,20 +5,22 @@ They stand together because one compiled coordinate descent serves all of them: 
 the switch costs nothing that can be measured. Each is checked against brute force in the convex and concave regime.
 """
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import math
 
-from numba import njit
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prox_elastic(z, h, alpha, alpha2, unused):
     """alpha x + alpha2 x^2 / 2: soft threshold with extra curvature."""
     return max(h * z - alpha, 0.0) / (h + alpha2)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prox_mcp(z, h, alpha, gamma, unused):
     """alpha x - x^2 / (2 gamma) up to x = gamma alpha, then constant (Zhang 2010)."""
     if h * gamma > 1.0:
@@ -28,7 +30,7 @@ def prox_mcp(z, h, alpha, gamma, unused):
     return 0.0 if z <= alpha * math.sqrt(gamma / h) else z
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scad_value(x, alpha, a, scale):
     first = scale * alpha
     last = a * scale * alpha
@@ -39,7 +41,7 @@ def _scad_value(x, alpha, a, scale):
     return alpha * first + 0.5 * (last - first) ** 2 / ((a - 1.0) * scale)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prox_scad(z, h, alpha, a, scale):
     """Slope alpha up to scale alpha, falling to 0 at a scale alpha (Fan and Li 2001):
     the best of the pieces' candidates."""
@@ -63,7 +65,7 @@ def prox_scad(z, h, alpha, a, scale):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prox_log(z, h, alpha, eps, unused):
     """alpha log(1 + x / eps): the larger root of the stationarity equation, compared with 0."""
     inside = (z + eps) ** 2 - 4.0 * alpha / h
@@ -76,7 +78,7 @@ def prox_log(z, h, alpha, eps, unused):
     return x if at_x < 0.5 * h * z * z else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _power_root(z, mu, p, eps, low):
     """The largest root x > low of x - z + mu p (x + eps)^(p - 1) = 0; `low` is at or right of where this is smallest.
 
@@ -94,7 +96,7 @@ def _power_root(z, mu, p, eps, low):
     return x
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prox_lp(z, h, alpha, p, unused):
     """alpha x^p, 0 < p < 1. Below the threshold 0; above it closed form for p = 1/2, the root otherwise."""
     mu = alpha / h
@@ -109,7 +111,7 @@ def prox_lp(z, h, alpha, p, unused):
     return _power_root(z, mu, p, 0.0, knee)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prox_smoothed_lp(z, h, alpha, p, eps):
     """alpha ((x + eps)^p - eps^p), 0 < p < 1: the largest root of the stationarity equation, compared with 0."""
     mu = alpha / h

@@ -5,14 +5,13 @@ with the shape parameters that the scalar proxes take."""
 
 from __future__ import annotations
 
-from numba import njit
-
+from sparserank._kernel_cache import kernel
 from sparserank.penalties._dispatch import ELASTIC, LOG, MCP, SCAD
 
 KINDS = (ELASTIC, MCP, SCAD, LOG)  # those whose slope at 0 is finite
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def slope_one(kind, x, alpha, first, second):
     """The right-hand derivative; infinite alpha stays infinite."""
     if alpha == float("inf") or alpha == 0.0:

@@ -7,8 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sparserank.errors import DataError
-from sparserank.penalties._dispatch import prox_all, prox_one
+from sparserank.penalties._dispatch import prox_all
 from sparserank.penalties.parts import BlockPart, Conjugate, Part, SeparablePart
 from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
 
@@ -176,25 +175,6 @@ class Penalty(FeatureRules):
             out,
         )
         return out
-
-    def prox_1d(self, v_j: float, step: float, j: int = 0) -> float:
-        """The same for coordinate j alone (weights and signs must then reach j)."""
-        given = self.weights or self.signs or ()
-        n = len(given) or max((j, *self.always_keep, *self.never_use)) + 1
-        if not 0 <= j < n:
-            raise DataError(f"{type(self).__name__}: weights and signs are of {n} features; there is no feature {j}.")
-        first, second = self.shape()
-        return float(
-            prox_one(
-                self.kind,
-                float(v_j),
-                1.0 / step,
-                float(self.feature_alphas(n)[j]),
-                int(self.feature_signs(n)[j]),
-                first,
-                second,
-            )
-        )
 
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
         """Smallest strength from which w = 0 is stationary (always-keep features apart)."""

@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scores(arrays, lo, hi, W, which, out):
     """out[k] = X[lo:hi] W[k] for k of `which`."""
     data, indices, indptr = arrays
@@ -20,7 +20,7 @@ def scores(arrays, lo, hi, W, which, out):
             out[k, i - lo] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def transposed(arrays, lo, hi, G, which, out):
     """out[k] += X[lo:hi]^T G[k] for k of `which`."""
     data, indices, indptr = arrays

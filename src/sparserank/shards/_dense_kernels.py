@@ -8,8 +8,8 @@ Reassociation (and nothing else of fast-math: NaN and infinity survive) lets the
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
 from sparserank.shards._instructions import LINE_BYTES, prefetch
 
 _REASSOCIATE = {"reassoc", "contract"}
@@ -17,7 +17,7 @@ AHEAD_BYTES = 2200  # how far ahead of its sums memory is asked for a row of flo
 ROWS_IN_CACHE = 32  # whose products with all gradients are added up before the next are read
 
 
-@njit(cache=True, nogil=True, fastmath=_REASSOCIATE)
+@kernel(fastmath=_REASSOCIATE)
 def scores(arrays, lo, hi, W, which, out):
     """out[k] = X[lo:hi] W[k] for k of `which`. Two rows go together, half of the rows apart: memory answers two streams
     faster than one. They stay in cache for all k; of an odd number of rows the last is done twice.
@@ -45,7 +45,7 @@ def scores(arrays, lo, hi, W, which, out):
             out[k, i - lo], out[k, other - lo] = here, there
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def transposed(arrays, lo, hi, G, which, out):
     """out[k] += X[lo:hi]^T G[k] for k of `which`; rows without a gradient are not read. Eight rows with one go
     together: each sum is read and written once for eight multiply-adds."""
@@ -75,7 +75,7 @@ def transposed(arrays, lo, hi, G, which, out):
                 i += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def differences(X, query_ptr, queries, columns, inverse, out):
     """out = (X - the first document of its query) * inverse, for the rows of `queries` and the given columns.
 

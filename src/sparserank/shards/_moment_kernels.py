@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def moments(X, at, query_ptr, used, unit, around, first, last, low, high, sums, within, between):
     """Adds queries first .. last - 1 to the sums of every k with used[k, q]; the first row of X is document `at`.
 

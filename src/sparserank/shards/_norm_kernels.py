@@ -6,10 +6,11 @@ all sums of dense rows with few grades."""
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sums_before(values, is_first, out):
     """out[i] = the sum of values (n, d) before row i since the last row with is_first[i]:
     what is in another segment takes no digit."""
@@ -18,7 +19,7 @@ def sums_before(values, is_first, out):
             out[i, j] = 0.0 if is_first[i] else out[i - 1, j] + values[i - 1, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dense_sums(X, lists, weight, of_document, unit, of_query, largest, offset):
     """Fill of_query, largest, offset, each (n_queries, d) of zeros, for dense rows X whose pairs of levels have a
     table: per query the sum over pairs of t (v_i - v_j)^2, v = X times unit (d,), and the largest |deviation| from, and

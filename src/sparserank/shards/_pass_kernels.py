@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from sparserank.losses.pairwise import WORK_ROWS
+from sparserank._kernel_cache import kernel
+from sparserank.losses._sizes import WORK_ROWS
 from sparserank.shards._instructions import LINE_BYTES, prefetch
 
 APART = 1 << 14  # values of a gradient that grow so; of more the lines at its ends do not matter
@@ -50,7 +51,7 @@ def bind(template: Callable, **functions: Any) -> Callable:
     bound.__module__, bound.__qualname__ = template.__module__, f"{template.__name__}{module}"
     package = __name__.partition(".")[0]
     ours = all(f.__module__.partition(".")[0] == package for f in functions.values())
-    return njit(cache=ours, nogil=True)(bound)
+    return kernel(bound) if ours else njit(nogil=True)(bound)
 
 
 def make_pass(rows, sweep):
@@ -69,19 +70,19 @@ def make_dual_pass(dual_sweep):
     return bind(_dual_pass, dual_sweep=dual_sweep)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rows_of(doc_weight, lo, hi):
     if doc_weight is None:
         return None
     return doc_weight[lo:hi]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scratch(longest, table):
     return np.empty((WORK_ROWS, max(longest, table.shape[0]) + 1))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(source, out):
     """out (m, n) = source, or 0 for None: a loop compiles faster than an array expression."""
     for i in range(out.shape[0]):

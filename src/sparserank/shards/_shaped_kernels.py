@@ -10,14 +10,14 @@ m - 1.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
 from sparserank.shards._instructions import LINE_BYTES, add_pair, prefetch
 
 AHEAD = 4  # documents: how far ahead of the scores memory is asked for values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _heights(w, m, used, at_start):
     """Of the features that have a weight: their numbers in `used`,
     what their curve has risen by the start of each segment; how many."""
@@ -36,7 +36,7 @@ def _heights(w, m, used, at_start):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _score(segment, fraction, w, m, used, at_start):
     """The ramps of one document times w; the last two from `_heights`."""
     total = 0.0
@@ -47,7 +47,7 @@ def _score(segment, fraction, w, m, used, at_start):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scores(arrays, lo, hi, W, which, out):
     """out[k] = ramps[lo:hi] W[k] for k of `which`; features without a weight are not read.
 
@@ -69,7 +69,7 @@ def scores(arrays, lo, hi, W, which, out):
             out[k, i - lo] = _score(segment[i], fraction[i], w, m, used[:n], at_start)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def transposed(arrays, lo, hi, G, which, out):
     """out[k] += ramps[lo:hi]^T G[k]: what falls into each segment is added up first, whole and by fraction;
     two documents at a time."""
@@ -97,7 +97,7 @@ def transposed(arrays, lo, hi, G, which, out):
                 beyond += sums[2 * c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_two(segment, fraction, g, segment_2, fraction_2, g_2, m, sums):
     """sums[2 c] += g, sums[2 c + 1] += g * fraction, c the column of each value of two documents."""
     two = np.uint64(2)
@@ -109,7 +109,7 @@ def _add_two(segment, fraction, g, segment_2, fraction_2, g_2, m, sums):
         at += step
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ramps(segment, fraction, m, out):
     """out (n, d * m) = the ramps of n documents, written out."""
     for i in range(segment.shape[0]):
@@ -119,7 +119,7 @@ def ramps(segment, fraction, m, out):
                 out[i, c] = 1.0 if b < segment[i, j] else (fraction[i, j] if b == segment[i, j] else 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def differences(segment, fraction, query_ptr, queries, feature, start, rise, out):
     """out = combinations of ramps minus those of the first document of each query: column c is that of feature[c],
     which has risen by start[c, b] at the start of segment b and rises by rise[c, b] in it."""
@@ -136,7 +136,7 @@ def differences(segment, fraction, query_ptr, queries, feature, start, rise, out
         at += hi - lo
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def model_scores(segment, fraction, rows, w, out):
     """out (len(rows),) = ramps of some documents times w."""
     d = segment.shape[1]
@@ -148,14 +148,14 @@ def model_scores(segment, fraction, rows, w, out):
         out[r] = _score(segment[i], fraction[i], w, m, used[:n], at_start)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weight_of(doc_weight, i):
     if doc_weight is None:
         return 1.0
     return doc_weight[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_grams(segment, fraction, lists, scale, m, first, last, out):
     """out[k, j - first] += sum over pairs of scale[k, q] t (r_i - r_l)(r_i - r_l)^T, r the ramps of feature j, for j of
     first .. last - 1.
@@ -233,7 +233,7 @@ def pair_grams(segment, fraction, lists, scale, m, first, last, out):
                             out[k, j - first, b, c] += scale[k, q] * of_query[b, c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_pairs(t, n, N, s, S, square, Square, out):
     for b in range(len(s)):
         for c in range(b + 1):

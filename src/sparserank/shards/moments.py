@@ -91,9 +91,9 @@ def feature_moments(
     return out
 
 
-def local_sums(rows: Rows | Sequence[Rows], query_ptr: np.ndarray, n_threads: int | None = None) -> MomentSums:
+def local_sums(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> MomentSums:
     """Of rows in this process, one below the other if several."""
-    executor = BlockExecutor(n_threads)
+    executor = BlockExecutor()
 
     def sums_of(used: np.ndarray, unit: np.ndarray, around: np.ndarray) -> list:
         return [

@@ -7,15 +7,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
 from sparserank.penalties._dispatch import prox_one
 from sparserank.penalties._scalar_slopes import slope_one
 
 STEPS = 3  # prox steps on a block at each visit: its curvature is not the same along all of its columns
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shrunk(v, at, first, behind, slopes, signs, h, whole, kind, shape1, shape2, ridge):
     """In place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + sum over curves c of slopes[c] |u of
     c|, under signs.
@@ -45,7 +45,7 @@ def shrunk(v, at, first, behind, slopes, signs, h, whole, kind, shape1, shape2, 
             v[i] *= left
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def descend_blocks(
     H,
     residual,

@@ -1,13 +1,14 @@
 """Coordinate descent on a d x d quadratic model plus a separable penalty."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
-from numba import njit
-
+from sparserank._kernel_cache import kernel
 from sparserank.penalties._dispatch import prox_one
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def descend(H, residual, w, alphas, signs, kind, first, second, tol, max_sweeps):
     """Cyclic sweeps over all coordinates until no step exceeds `tol` in gradient units; returns (sweeps, largest step).
 

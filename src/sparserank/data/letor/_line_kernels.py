@@ -1,10 +1,12 @@
 """Byte parser for LETOR / SVMlight ranking text. Inputs are read-only; outputs are the named arrays."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
 from sparserank.data.letor._number_kernels import number
 
 OK = 0
@@ -23,7 +25,7 @@ UNSORTED = 11  # the first row whose indices do not ascend, or -1
 N_INFO = 12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_lines_and_colons(buf):
     lines = 0
     colons = 0
@@ -33,7 +35,7 @@ def count_lines_and_colons(buf):
     return lines, colons
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_docid(buf, start, stop):
     """Span of X in `docid = X` (any spacing) inside a comment; an empty span when there is none."""
     i = start
@@ -60,7 +62,7 @@ def _find_docid(buf, start, stop):
     return start, start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, rows_line, runs, comments, slow, info):
     """Parse whole lines of ranking text; stops at the first bad one.
 
@@ -231,7 +233,7 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     info[UNSORTED] = unsorted
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scatter_rows(row_ptr, indices, values, out):
     """Write CSR rows into the zeroed dense rows of `out`."""
     for row in range(len(row_ptr) - 1):

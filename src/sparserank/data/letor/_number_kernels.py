@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sparserank._kernel_cache import kernel
 
 _POWERS = 10.0 ** np.arange(23)  # exact in float64 up to 1e22
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number(buf: np.ndarray, start: int, stop: int) -> tuple[float, int]:
     """Value of buf[start:stop] and 0 exact, 1 needs correct rounding elsewhere, 2 not a number, 3 NaN / NULL.
 
@@ -70,7 +71,7 @@ def number(buf: np.ndarray, start: int, stop: int) -> tuple[float, int]:
     return (-value if negative else value), 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _word(buf: np.ndarray, i: int, stop: int, start: int) -> int:
     """3 for nan and NULL (any case), 1 for inf and infinity (resolved with the slow numbers), else 2."""
     length = stop - i
@@ -90,7 +91,7 @@ def _word(buf: np.ndarray, i: int, stop: int, start: int) -> int:
     return 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ends_inity(buf: np.ndarray, i: int) -> bool:
     """True when buf[i:i + 5] reads 'inity', in any case."""
     first = (buf[i] | 32) == 105 and (buf[i + 1] | 32) == 110 and (buf[i + 2] | 32) == 105

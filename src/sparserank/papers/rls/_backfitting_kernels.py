@@ -1,12 +1,15 @@
 """Back-fitting scores of sparse candidates."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def candidate_errors(data, indices, indptr, candidates, query_of, lengths, weight, r, lam, out):
     """out[c] = change of the leave-query-out error when feature candidates[c] alone is fitted to the centred residual
     r.

@@ -1,17 +1,20 @@
 """Branch and bound over sets of features on a Gram: nodes in a stack of arrays,
 so that a search can be left and gone on with."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from sparserank._kernel_cache import kernel
 
 FREE, IN, OUT = 0, 1, 2
 AVERAGES = 3  # rounds in which the second bound is tightened
 STEP = 0.15
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def explained_by(A, b, members, n):
     """(b_S^T A_SS^-1 b_S, w_S) of the first n members; A = G + lam I."""
     M = np.empty((n, n))
@@ -24,7 +27,7 @@ def explained_by(A, b, members, n):
     return (v * w).sum(), w
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _top(values, free, n_free, n, members):
     """The n free features of the largest values, into members; returns the sum of those values."""
     order = np.argsort(-values[:n_free])
@@ -35,7 +38,7 @@ def _top(values, free, n_free, n, members):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dual_bound(A, b, lam, w, state, free, n_free, left, values, members):
     """w^T G w + (sum over what is in of r_j^2 + the `left` largest r_j^2 of what is free) / lam, r = b - G w, for any
     w; members gets the features of the largest r."""
@@ -51,7 +54,7 @@ def _dual_bound(A, b, lam, w, state, free, n_free, left, values, members):
     return total + (inside + _top(values, free, n_free, left, members)) / lam
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def search(
     A,
     b,

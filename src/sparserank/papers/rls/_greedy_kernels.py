@@ -1,11 +1,13 @@
 """Compiled steps of Algorithm 1 of Pahikkala et al. (2010), for all candidates at once and a block of queries."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
-from numba import njit
+from sparserank._kernel_cache import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def candidate_sums(X, C, U, a, p, y, query_ptr, first, last, XC, Cy, CU, aU, pU, UU):
     """Adds X_i . C_i and C_i . y over the block to XC and Cy (n,);
     writes the sums of each query to rows of CU, aU, pU, UU."""
@@ -28,7 +30,7 @@ def candidate_sums(X, C, U, a, p, y, query_ptr, first, last, XC, Cy, CU, aU, pU,
                 UU[q, j] += u * u
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def column_product(X, C, b, query_ptr, first, last, out):
     """out += X_b^T C over the rows of the block."""
     n = C.shape[1]
@@ -38,7 +40,7 @@ def column_product(X, C, b, query_ptr, first, last, out):
             out[j] += x * C[i, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_feature(C, U, a, p, b, c, d, t, query_ptr, first, last, shift):
     """Lines 23-28 of Algorithm 1 (line 28: C <- C - C_b t) for a block of queries; shift (n,) is scratch."""
     n = C.shape[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -29,7 +28,6 @@ def backfitting_search(
     *,
     query_weight: np.ndarray | None = None,
     candidates: Candidates | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> list[GreedyStep]:
     """Greedy selection in which a candidate is judged with the other coefficients held fixed.
 
@@ -81,6 +79,4 @@ def backfitting_search(
         coef = np.zeros(data.n_features)
         coef[selected] = V @ v
         steps.append(GreedyStep(tuple(selected), coef, float(sum(h @ h for h in held_out))))
-        if progress is not None:
-            progress(len(selected), k)
     return steps

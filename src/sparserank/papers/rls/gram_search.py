@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sparserank.papers.rls.centring import CentredData, determined
@@ -112,7 +110,6 @@ def gram_greedy_search(
     k: int,
     *,
     candidates: Candidates | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> list[GreedyStep]:
     """The same models as `greedy_search`, in O(k n_queries d^2) time."""
     search = GramSearch(data, lam)
@@ -121,8 +118,6 @@ def gram_greedy_search(
     while len(search.features) < k:
         _add_best(search, candidates)
         steps.append(search.step())
-        if progress is not None:
-            progress(len(steps), k)
     return steps
 
 
@@ -132,7 +127,6 @@ def floating_search(
     k: int,
     *,
     candidates: Candidates | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> list[GreedyStep]:
     """Sequential floating forward selection: undoes the nesting of greedy sets.
 
@@ -163,8 +157,6 @@ def floating_search(
                 break
             search.drop(position)
             keep()
-        if progress is not None:
-            progress(len(best), k)
     return [best[size] for size in range(1, k + 1)]
 
 

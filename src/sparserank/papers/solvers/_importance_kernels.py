@@ -1,14 +1,16 @@
 """RSRank's pairwise loss: modified Huber weighted by what swapping the pair would change in NDCG."""
 
+# mypy: allow-untyped-defs, no-check-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from sparserank._kernel_cache import kernel
 from sparserank.losses._sorting_kernels import sort_descending
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weighted_huber(scores, gains, discounts, query_ptr, query_scale, gradient):
     """(sum of weights, weighted loss); the gradient with respect to the scores is written to `gradient` (n_docs,).
 

@@ -1,0 +1,123 @@
+"""The disk cache of compiled kernels: never older than the sources, and untouched by `import sparserank`."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import sparserank._kernel_cache
+from sparserank._kernel_cache import is_compiled, sources_hash
+from sparserank.cli import screen
+
+ROOM = Path(sparserank._kernel_cache.__file__).parent
+INNER = "from sparserank._kernel_cache import kernel\n\n@kernel\ndef step(x):\n    return x + 1.0\n"
+OUTER = "from sparserank._inner import step\n{imported}\n\n{decorator}\ndef walk(x):\n    return step(x)\n"
+
+
+def python(code: str, folder: Path, **environment: str) -> str:
+    """What a fresh process prints that finds modules in `folder` first."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    ours |= {"PYTHONPATH": str(folder), **environment}
+    done = subprocess.run([sys.executable, "-c", code], env=ours, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A package with a kernel that calls a kernel of another file; in `plain` the same function without `kernel`."""
+    package = tmp_path / "sparserank"
+    (package / "plain").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "_kernel_cache.py").write_text((ROOM / "_kernel_cache.py").read_text())
+    (package / "_inner.py").write_text(INNER)
+    ours = {"imported": "from sparserank._kernel_cache import kernel", "decorator": "@kernel"}
+    (package / "_outer.py").write_text(OUTER.format(**ours))
+    plain = {"imported": "from numba import njit", "decorator": "@njit(cache=True)"}
+    (package / "plain/_outer.py").write_text(OUTER.format(**plain))
+    return tmp_path
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_kernel_never_runs_with_an_old_copy_of_what_it_inlines(made: Path, elsewhere: bool) -> None:
+    """With Numba's cache alone it does: the test can fail."""
+    environment = {"NUMBA_CACHE_DIR": str(made / "caches")} if elsewhere else {}
+    code = (
+        "from sparserank import _outer\nfrom sparserank.plain import _outer as plain\n"
+        "print(_outer.walk(1.0), plain.walk(1.0), len(_outer.walk.stats.cache_hits))"
+    )
+
+    def run() -> tuple[str, set[str]]:
+        printed = python(code, made, **environment)
+        return printed, {file.name for file in made.rglob(f"*_{12 * '?'}-*.nbi")}  # with a hash in their names
+
+    (printed, compiled), (again, kept) = run(), run()
+    assert printed == "2.0 2.0 0"
+    assert again == "2.0 2.0 1"  # from the cache
+    assert len(compiled) == 2
+    assert kept == compiled
+    (made / "sparserank/_inner.py").write_text(INNER.replace("1.0", "5.0"))
+    printed, renewed = run()
+    assert printed == "6.0 2.0 0"
+    assert len(renewed) == 2
+    assert renewed.isdisjoint(compiled)  # files of other sources are removed
+
+
+def test_import_sparserank_removes_no_cache_and_imports_no_numba(tmp_path: Path) -> None:
+    def run(code: str) -> str:
+        return python(code, ROOM.parent, NUMBA_CACHE_DIR=str(tmp_path))
+
+    folder = run("from sparserank.losses import _sorting_kernels as k; print(k.sort_descending.stats.cache_path)")
+    outdated = Path(folder) / "_sorting_kernels.sort_descending_0123-10.py311.nbi"
+    outdated.write_bytes(b"of other sources")
+    assert run("import sparserank, sys; print('numba' in sys.modules)") == "False"
+    assert outdated.exists()
+    run("from sparserank.losses import _sorting_kernels")
+    assert not outdated.exists()
+
+
+def test_the_hash_is_of_the_names_and_texts_of_all_kernel_files(tmp_path: Path) -> None:
+    def hash_of(files: dict[str, str]) -> str:
+        for name, text in files.items():
+            file = tmp_path / str(len(seen)) / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        seen.append(sources_hash(tmp_path / str(len(seen))))
+        return seen[-1]
+
+    seen: list[str] = []
+    base = {"_a.py": "1", "rooms/_b.py": "2", "rooms/deep/_c.py": "3"}
+    same = hash_of(base)
+    assert hash_of({**base, "rooms/cli.py": "4", "__init__.py": "5"}) == same
+    others = [{**base, name: "4"} for name in base] + [{"_a.py": "1", "rooms/_b.py": "2", "rooms/deep/_d.py": "3"}]
+    assert len({same, *map(hash_of, others)}) == 1 + len(others)
+
+
+def test_kernels_are_in_hashed_files_and_take_nothing_from_other_files() -> None:
+    """A constant of another file would be compiled in, and its change would go unnoticed."""
+    with_kernels = [file for file in ROOM.rglob("*.py") if "_kernel_cache import kernel" in file.read_text()]
+    assert len(with_kernels) > 20
+    for file in with_kernels:
+        assert file.name.startswith("_"), file
+        for statement in ast.walk(ast.parse(file.read_text())):
+            if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("sparserank"):
+                assert (statement.module or "").rpartition(".")[2].startswith("_"), (file, statement.module)
+    compiling = {file.name for file in ROOM.rglob("*.py") if "import njit" in file.read_text()}
+    assert compiling == {"_kernel_cache.py", "_pass_kernels.py"}  # the latter for losses of other packages
+
+
+def test_compiling_is_announced_before_the_first_use_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stats = SimpleNamespace(cache_path=str(tmp_path))
+    kernel = SimpleNamespace(py_func=SimpleNamespace(__qualname__="descend_0123"), stats=stats)
+    (tmp_path / "_kernels.descend_4567-12.py311.nbi").write_bytes(b"of other sources")
+    assert not is_compiled(kernel)
+    screen.announce_compiling(kernel)
+    (tmp_path / "_kernels.descend_0123-12.py311.nbi").write_bytes(b"")
+    assert is_compiled(kernel)
+    screen.announce_compiling(kernel)
+    assert capsys.readouterr().err.count("compiling") == 1
