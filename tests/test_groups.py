@@ -19,7 +19,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.model.model_file import load_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import BestK, OneFormEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients
+from sparserank.paths import BestK, OneFormEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients, parse_maker
 from sparserank.penalties import L1, Log, Mcp, Penalty, Scad, parse_penalty
 from sparserank.penalties.nested import nested
 from sparserank.solvers import Fista, ProxNewton, Reweighted, solve
@@ -393,11 +393,11 @@ def test_small_models_are_found_behind_a_large_group_that_enters_first(penalty):
     cheap = sr.select(data, budget=1.0, costs={"large": 3.0}, **options)
     assert cheap.chosen.cost <= 1.0
     numbers = groups_of(of, None, data.feature_names).of_feature
-    ranker = sr.SparseRanker(penalty=parse_penalty(penalty, groups=numbers), n_features_to_select=3).fit_dataset(data)
+    ranker = sr.SparseRanker(penalty=parse_maker(penalty, groups=numbers), n_features_to_select=3).fit_dataset(data)
     assert np.count_nonzero(ranker.scaled_coef_) == 2
     with pytest.raises(DataError, match="every group has more than 1 features; the smallest has 3"):
         sr.SparseRanker(
-            penalty=parse_penalty(penalty, groups=numbers[:4] + numbers[:4] + numbers[:4]), n_features_to_select=1
+            penalty=parse_maker(penalty, groups=numbers[:4] + numbers[:4] + numbers[:4]), n_features_to_select=1
         ).fit_dataset(data)
 
 

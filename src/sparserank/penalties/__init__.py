@@ -48,7 +48,7 @@ def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters
     power = re.fullmatch(r"l(0?\.[0-9]+)", spec.strip())
     try:
         name, given = ("lp", {"p": float(power[1])}) if power else parse_call(spec)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise DataError(
             f"penalty {brief(spec)} cannot be read; write a name such as 'l1' or 'mcp(gamma=2.0)'."
         ) from error
