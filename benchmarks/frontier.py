@@ -88,7 +88,7 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
 def _compared(data: Any, repeats: int, work: Path) -> Any:
     from sparserank import defaults
     from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
-    from sparserank.runs.work_store import SelectionStore
+    from sparserank.runs.work_store import WorkStore
     from sparserank.selection.plan import make_plan
 
     plan = ComparisonPlan(
@@ -102,7 +102,7 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
         ),
         repeats=repeats,
     )
-    with SelectionStore(work, plan.identity(data), kind="compare") as store:
+    with WorkStore(work, plan.identity(data), kind="compare") as store:
         found = compare(data, plan, lambda done, n, what, left: print(f"  {done}/{n} {what}", flush=True), store)
     return replace(found, systems=[*found.systems, *_greedy(data, plan)])
 

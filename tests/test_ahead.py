@@ -20,7 +20,7 @@ from sparserank.paths import Point
 from sparserank.paths.follow import following
 from sparserank.paths.strengths import Convex, Problems
 from sparserank.penalties import Penalty
-from sparserank.runs.work_store import SelectionStore
+from sparserank.runs.work_store import WorkStore
 from sparserank.solvers import ProxNewton, Stop, solve
 from sparserank.solvers.ahead import MOST_LOOKS, Ahead
 from sparserank.solvers.curvature import Curvature
@@ -145,7 +145,7 @@ def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp
     whole = solved(penalty, keep=lambda p, n: points.append(p), **options)
     assert sum(p.ahead is not None for p in points) >= 4
     forgetful = 0
-    with SelectionStore(tmp_path / "run", {"a": 1}) as store:
+    with WorkStore(tmp_path / "run", {"a": 1}) as store:
         for n in range(len(points) + 1):
             save_points(store, "l1", {0: points[:n]}, n)
             known = stored_points(store, "l1", [0])[0]
@@ -162,7 +162,7 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
         return Point(sp.csr_array(np.ones((1, 3))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal", ahead)
 
     given = [point(None), point(sp.csr_array(np.zeros((1, 3)))), point(None), point(sp.csr_array([[0.0, 2.5, 0.0]]))]
-    with SelectionStore(tmp_path / "run", {"a": 1}) as store:
+    with WorkStore(tmp_path / "run", {"a": 1}) as store:
         save_points(store, "l1", {0: given, 1: given[:1]}, 0)
         known = stored_points(store, "l1", [0, 1])
     assert [p.ahead is None for p in known[0]] == [True, False, True, False]

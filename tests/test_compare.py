@@ -21,7 +21,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import per_query_values
 from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
-from sparserank.runs.work_store import SelectionStore
+from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import ALL, CHOICE, simultaneous_intervals
 from sparserank.selection.plan import make_plan
 
@@ -116,7 +116,7 @@ def test_intervals_hold_for_all_sizes_at_once():
 
 def test_finished_pieces_are_kept_and_change_nothing(data, result, tmp_path):
     plan = plan_of()
-    with SelectionStore(tmp_path / "run", plan.identity(data), kind="compare") as store:
+    with WorkStore(tmp_path / "run", plan.identity(data), kind="compare") as store:
         stopped = []
 
         def stop(done, n, what, left):

@@ -211,7 +211,7 @@ def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
     for n in (1, 2):
         experiment = Experiment(plan, tmp_path / str(n), n_workers=n)
         experiment.run()
-        table = experiment.store.load(experiment.units, "candidates")
+        table = experiment.store.table(experiment.units, "candidates")
         tables.append(table.drop_columns(["time_s"]).to_pylist())
     for a, b in zip(*tables, strict=True):
         assert repr(a) == repr(b)  # NaN counts as equal

@@ -17,21 +17,21 @@ from sparserank.data.joining import concatenate
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.threads import one_blas_thread
 from sparserank.losses import SquaredHinge
-from sparserank.runs.work_store import SelectionStore
+from sparserank.runs.work_store import WorkStore
 from tests.problems import small_problem
 
 
 def test_a_first_run_never_deletes_files_it_did_not_write(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text("mine")
     with pytest.raises(RunDirectoryError, match=r"files that no sparserank run has written \(such as model\.json\)"):
-        SelectionStore(tmp_path, {"a": 1})
+        WorkStore(tmp_path, {"a": 1})
     assert (tmp_path / "model.json").read_text() == "mine"
 
 
 def test_restart_discards_old_results(tmp_path: Path) -> None:
-    with SelectionStore(tmp_path, {"a": 1}):
+    with WorkStore(tmp_path, {"a": 1}):
         (tmp_path / "model.json").write_text("old")
-    with SelectionStore(tmp_path, {"a": 2}, restart=True):
+    with WorkStore(tmp_path, {"a": 2}, restart=True):
         pass
     assert not (tmp_path / "model.json").exists()
 

@@ -138,7 +138,7 @@ def test_a_rewritten_file_is_other_data_in_the_same_process_too(tmp_path: Path) 
     def means() -> list[float]:
         experiment = Experiment(plan, tmp_path / "out", n_workers=1)
         experiment.run()
-        table = experiment.store.load(experiment.units, "per_query")
+        table = experiment.store.table(experiment.units, "per_query")
         return [float(np.mean(table["map"].to_numpy()))]
 
     before, old = means(), os.stat(folder / "S5.txt")

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 
 from sparserank.crossval.path_files import csr_arrays, csr_from
 from sparserank.paths import Point
-from sparserank.runs.work_store import SelectionStore
+from sparserank.runs.work_store import WorkStore
 
 
-def save_points(store: SelectionStore, label: str, points: Mapping[int, Sequence[Point]], turn: int) -> None:
+def save_points(store: WorkStore, label: str, points: Mapping[int, Sequence[Point]], turn: int) -> None:
     """{fold: points} of a family. Even and odd turns have a place each,
     so that a kill while one is written leaves the other."""
     name = _name(label, turn)
@@ -20,13 +20,13 @@ def save_points(store: SelectionStore, label: str, points: Mapping[int, Sequence
     store.save(name, _arrays(points))
 
 
-def drop_points(store: SelectionStore, label: str) -> None:
+def drop_points(store: WorkStore, label: str) -> None:
     """The family is finished."""
     for turn in (0, 1):
         store.drop(_name(label, turn))
 
 
-def stored_points(store: SelectionStore | None, label: str, folds: Sequence[int]) -> dict[int, list[Point]]:
+def stored_points(store: WorkStore | None, label: str, folds: Sequence[int]) -> dict[int, list[Point]]:
     """{fold: points} that an earlier run knew of these folds."""
     known: dict[int, list[Point]] = {fold: [] for fold in folds}
     for turn in (0, 1) if store is not None else ():

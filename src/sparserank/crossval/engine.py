@@ -24,7 +24,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import SelectionStore
+from sparserank.runs.work_store import WorkStore
 
 
 class CrossValidation:
@@ -97,7 +97,7 @@ class CrossValidation:
         trials: Sequence[Trial],
         *,
         refits: bool = False,
-        store: SelectionStore | None = None,
+        store: WorkStore | None = None,
         progress: Progress | None = None,
     ) -> Pool:
         """The paths of all trials, those that are in `store` taken from there, and their candidates.

@@ -21,7 +21,8 @@ from sparserank.crossval.path_files import packed, unpacked
 from sparserank.paths import PathStarts, Point
 from sparserank.runs.pool import run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
-from sparserank.runs.work_store import SelectionStore
+from sparserank.runs.work import Work
+from sparserank.runs.work_store import WorkStore
 
 CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, a family each
 CHECKPOINT_SHARE = 0.05  # and no more of the time than this
@@ -32,7 +33,8 @@ MOST_PROCESS_BYTES = (
 )  # of X: above, threads share each pass as well as processes share the paths, without copies
 
 Paths = dict[tuple[str, int], FittedPath]  # by label and fold
-Computed = Generator[tuple[Family, int, FittedPath, float], None, None]  # family, fold, path, seconds
+# Family, fold, path, seconds that it took, how many are left then.
+Computed = Generator[tuple[Family, int, FittedPath, float, Callable[[], float | None]], None, None]
 Report = Callable[[str, float | None], None]  # what is done, seconds left
 
 
@@ -44,6 +46,22 @@ class _OnePath:
 
     def __call__(self, wanted: Wanted) -> FittedPath:
         return self.work([wanted])[0]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Fitted paths in a store, as arrays; of: {name: family, what computes it}."""
+
+    store: WorkStore
+    of: Mapping[str, tuple[Family, FoldedPaths]]
+
+    def load(self, name: str) -> FittedPath | None:
+        arrays = self.store.load(name)
+        family, work = self.of[name]
+        return None if arrays is None else unpacked(arrays, work.scaling_method, work.column_names, family.kind)
+
+    def save(self, name: str, fitted: FittedPath) -> None:
+        self.store.save(name, packed(fitted))
 
 
 class FittedPaths:
@@ -58,38 +76,35 @@ class FittedPaths:
     ) -> None:
         self.works, self.families, self.folds, self.n_workers = works, families, folds, n_workers
 
-    def all(self, store: SelectionStore | None, progress: Progress | None) -> Paths:
+    def all(self, store: WorkStore | None, progress: Progress | None) -> Paths:
         """{(label, fold): path}; the order of finishing plays no part. Warns (ConvergenceWarning) of solves that ended
         short of their tolerance."""
-        done: Paths = {}
-        for family in self.families:
-            for fold in self.folds:
-                stored = store.load(_name(family.label, fold)) if store else None
-                if stored is not None:
-                    work = self.works[family.look]
-                    done[family.label, fold] = unpacked(stored, work.scaling_method, work.column_names, family.kind)
+        names = {(f.label, fold): _name(f.label, fold) for f in self.families for fold in self.folds}
+        kinds = {name: label for (label, _), name in names.items()}
+        keeper = None if store is None else _Kept(store, self._columns(names))
+        work: Work[FittedPath] = Work(kinds, keeper=keeper, progress=progress)
+        done = {key: work.results[name] for key, name in names.items() if name in work.results}
         waiting = {f.label: [fold for fold in self.folds if (f.label, fold) not in done] for f in self.families}
-        n_waiting, n_all = sum(map(len, waiting.values())), len(self.families) * len(self.folds)
-
-        def report(what: str, left: float | None) -> None:
-            if progress is not None:
-                progress(len(done), n_all, what, left)
-
         points = sum(len(p) for f in self.families for p in stored_points(store, f.label, waiting[f.label]).values())
-        of_unfinished = f", and {points} points of unfinished paths" if points else ""
-        report(f"resumed{of_unfinished}" if done or points else "start", None)
-        compute = self._by_processes if self._use_processes(n_waiting) else self._in_lockstep
-        with closing(compute(waiting, done, store, report)) as computed:  # or an error here would leave workers behind
-            for family, fold, fitted, seconds in computed:
-                label = family.label
-                done[label, fold] = fitted
+        work.begin(f", and {points} points of unfinished paths" if points else "")
+        compute = self._by_processes if self._use_processes(sum(map(len, waiting.values()))) else self._in_lockstep
+        with closing(
+            compute(waiting, done, store, work.tell)
+        ) as computed:  # or an error here would leave workers behind
+            for family, fold, fitted, seconds, left in computed:
+                done[family.label, fold] = fitted
+                work.finish(names[family.label, fold], _what(family.label, fold), fitted, seconds, left)
                 if store is not None:
-                    store.save(_name(label, fold), packed(fitted))
-                    store.log({"event": "unit", "what": _what(label, fold), "seconds": round(seconds, 3)})
-                    if all((label, f) in done for f in self.folds):
-                        drop_points(store, label)
+                    store.log({"event": "unit", "what": _what(family.label, fold), "seconds": round(seconds, 3)})
+                    if all((family.label, f) in done for f in self.folds):
+                        drop_points(store, family.label)
         warn_unsolved(done, next(iter(self.works.values())).settings.tol)
         return done
+
+    def _columns(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths]]:
+        """{name of a piece: its family, what computes it}"""
+        of_label = {f.label: f for f in self.families}
+        return {name: (of_label[label], self.works[of_label[label].look]) for (label, _), name in names.items()}
 
     def _use_processes(self, n_paths: int) -> bool:
         """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
@@ -131,7 +146,7 @@ class FittedPaths:
         return Wanted(family.maker, fold, start, tuple(points), scored=family.scored)
 
     def _by_processes(
-        self, waiting: Mapping[str, list[int]], done: Paths, store: SelectionStore | None, report: Report
+        self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None, report: Report
     ) -> Computed:
         labels = [f.label for f in self.families for _ in waiting[f.label]]
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
@@ -144,12 +159,11 @@ class FittedPaths:
                     if outcome.error is not None:
                         raise outcome.error
                     family, fold = stage[outcome.index]
-                    yield family, fold, outcome.result, outcome.seconds
                     left.finished(family.label, outcome.seconds)
-                    report(_what(family.label, fold), left.seconds())
+                    yield family, fold, outcome.result, outcome.seconds, left.seconds
 
     def _in_lockstep(
-        self, waiting: Mapping[str, list[int]], done: Paths, store: SelectionStore | None, report: Report
+        self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None, report: Report
     ) -> Computed:
         each = {f.label: f.maker.n_points(self.works[f.look].path_plan) for f in self.families}
         left = TimeLeft([f.label for f in self.families for _ in range(each[f.label] * len(waiting[f.label]))], 1)
@@ -174,8 +188,7 @@ class FittedPaths:
             for label in follow.points:
                 left.drop(label)
             for (family, fold), fitted in zip(stage, pieces, strict=True):
-                yield family, fold, fitted, seconds
-                report(_what(family.label, fold), left.seconds())
+                yield family, fold, fitted, seconds, left.seconds
 
 
 Points = dict[str, dict[int, list[Point]]]  # by label and fold
@@ -184,9 +197,7 @@ Points = dict[str, dict[int, list[Point]]]  # by label and fold
 class _Following:
     """The points of paths that advance together, as they come: checkpoints and progress."""
 
-    def __init__(
-        self, points: Points, in_all: int, store: SelectionStore | None, left: TimeLeft, report: Report
-    ) -> None:
+    def __init__(self, points: Points, in_all: int, store: WorkStore | None, left: TimeLeft, report: Report) -> None:
         self.points, self._in_all, self._store, self._left, self._report = points, in_all, store, left, report
         for label, of_fold in points.items():
             left.skip(label, sum(map(len, of_fold.values())))
@@ -216,7 +227,7 @@ class _Following:
             self._report(what, self._left.seconds())
 
 
-def _known_points(store: SelectionStore | None, stage: Sequence[tuple[Family, int]]) -> Points:
+def _known_points(store: WorkStore | None, stage: Sequence[tuple[Family, int]]) -> Points:
     """What an earlier run knew of these paths."""
     folds: dict[str, list[int]] = {}
     for family, fold in stage:

@@ -24,7 +24,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import selection_store
+from sparserank.runs.work_store import work_store_in
 from sparserank.selection.inputs import check_overlap, read_query_weights
 from sparserank.selection.origin import origin_of
 from sparserank.selection.plan import make_plan
@@ -218,7 +218,7 @@ def select(
         for data in used.values():
             check_unchanged(None if data is None else data.X)
 
-    with selection_store(out, identity, restart=restart, check=check) as store:
+    with work_store_in(out, identity, restart=restart, check=check) as store:
         if store is not None:
             store.log({"event": "start"})
         result = replace(job.execute(store, progress), origin=origin_of(sources, used))

@@ -34,7 +34,7 @@ from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.number_range import kept_in_vain
 from sparserank.runs.progress import LaterWork, Progress
-from sparserank.runs.work_store import SelectionStore
+from sparserank.runs.work_store import WorkStore
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, compare_queries
 from sparserank.selection.result import SelectionResult
@@ -94,12 +94,12 @@ class SelectionJob:
             client=client,
         )
 
-    def execute(self, store: SelectionStore | None = None, progress: Progress | None = None) -> SelectionResult:
+    def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Do what is missing in `store` (all of it without one), choose, compare."""
         with one_blas_thread():
             return self._execute(store, progress)
 
-    def _execute(self, store: SelectionStore | None, progress: Progress | None) -> SelectionResult:
+    def _execute(self, store: WorkStore | None, progress: Progress | None) -> SelectionResult:
         plan, cv = self.plan, self.cv
         began = time.perf_counter()
         pool = self.candidates(store, progress)
@@ -143,7 +143,7 @@ class SelectionJob:
             store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
         return result
 
-    def candidates(self, store: SelectionStore | None = None, progress: Progress | None = None) -> Pool:
+    def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> Pool:
         """Everything that was tried; fits what is missing in `store`."""
         later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE)
 
@@ -200,7 +200,7 @@ class SelectionJob:
         pool: Pool,
         chosen: Candidate,
         model: RankingModel,
-        store: SelectionStore | None,
+        store: WorkStore | None,
         progress: Progress | None,
         notes: list[str],
     ) -> Stability | None:

@@ -1,51 +1,12 @@
-"""Pieces of work done one after another in a pool, with what is done and how long the rest will take."""
+"""What is told of long work: how much is done, and how long the rest will take."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from typing import Any
-
-from sparserank.runs.pool import Outcome, run_pieces
+from collections.abc import Callable, Sequence
 
 Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all, the last one, seconds left or None
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Arguments of the task, what people call the piece, and what pieces of about its duration have in common."""
-
-    arguments: tuple[Any, ...]
-    label: str
-    kind: str
-
-
-def work_through(
-    task: Callable[..., Any],
-    pieces: Sequence[Piece],
-    *,
-    n_workers: int,
-    processes: bool,
-    progress: Progress | None = None,
-    n_resumed: int = 0,
-) -> Generator[tuple[Piece, Outcome], None, None]:
-    """Every piece with its outcome, as they finish; close it (contextlib.closing) to end what is still running.
-
-    n_resumed pieces are done already.
-    """
-    report = progress or (lambda done, total, what, left: None)
-    total = n_resumed + len(pieces)
-    report(n_resumed, total, "resumed" if n_resumed else "start", None)
-    left = TimeLeft([p.kind for p in pieces], min(n_workers, max(len(pieces), 1)))
-    with closing(run_pieces(task, [p.arguments for p in pieces], n_workers, processes=processes)) as outcomes:
-        for done, outcome in enumerate(outcomes, start=n_resumed + 1):
-            yield pieces[outcome.index], outcome
-            piece = pieces[outcome.index]
-            left.finished(piece.kind, outcome.seconds)
-            report(done, total, piece.label, left.seconds())
 
 
 class TimeLeft:

@@ -1,4 +1,4 @@
-"""The run directory of a selection or a comparison: its plan, and its finished pieces under that plan."""
+"""A run directory with its plan, and the finished pieces of work under that plan, as arrays."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sparserank.runs.pieces import RECORDS, PieceStore
 
 PLAN = "plan.json"
 RESULT_FILES = ("model.json", "result.json", "path.parquet", "per_query.parquet", "report.html")
-PATHS = "units"
+ARRAYS = "units"
 
 
-class SelectionStore(RunDirectory):
-    """Finished paths, written as they come, so that a killed run goes on where it stood.
+class WorkStore(RunDirectory):
+    """Finished pieces, written as they come, so that a killed run goes on where it stood.
 
-    identity   plain JSON values: all that stored paths depend on; part of the name of each
+    identity   plain JSON values: all that stored pieces depend on; part of the name of each
     restart    discard what a run of another identity (or the same) left here
     kind       of run; results: the files that it writes besides, which a restart removes
     check      called before a piece is saved: raises where what it was computed from has changed
@@ -58,7 +58,7 @@ class SelectionStore(RunDirectory):
         self.write_json(PLAN, identity)
 
     def load(self, name: str) -> dict[str, np.ndarray] | None:
-        """Arrays of a finished path; None when it has to be computed."""
+        """Arrays of a finished piece; None when it has to be computed."""
         full = self._name(name)
         files = self.pieces.load(full, [_file(full)])
         if files is None:
@@ -88,12 +88,12 @@ class SelectionStore(RunDirectory):
             old.unlink(missing_ok=True)
 
 
-def selection_store(
+def work_store_in(
     out: str | os.PathLike | None, identity: dict[str, Any], **options: Any
-) -> AbstractContextManager[SelectionStore | None]:
-    """To enter: the store in `out`, with options of `SelectionStore`; None where nothing is to be kept."""
-    return SelectionStore(out, identity, **options) if out is not None else nullcontext()
+) -> AbstractContextManager[WorkStore | None]:
+    """To enter: the store in `out`, with options of `WorkStore`; None where nothing is to be kept."""
+    return WorkStore(out, identity, **options) if out is not None else nullcontext()
 
 
 def _file(name: str) -> str:
-    return f"{PATHS}/{name}.npz"
+    return f"{ARRAYS}/{name}.npz"

@@ -15,7 +15,7 @@ from sparserank.jobs.trees.files import COMPARISON_FILES, write_comparison
 from sparserank.metrics import Metric
 from sparserank.penalties import Penalty
 from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import selection_store
+from sparserank.runs.work_store import work_store_in
 from sparserank.selection.comparison import ComparisonResult
 from sparserank.selection.plan import make_plan
 
@@ -81,7 +81,7 @@ def compare_with_trees(
     held = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]
     assert held is not None
     check_trees(held)
-    with selection_store(out, plan.identity(held), restart=restart, kind="compare", results=COMPARISON_FILES) as store:
+    with work_store_in(out, plan.identity(held), restart=restart, kind="compare", results=COMPARISON_FILES) as store:
         result = compare(held, plan, progress, store, n_threads=n_threads)
         if store is not None:
             write_comparison(result, store.path)

@@ -16,10 +16,10 @@ from sparserank.data.folds import query_folds
 from sparserank.errors import ParameterError
 from sparserank.execution import available_cores
 from sparserank.jobs.selection_job import SelectionJob
-from sparserank.jobs.trees.out_of_fold import VALUES, TreesOfFold, named
-from sparserank.jobs.trees.pieces import Arrays, Pieces
+from sparserank.jobs.trees.out_of_fold import VALUES, Arrays, TreesOfFold, named
 from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import SelectionStore
+from sparserank.runs.work import Work
+from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import CHOICE, ComparedSystem, ComparisonResult, Costs
 from sparserank.selection.plan import SelectionPlan
 
@@ -60,7 +60,7 @@ def compare(
     data: RankingDataset,
     plan: ComparisonPlan,
     progress: Progress | None = None,
-    store: SelectionStore | None = None,
+    store: WorkStore | None = None,
     *,
     n_threads: int | None = None,
 ) -> ComparisonResult:
@@ -76,20 +76,23 @@ def compare(
     n_folds = len(set(fold_of[0]))
     n_workers = n_threads or available_cores()
     names = [n for r in range(plan.repeats) for n in (f"ours-{r}", *(f"trees-{r}-{f}" for f in range(n_folds)))]
-    work = Pieces(names, n_workers, progress, store)
+    work: Work[Arrays] = Work(
+        {n: n.partition("-")[0] for n in names}, keeper=store, n_workers=n_workers, progress=progress
+    )
+    work.begin()
     for r, fold in enumerate(fold_of):
-        ours = work.known(f"ours-{r}")
+        ours = work.results.get(f"ours-{r}")
         if ours is None:
             began = time.perf_counter()
             ours = _our_paths(data, replace(own, seed=own.seed + r), plan.sizes, n_workers)
-            work.finished(f"ours-{r}", f"our paths, repeat {r + 1}", ours, time.perf_counter() - began)
+            work.finish(f"ours-{r}", f"our paths, repeat {r + 1}", ours, time.perf_counter() - began)
         task = TreesOfFold(data, fold, own.metric, plan.trees, plan.sizes, n_seeds=plan.n_seeds, seed=1000 * r)
         lists = {
             f: {k: ours[f"features|{f}|{k}"] for k in plan.sizes if f"features|{f}|{k}" in ours} for f in range(n_folds)
         }
         what = {f"trees-{r}-{f}": f"trees, repeat {r + 1}, fold {f + 1}" for f in range(n_folds)}
         work.run(task, {f"trees-{r}-{f}": (f, lists[f]) for f in range(n_folds)}, what)
-    pieces = work.in_order()
+    pieces = [work.results[n] for n in names]
     fitting, scoring, n_bytes = np.mean([p["costs"] for p in pieces if "costs" in p], axis=0).tolist()
     seconds = [float(p["seconds"]) for p in pieces if "seconds" in p]
     return ComparisonResult(

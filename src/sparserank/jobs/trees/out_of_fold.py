@@ -12,10 +12,11 @@ import numpy as np
 from sparserank.crossval.trees import Trees, TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import per_query_values
-from sparserank.jobs.trees.pieces import Arrays
 from sparserank.metrics import Metric
 from sparserank.selection.comparison import ALL
 
+# Of a piece of work: values "values|system|k" of its queries (k 0: none), `where` they are, and more.
+Arrays = dict[str, np.ndarray]
 VALUES = "values"
 GAIN, SHAP, RECURSIVE, RANDOM, OURS = "own gain", "SHAP", "recursive gain", "random", "ours"
 LISTS = (GAIN, SHAP, RECURSIVE, RANDOM, OURS)

@@ -28,14 +28,14 @@ from sparserank.evaluation import evaluate
 from sparserank.execution import available_cores
 from sparserank.jobs.trees.comparison_job import largest_within, systems_of
 from sparserank.jobs.trees.files import write_judged
-from sparserank.jobs.trees.out_of_fold import GAIN, OURS, SHAP, TreesOfFold, on_list, ranked, whole_groups
-from sparserank.jobs.trees.pieces import Arrays, Pieces
+from sparserank.jobs.trees.out_of_fold import GAIN, OURS, SHAP, Arrays, TreesOfFold, on_list, ranked, whole_groups
 from sparserank.metrics import Metric
 from sparserank.paths import maker_of
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
-from sparserank.runs.work_store import SelectionStore, selection_store
+from sparserank.runs.work import Work
+from sparserank.runs.work_store import WorkStore, work_store_in
 from sparserank.selection.comparison import ALL
 from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
 from sparserank.selection.inputs import check_overlap
@@ -147,7 +147,7 @@ def select_for_trees(
         "transform": transform,
         **identity_of_trees(),
     }
-    with selection_store(out, identity, restart=restart, kind="judge", results=JUDGED_FILES) as store:
+    with work_store_in(out, identity, restart=restart, kind="judge", results=JUDGED_FILES) as store:
         result = _judged(data, test_data, plan, settings, lengths, n_seeds, n_threads, store, progress)
         if store is not None:
             write_judged(result, store.path)
@@ -187,19 +187,21 @@ def _judged(
     sizes: tuple[int, ...],
     n_seeds: int,
     n_threads: int | None,
-    store: SelectionStore | None,
+    store: WorkStore | None,
     progress: Progress | None,
 ) -> JudgedSelection:
     n_workers = n_threads or available_cores()
     fold = query_folds(data.n_queries, min(plan.n_folds, data.n_queries), plan.seed)
     folds = range(int(fold.max()) + 1)
     kept, usable = plan.penalties[0].always_keep, _usable(data, plan)
-    work = Pieces(["ours-0", *(f"trees-{f}" for f in folds)], n_workers, progress, store)
-    ours = work.known("ours-0")
+    kinds = {"ours-0": "ours", **{f"trees-{f}": "trees" for f in folds}}
+    work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, progress=progress)
+    work.begin()
+    ours = work.results.get("ours-0")
     if ours is None:
         began = time.perf_counter()
         ours = _our_lists(data, fold, plan, sizes, n_workers)
-        work.finished("ours-0", "our path", ours, time.perf_counter() - began)
+        work.finish("ours-0", "our path", ours, time.perf_counter() - began)
     task = TreesOfFold(
         data,
         fold,
@@ -220,7 +222,7 @@ def _judged(
         {f"trees-{f}": (f, lists[f]) for f in folds},
         {f"trees-{f}": f"trees, fold {f + 1}" for f in folds},
     )
-    systems = systems_of(work.in_order()[1:], data.n_queries, 1)
+    systems = systems_of([work.results[f"trees-{f}"] for f in folds], data.n_queries, 1)
     full = fit_trees(data, usable, settings, plan.seed)
     orders = ranked(full, data, kept)
     price = plan.groups or each_alone(data.feature_names or (), plan.costs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-from contextlib import closing
 from importlib.metadata import version
 from typing import Any
 
@@ -16,7 +15,8 @@ from sparserank.papers.protocol.layouts import content_hash, find_folds
 from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.papers.protocol.store import ResultsStore
 from sparserank.papers.protocol.units import Unit, UnitRunner
-from sparserank.runs.progress import Piece, Progress, work_through
+from sparserank.runs.progress import Progress
+from sparserank.runs.work import Work
 
 SLOW_FIRST = ("fenchel_rank", "rs_rank", "tg_rank", "gas_e", "select")  # so that no worker ends with a long piece alone
 
@@ -66,24 +66,20 @@ class Experiment:
         A piece that fails (no preferred pair in a fold, say) is noted in `failed` and the others go on.
         """
         self.store.record(self.units, environment())
-        waiting = [u for u in self.units if not self.store.has(u)]
-        pieces = [Piece((u,), u.label, u.system) for u in waiting]
-        processes = min(self.n_workers, len(waiting)) > 1
-        finished = work_through(
-            UnitRunner(self.plan),
-            pieces,
-            n_workers=self.n_workers,
-            processes=processes,
-            progress=progress,
-            n_resumed=len(self.units) - len(waiting),
-        )
-        with closing(finished):
-            for piece, outcome in finished:
-                if outcome.error is None:
-                    self.store.save(waiting[outcome.index], *outcome.result)
-                else:  # whatever a system meets in one fold must not cost the other pieces
-                    kind = "" if isinstance(outcome.error, SparserankError) else f"{type(outcome.error).__name__}: "
-                    self.failed[piece.label] = f"{kind}{outcome.error}"
+        of_name = {self.store.name_of(u): u for u in self.units}
+        kinds = {name: u.system for name, u in of_name.items()}
+        work = Work(kinds, keeper=self.store, n_workers=self.n_workers, progress=progress)
+        work.begin()
+
+        def failed(name: str, error: Exception) -> None:
+            """Whatever a system meets in one fold must not cost the other pieces."""
+            kind = "" if isinstance(error, SparserankError) else f"{type(error).__name__}: "
+            self.failed[of_name[name].label] = f"{kind}{error}"
+
+        processes = min(self.n_workers, len(of_name) - len(work.results)) > 1
+        labels = {name: u.label for name, u in of_name.items()}
+        arguments = {name: (u,) for name, u in of_name.items()}
+        work.run(UnitRunner(self.plan), arguments, labels, processes=processes, failed=failed)
 
 
 def environment() -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Results:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, self.plan, self.store = experiment, experiment.plan, experiment.store
         self.rows: dict[tuple[str, str, int], list[Row]] = {}
-        table = self.store.load(experiment.units, "candidates")
+        table = self.store.table(experiment.units, "candidates")
         for row in table.to_pylist():
             row["params"] = json.loads(row["params"])
             self.rows.setdefault((row["dataset"], row["system"], row["fold"]), []).append(row)
@@ -32,7 +32,7 @@ class Results:
 
     @cached_property
     def _per_query(self) -> dict[tuple[str, str, int, int], dict[str, np.ndarray]]:
-        table = self.store.load(self.experiment.units, "per_query")
+        table = self.store.table(self.experiment.units, "per_query")
         keys = list(zip(*(table[c].to_pylist() for c in ("dataset", "system", "fold", "candidate")), strict=True))
         values = {m: table[m].to_numpy() for m in self.plan.metric_names}
         where: dict[tuple[str, str, int, int], list[int]] = {}

@@ -18,6 +18,7 @@ from sparserank.runs.identity import code_hash, name_of
 from sparserank.runs.pieces import PieceStore
 
 TABLES = ("candidates", "per_query")
+Tables = tuple[pa.Table, pa.Table]
 
 
 def _presents(inside: tuple[str, ...]) -> bool:
@@ -52,11 +53,12 @@ class ResultsStore(RunDirectory):
             "max_size": self.plan.max_size,
             "seed": self.plan.seed,
             "environment": environment,
-            "pieces": [self._name(u) for u in units],
+            "pieces": [self.name_of(u) for u in units],
         }
         self.write_json("plan.json", plan)
 
-    def _name(self, unit: Unit) -> str:
+    def name_of(self, unit: Unit) -> str:
+        """What its piece is called, with a hash of all that it depends on."""
         p = self.plan
         depends_on = [
             code_hash(_presents),
@@ -74,31 +76,30 @@ class ResultsStore(RunDirectory):
         ]
         return name_of(f"{unit.dataset.name}-fold{unit.fold}-{unit.system}", depends_on)
 
-    def has(self, unit: Unit) -> bool:
-        """True when the piece is there, whole and undamaged."""
-        return self._files(unit) is not None
+    def load(self, name: str) -> Tables | None:
+        """The (candidates, per_query) of a piece; None where it is not there whole and undamaged."""
+        files = self._files(name)
+        return None if files is None else (_read(files["candidates"]), _read(files["per_query"]))
 
-    def _files(self, unit: Unit) -> dict[str, bytes] | None:
-        name = self._name(unit)
-        found = self.pieces.load(name, [f"{table}/{name}.parquet" for table in TABLES])
-        return None if found is None else {table: found[f"{table}/{name}.parquet"] for table in TABLES}
-
-    def save(self, unit: Unit, candidates: pa.Table, per_query: pa.Table) -> None:
-        name = self._name(unit)
+    def save(self, name: str, tables: Tables) -> None:
         files = {}
-        for folder, table in zip(TABLES, (candidates, per_query), strict=True):
+        for folder, table in zip(TABLES, tables, strict=True):
             content = io.BytesIO()
             pq.write_table(table, content)
             files[f"{folder}/{name}.parquet"] = content.getvalue()
         self.pieces.save(name, files)
 
-    def load(self, units: Sequence[Unit], table: str) -> pa.Table:
-        """All finished pieces among `units` as one table; table is 'candidates' or 'per_query'."""
-        tables = []
-        for unit in units:
-            files = self._files(unit)
-            if files is not None:
-                tables.append(pq.read_table(pa.BufferReader(files[table])))
-        if not tables:
+    def table(self, units: Sequence[Unit], which: str) -> pa.Table:
+        """All finished pieces among `units` as one table; which is 'candidates' or 'per_query'."""
+        found = [_read(files[which]) for u in units if (files := self._files(self.name_of(u))) is not None]
+        if not found:
             raise RunDirectoryError(f"{self.path}: holds no results of this plan.")
-        return pa.concat_tables(tables, promote_options="permissive")
+        return pa.concat_tables(found, promote_options="permissive")
+
+    def _files(self, name: str) -> dict[str, bytes] | None:
+        found = self.pieces.load(name, [f"{table}/{name}.parquet" for table in TABLES])
+        return None if found is None else {table: found[f"{table}/{name}.parquet"] for table in TABLES}
+
+
+def _read(content: bytes) -> pa.Table:
+    return pq.read_table(pa.BufferReader(content))

@@ -1,0 +1,96 @@
+"""Resumable work: named pieces, of which an earlier run left some; the others are computed, kept as they finish, and
+told of with the time that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any, Generic, Protocol, TypeVar
+
+from sparserank.runs.pool import run_pieces
+from sparserank.runs.progress import Progress, TimeLeft
+
+T = TypeVar("T")
+
+
+class Keeper(Protocol[T]):
+    """Where results of pieces are kept."""
+
+    def load(self, name: str, /) -> T | None:
+        """The result of a finished piece; None where it has to be computed."""
+        ...
+
+    def save(self, name: str, result: T, /) -> None: ...
+
+
+class Work(Generic[T]):
+    """Pieces by name. `results` holds those that are there, in no order.
+
+    Parameters
+        kinds      {name: what pieces of about its duration have in common}
+        keeper     where results are kept and taken from, or None
+        n_workers  pieces of `run` that are computed at a time
+        progress   called with (pieces done, pieces in all, the last one, seconds left or None)
+    """
+
+    def __init__(
+        self,
+        kinds: Mapping[str, str],
+        *,
+        keeper: Keeper[T] | None = None,
+        n_workers: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        self._kinds, self._keeper, self._n_workers = dict(kinds), keeper, n_workers
+        self._progress = progress or (lambda done, n, what, left: None)
+        self.results: dict[str, T] = {}
+        if keeper is not None:
+            self.results = {n: r for n in self._kinds if (r := keeper.load(n)) is not None}
+        self._n_failed = 0
+        self._left = TimeLeft([kind for n, kind in self._kinds.items() if n not in self.results], 1)
+
+    def begin(self, more: str = "") -> None:
+        """Tell what is there already; more: what else is."""
+        self.tell(f"resumed{more}" if self.results or more else "start", None)
+
+    def tell(self, what: str, left: float | None) -> None:
+        """Report progress."""
+        self._progress(len(self.results) + self._n_failed, len(self._kinds), what, left)
+
+    def finish(
+        self, name: str, what: str, result: T, seconds: float, left: Callable[[], float | None] | None = None
+    ) -> None:
+        """Keep a piece that took so long; left: gives the seconds left, by default what pieces of its kind take."""
+        self.results[name] = result
+        if self._keeper is not None:
+            self._keeper.save(name, result)
+        self._left.finished(self._kinds[name], seconds)
+        self.tell(what, (left or self._left.seconds)())
+
+    def run(
+        self,
+        task: Any,
+        arguments: Mapping[str, tuple[Any, ...]],
+        what: Mapping[str, str],
+        *,
+        processes: bool = True,
+        failed: Callable[[str, Exception], None] | None = None,
+    ) -> None:
+        """`task(*arguments[name])` for each of these pieces that is not there, n_workers at a time.
+
+        failed   called with a piece and its error; by default the error is raised, and ends the others
+        """
+        waiting = [n for n in arguments if n not in self.results]
+        n_workers = min(self._n_workers, max(len(waiting), 1))
+        with closing(run_pieces(task, [arguments[n] for n in waiting], n_workers, processes=processes)) as outcomes:
+            for outcome in outcomes:
+                name = waiting[outcome.index]
+                if outcome.error is None:
+                    self.finish(name, what[name], outcome.result, outcome.seconds / n_workers)
+                elif failed is None:
+                    raise outcome.error
+                else:
+                    failed(name, outcome.error)
+                    self._n_failed += 1
+                    self._left.skip(self._kinds[name])
+                    self.tell(what[name], self._left.seconds())
