@@ -21,13 +21,13 @@ from sparserank.rankers.base import LinearRanker
 # page: (title, modules whose names stand there, what stands there besides: bases that its classes share, what users
 # meet without importing it)
 PAGES: dict[str, tuple[str, tuple[str, ...], tuple[Any, ...]]] = {
-    "job": ("The main job", ("selection.select", "selection.result", "explanation"), ()),
-    "models": ("Models", ("model", "model_file"), (sparserank.export.export,)),
+    "job": ("The main job", ("jobs.select", "selection.result", "export.explanation"), ()),
+    "models": ("Models", ("model",), (sparserank.export.export,)),
     "data": ("Data", ("data",), ()),
-    "evaluation": ("Metrics and evaluation", ("evaluation", "metrics", "selection.measures"), (Convention,)),
-    "rankers": ("Rankers", ("rankers", "rls"), (LinearRanker,)),
+    "evaluation": ("Metrics and evaluation", ("evaluation", "metrics", "papers.measures"), (Convention,)),
+    "rankers": ("Rankers", ("rankers", "papers.rankers", "papers.rls"), (LinearRanker,)),
     "paths": ("Paths", ("paths",), ()),
-    "trees": ("Beside trees", ("compare",), ()),
+    "trees": ("Beside trees", ("jobs.trees",), ()),
     "penalties": ("Penalties", ("penalties",), (Penalty, FeatureRules)),
     "engine": ("Losses, objective, solvers", ("losses", "objective", "solvers"), (PairwiseLoss,)),
     "errors": ("Errors and warnings", (), tuple(v for v in vars(sparserank.errors).values() if inspect.isclass(v))),

@@ -88,9 +88,8 @@ class FittedPaths:
         points = sum(len(p) for f in self.families for p in stored_points(store, f.label, waiting[f.label]).values())
         work.begin(f", and {points} points of unfinished paths" if points else "")
         compute = self._by_processes if self._use_processes(sum(map(len, waiting.values()))) else self._in_lockstep
-        with closing(
-            compute(waiting, done, store, work.tell)
-        ) as computed:  # or an error here would leave workers behind
+        # Closed, for an error here would leave workers behind.
+        with closing(compute(waiting, done, store, work.tell)) as computed:
             for family, fold, fitted, seconds, left in computed:
                 done[family.label, fold] = fitted
                 work.finish(names[family.label, fold], _what(family.label, fold), fitted, seconds, left)
