@@ -17,6 +17,10 @@ from tests.oracles import scalars
 from tests.penalty_kinds import NESTED, PENALTIES, TOL, Kind, says_nothing
 
 BLOCK_SWEEPS = 5
+MOST_SWEEPS = 500
+STRAYED = (
+    500 * 11 * 3 * 3 * 10 * scalars.U
+)  # of a residual: 3 u of numbers below 10 at each of 3 steps, in so many sweeps of 11 columns
 
 
 def test_every_penalty_that_the_kernel_knows_is_compared() -> None:
@@ -295,14 +299,14 @@ def test_few_degenerate_models_of_blocks_are_in_doubt() -> None:
 
 def block_slack(case: BlockCase, kind: Kind, tol: float) -> np.ndarray:
     """(n_blocks,) what is left of the optimality conditions of each block where a sweep ends: the last step of each column is at most tol / h, which moves the
-    residual, the point where the penalty is looked at and the tangent of a concave one; and rounding, 1e-11 in the residual."""
+    residual, the point where the penalty is looked at and the tangent of a concave one; and rounding, STRAYED in the residual."""
     h_of = np.repeat(case.largest_h, [len(b.columns) for b in case.blocks])
     moved = (np.abs(case.H)[:, h_of > 0] / h_of[h_of > 0]).sum(axis=1)
     out = []
     for block, h in zip(case.blocks, case.largest_h, strict=True):
         n, at = len(block.columns), list(block.columns)
         bend = max((kind.concavity(p) for _, p in block.curves if 0 < p < np.inf), default=0.0) / h if h > 0 else 0.0
-        out.append(tol * (np.linalg.norm(moved[at]) + (1 + bend) * np.sqrt(n)) + 1e-11)
+        out.append(tol * (np.linalg.norm(moved[at]) + (1 + bend) * np.sqrt(n)) + STRAYED)
     return np.array(out)
 
 
@@ -328,16 +332,16 @@ def test_block_descent_falls_and_ends_at_the_optimum(name: str, layout: str) -> 
         values = [case.value(kind, case.run(descend_blocks, kind, m, tol)[0]) for m in range(1, 30)]
         # A sum of at most 40 terms, none larger than what it starts from.
         assert np.diff(values).max() <= 100 * scalars.U * (1 + abs(values[0]))
-        w, residual, sweeps, largest = case.run(descend_blocks, kind, 100_000, tol)
-        assert sweeps < 100_000
+        w, residual, sweeps, largest = case.run(descend_blocks, kind, MOST_SWEEPS, tol)
+        assert sweeps < MOST_SWEEPS
         assert largest <= tol
-        np.testing.assert_allclose(residual, case.gradient + case.H @ (w - case.w), atol=1e-11)
+        np.testing.assert_allclose(residual, case.gradient + case.H @ (w - case.w), rtol=0, atol=STRAYED)
         assert blocks_missed(case, kind, w, tol) <= 0
         dearer = tuple(
             replace(b, price=10 + b.price, curves=tuple((c, 10 + p) for c, p in b.curves)) for b in case.blocks
         )
         others = (replace(case, blocks=dearer), replace(case, signs=0 * case.signs), replace(case, ridge=0.0))
-        ends = [other.run(descend_blocks, kind, 100_000, tol)[0] for other in others]
+        ends = [other.run(descend_blocks, kind, MOST_SWEEPS, tol)[0] for other in others]
         wrong.append([blocks_missed(case, kind, u, tol) for u in ends])
     assert np.max(wrong, axis=0).min() > 1e-3
 
@@ -354,7 +358,7 @@ def test_block_descent_finds_the_minimum_of_proximal_gradient_steps(name: str, l
         deepest = 1 + any(b.curves for b in case.blocks)  # a column pays for its block and its curve
         m, top = spectrum[0] + case.ridge - deepest * kind.concavity(0.4), float(spectrum[-1])
         assert m > 0.05
-        w = case.run(descend_blocks, kind, 100_000, tol)[0]
+        w = case.run(descend_blocks, kind, MOST_SWEEPS, tol)[0]
         within = float(np.linalg.norm(block_slack(case, kind, tol))) / m
         u = case.w
         for _ in range(5000):
@@ -372,4 +376,4 @@ def test_block_descent_finds_the_minimum_of_proximal_gradient_steps(name: str, l
             if change <= 1e-14:
                 break
         assert change <= 1e-14
-        assert np.linalg.norm(w - u) <= within + 1e-11
+        assert np.linalg.norm(w - u) <= within + 2 * change * top / m + STRAYED
