@@ -7,7 +7,9 @@ import json
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -18,6 +20,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.data.filling import fill_matrix
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading
 from sparserank.data.rewrite import rewrite
@@ -470,3 +473,67 @@ def test_a_manifest_with_other_fill_values_is_damaged(values: str, tmp_path: Pat
     (tmp_path / "s/manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(DataFormatError, match="is damaged"):
         sr.open_store(tmp_path / "s")
+
+
+def differ(found: Any, wrong: Any) -> bool:
+    """Whether two tables differ by more than any rounding."""
+    return not np.allclose(np.array(found, dtype=float), np.array(wrong, dtype=float), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("wrong", oracle.WRONG_LEARNED, ids=lambda f: f.__name__)
+def test_wrong_values_for_missing_ones_are_rejected(wrong: Callable) -> None:
+    """Each is what a reader or an estimator could have learned, and differs for one rule at least."""
+    X, y, qid = holed()
+    seen = []
+    for rule in ("min", "median"):
+        expected = oracle.learned(X.tolist(), rule)
+        found = [sr.read_data(frame_of(X, y, qid), missing=rule).fill_values]
+        found += [sr.SparseRanker(missing=rule).fit(form, y, qid=qid).fill_values_ for form in (X, sp.csr_matrix(X))]
+        for values in found:
+            np.testing.assert_array_equal(values, expected)
+        other = wrong(X.tolist(), rule)
+        seen.append(all(differ(values, other) for values in found))
+    assert any(seen)
+
+
+def with_queries_without_a_value(seed: int, share_of_zeros: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`holed`, with zeros, and two queries that know nothing of a feature."""
+    X, y, qid = holed(seed)
+    X[np.random.default_rng(seed + 1).random(X.shape) < share_of_zeros] = 0.0
+    X[qid == qid[0], 2] = np.nan
+    X[qid == qid[-1], 4] = np.inf
+    return X, y, qid
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_querys_minimum_is_that_of_its_rows_whatever_holds_them(seed: int, tmp_path: Path) -> None:
+    X, y, qid = with_queries_without_a_value(seed, 0.0)
+    expected = oracle.query_minimum(X.tolist(), qid.tolist())
+    frame = frame_of(X, y, qid)
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text_of(tmp_path / "t.txt", X, y, qid)
+    sources = (tmp_path / "t.parquet", tmp_path / "t.csv", tmp_path / "t.txt", frame, pl.from_pandas(frame))
+    found = [sr.read_data(source, missing="query-min").X for source in sources]
+    for values in found:
+        np.testing.assert_array_equal(values, expected)
+    for wrong in oracle.WRONG_QUERY_MINIMUM:
+        assert all(differ(values, wrong(X.tolist(), qid.tolist())) for values in found), wrong.__name__
+
+
+@pytest.mark.parametrize("share_of_zeros", [0.0, 0.1])
+def test_a_querys_minimum_of_a_matrix_is_that_of_its_rows(share_of_zeros: float) -> None:
+    """What a sparse matrix does not store is 0, and is known."""
+    X, _, qid = with_queries_without_a_value(2, share_of_zeros)
+    X = np.where(np.arange(X.shape[1]) == 5, -X, X)  # 0 is not the smallest of a feature whose values are negative
+    expected = oracle.query_minimum(X.tolist(), qid.tolist())
+    policy = MissingPolicy.parse("query-min")
+    assert policy is not None
+    query = np.unique(qid, return_inverse=True)[1]
+    for matrix in (X, sp.csr_matrix(X)):
+        filled, filling = fill_matrix(policy, matrix, query, NAMES)
+        values = filled.toarray() if sp.issparse(filled) else filled
+        np.testing.assert_array_equal(values, expected)
+        assert np.isnan(filling.values).all()
+        for wrong in oracle.WRONG_QUERY_MINIMUM:
+            assert differ(values, wrong(X.tolist(), qid.tolist())), wrong.__name__

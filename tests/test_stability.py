@@ -10,7 +10,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.folded_paths import FOLD_TOL
-from sparserank.crossval.stability import Stability, complementary_halves, kuncheva, nogueira, sets_of
+from sparserank.crossval.stability import LEAST_TIMES, Stability, complementary_halves, kuncheva, nogueira, sets_of
 from sparserank.errors import ParameterError
 from sparserank.paths import fit_path_on
 from sparserank.shards.scaling import fit_scaling
@@ -58,6 +58,54 @@ def test_halves_are_disjoint_cover_what_is_usable_and_depend_on_the_seed() -> No
         assert abs(int(a.sum()) - int(b.sum())) <= 1
     assert (complementary_halves(usable, 5, seed=3) == halves).all()
     assert (complementary_halves(usable, 5, seed=4) != halves).any()
+
+
+def test_wrong_indices_are_rejected() -> None:
+    """Kuncheva with k and d in each other's place, or without the correction for chance, or over all pairs; Nogueira
+    with a biased variance, or of the features that some half kept."""
+    rng = np.random.default_rng(3)
+    same_size = np.array([np.isin(np.arange(12), rng.choice(12, 4, replace=False)) for _ in range(10)])
+    sets = as_sets(same_size)
+    for wrong in (oracle.kuncheva_swapped, oracle.kuncheva_without_chance):
+        pairs = [wrong(sets[2 * i], sets[2 * i + 1], 12) for i in range(5)]
+        assert abs(kuncheva(same_size, 12) - np.mean(pairs)) > 0.05
+    assert abs(kuncheva(same_size, 12) - oracle.mean_of_all_pairs(sets, 12)) > 0.01
+    rare = (rng.random((10, 12)) < 0.3) & (np.arange(12) < 9)  # three that no half kept
+    for wrong in (oracle.nogueira_biased, oracle.nogueira_of_kept):
+        assert abs(nogueira(rare, 12) - wrong(as_sets(rare), 12)) > 0.01
+    assert nogueira(rare, 12) == pytest.approx(oracle.nogueira(as_sets(rare), 12), abs=1e-14)
+
+
+def test_wrong_halves_are_rejected() -> None:
+    """Halves drawn each on its own, two equal halves of an odd number, and halves of queries that teach nothing."""
+    usable = np.arange(31) % 4 != 0
+    can = set(np.flatnonzero(usable).tolist())
+    assert len(can) % 2 == 1
+    for seed in range(5):
+        assert oracle.complementary(as_sets(complementary_halves(usable, 5, seed)), can)
+        assert not oracle.complementary(oracle.overlapping_halves(can, 5, seed), can)
+        assert not oracle.complementary(oracle.halves_without_the_odd_one(can, 5, seed), can)
+        assert not oracle.complementary(oracle.halves_of_all_queries(len(usable), 5, seed), can)
+
+
+def test_stand_ins_are_those_of_explicit_sets() -> None:
+    """The wrong variant takes what is kept most often without the feature, and need not be kept less often with it."""
+    found = rejected = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        kept = rng.random((20, 7)) < rng.choice([0.2, 0.5, 0.9], size=7)
+        sets, chosen = as_sets(kept), np.array([0, 1, 2])
+        for feature in range(3):
+            expected = oracle.stand_in(sets, 7, {0, 1, 2}, feature, LEAST_TIMES)
+            stand_in = Stability(kept, chosen, 7).stand_in(feature)
+            assert stand_in in expected if expected else stand_in is None
+            found += bool(expected)
+            rejected += (
+                bool(expected)
+                and oracle.stand_in_by_how_often(sets, 7, {0, 1, 2}, feature, LEAST_TIMES) not in expected
+            )
+    assert found > 50
+    assert rejected > 10
 
 
 def test_stand_ins_need_five_half_samples_with_and_without_and_a_difference() -> None:

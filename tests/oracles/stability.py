@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from fractions import Fraction
 from itertools import combinations
 
 
@@ -28,3 +30,83 @@ def mean_of_all_pairs(sets: list[set[int]], d: int) -> float:
     """For sets of one size Nogueira's index is the mean of Kuncheva's over all pairs."""
     values = [kuncheva(a, b, d) for a, b in combinations(sets, 2)]
     return sum(values) / len(values)
+
+
+def complementary(halves: list[set[int]], usable: set[int]) -> bool:
+    """Whether halves 2i and 2i + 1 share nothing, are all usable queries together, and differ by at most one in
+    size."""
+    pairs = list(zip(halves[0::2], halves[1::2], strict=True))
+    return all(not a & b and a | b == usable and abs(len(a) - len(b)) <= 1 for a, b in pairs)
+
+
+def stand_in(sets: list[set[int]], d: int, chosen: set[int], feature: int, least: int) -> dict[int, Fraction]:
+    """The features outside the chosen ones that are kept most more often without this one than with it, with how much
+    more; none where that is not more, or one of the two happens fewer than `least` times, and among those kept as often
+    in all."""
+    with_it, without = [s for s in sets if feature in s], [s for s in sets if feature not in s]
+    if min(len(with_it), len(without)) < least:
+        return {}
+    more = {}
+    for other in range(d):
+        if other not in chosen and sum(other in s for s in sets) >= least:
+            more[other] = Fraction(sum(other in s for s in without), len(without)) - Fraction(
+                sum(other in s for s in with_it), len(with_it)
+            )
+    most = max(more.values(), default=Fraction(0))
+    return {other: m for other, m in more.items() if m == most and m > 0}
+
+
+# -- wrong variants ---------------------------------------------------------------------------------------------------
+
+
+def kuncheva_swapped(first: set[int], second: set[int], d: int) -> float:
+    """k and d change places."""
+    k = len(first)
+    r = len(first & second)
+    return (r * k - d * d) / (d * (k - d))
+
+
+def kuncheva_without_chance(first: set[int], second: set[int], d: int) -> float:
+    """The share of common elements as it is."""
+    return len(first & second) / len(first)
+
+
+def nogueira_biased(sets: list[set[int]], d: int) -> float:
+    """The variance divided by m."""
+    return 1 - (1 - nogueira(sets, d)) * (len(sets) - 1) / len(sets)
+
+
+def nogueira_of_kept(sets: list[set[int]], d: int) -> float:
+    """Of the features that some set holds, not of all that could be."""
+    return nogueira(sets, len(set().union(*sets)))
+
+
+def overlapping_halves(usable: set[int], n_pairs: int, seed: int) -> list[set[int]]:
+    """Each half is drawn on its own."""
+    rng = random.Random(seed)
+    return [set(rng.sample(sorted(usable), len(usable) // 2)) for _ in range(2 * n_pairs)]
+
+
+def halves_without_the_odd_one(usable: set[int], n_pairs: int, seed: int) -> list[set[int]]:
+    """Two equal halves; of an odd number of queries one is lost."""
+    out: list[set[int]] = []
+    for i in range(n_pairs):
+        order = random.Random(seed + i).sample(sorted(usable), len(usable))
+        half = len(order) // 2
+        out += [set(order[:half]), set(order[half : 2 * half])]
+    return out
+
+
+def halves_of_all_queries(n_queries: int, n_pairs: int, seed: int) -> list[set[int]]:
+    """Queries that teach nothing are split too."""
+    out: list[set[int]] = []
+    for i in range(n_pairs):
+        order = random.Random(seed + i).sample(range(n_queries), n_queries)
+        out += [set(order[: n_queries // 2]), set(order[n_queries // 2 :])]
+    return out
+
+
+def stand_in_by_how_often(sets: list[set[int]], d: int, chosen: set[int], feature: int, least: int) -> int:
+    """The one kept most often without the feature, whether or not it is kept as often with it."""
+    without = [s for s in sets if feature not in s]
+    return max((o for o in range(d) if o not in chosen), key=lambda o: sum(o in s for s in without))
