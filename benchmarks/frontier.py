@@ -97,7 +97,6 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
             metric=defaults.METRIC,
             also=(),
             convention="default",
-            settings={},
             shapes="curves",
         ),
         repeats=repeats,

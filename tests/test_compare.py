@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
+from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.trees import TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
@@ -40,7 +41,7 @@ def plan_of(**more):
         metric="ndcg@10",
         also=(),
         convention="default",
-        settings={"n_alphas": 15},
+        settings=PathSettings(n_alphas=15),
         n_folds=3,
         transform="none",
     )

@@ -200,6 +200,19 @@ def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
         np.testing.assert_array_equal(again.coefs.toarray(), piece.coefs.toarray())
 
 
+def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_resumed_run(tmp_path: Path) -> None:
+    options = {"folds": 3, "half_samples": 4, "transform": "none", "out": tmp_path / "run"}
+    found = sr.select(DATA, penalties=[GradientSizes(), "l1"], keep=[(DATA.feature_names or ())[0]], k=2, **options)
+    own = [c for c in found.choice.candidates if c.penalty == "gradient_sizes"]
+    assert [c.n_features for c in own] == [1, 2, 3]
+    assert found.paths["gradient_sizes"].penalty == GradientSizes(always_keep=(0,))
+    again = sr.select(DATA, penalties=[GradientSizes(), "l1"], keep=[(DATA.feature_names or ())[0]], k=2, **options)
+    for a, b in zip(found.choice.candidates, again.choice.candidates, strict=True):
+        np.testing.assert_array_equal(a.values, b.values)
+    with pytest.raises(DataError, match="`select` and `fit_path` take gradient_sizes"):
+        sr.SparseRanker(penalty=GradientSizes(), n_features_to_select=2).fit_dataset(DATA)
+
+
 def test_the_extension_works_as_a_package_of_its_own(tmp_path: Path) -> None:
     shutil.copytree(
         Path(__file__).parent / "extension", tmp_path / "theirs", ignore=shutil.ignore_patterns("__pycache__")

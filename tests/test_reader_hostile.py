@@ -19,7 +19,7 @@ import sparserank as sr
 from sparserank import RankingDataset, read_letor, read_qrels, read_run
 from sparserank.data.grouping import group_rows
 from sparserank.errors import DataError, DataFormatError
-from sparserank.selection.inputs import read_costs
+from sparserank.selection.inputs import costs_of
 from tests.oracles import letor_reader as oracle
 
 LONG = 200_000  # characters of a hostile token
@@ -218,14 +218,14 @@ def test_a_bad_cost_file_is_refused_by_file_and_line(
     content: str | bytes, place: str, says: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "costs.txt", content)
-    message = refusal(read_costs, path, ("a", "b"))
+    message = refusal(costs_of, path, ("a", "b"))
     assert message.startswith(f"{path}{place}")
     assert says in message
 
 
 def test_costs_may_have_a_byte_order_mark_crlf_and_blank_lines_at_the_end(tmp_path: Path) -> None:
     path = write(tmp_path / "costs.txt", b"\xef\xbb\xbf1\r\n 2.5 \r\n\r\n\n")
-    assert read_costs(path, ("a", "b")) == (1.0, 2.5)
+    assert costs_of(path, ("a", "b")) == (1.0, 2.5)
 
 
 # -- runs and judgments ------------------------------------------------------------------------------------------------

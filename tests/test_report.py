@@ -23,6 +23,7 @@ from sparserank.cli.app import main
 from sparserank.crossval import redundant_features as alike_module
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.redundant_features import SAME, alike, within_query_correlations
+from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.stability import Stability
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
@@ -376,7 +377,7 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
         metric="ndcg@10",
         also=(),
         convention="default",
-        settings={"n_alphas": 8},
+        settings=PathSettings(n_alphas=8),
         n_folds=2,
         half_samples=0,
         **shapes,

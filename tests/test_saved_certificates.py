@@ -11,6 +11,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.choice import Candidate
+from sparserank.crossval.settings import PathSettings
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.paths.refits import RELAX
 from sparserank.penalties import Penalty, parse_penalty
@@ -38,7 +39,7 @@ DATA = positive()
 
 
 def job_of(penalties: list[Any], transform: str) -> SelectionJob:
-    settings = {"n_alphas": 12, "tol": TOL}
+    settings = PathSettings(n_alphas=12, tol=TOL)
     plan = make_plan(
         penalties=penalties,
         metric="ndcg@10",

@@ -4,27 +4,32 @@ refitted with a little ridge."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import PathPlan, PathResult, Point
+from sparserank.paths import PathPlan, PathResult, Point, SizedMaker
 from sparserank.penalties import Ridge
 from sparserank.solvers import ProxNewton, Stop
 from sparserank.solvers.lockstep import Seconds, Steps
 from sparserank.solvers.loop import solving
 
 
-@dataclass(frozen=True)
-class GradientSizes:
+@dataclass(frozen=True, repr=False)
+class GradientSizes(SizedMaker):
     most: int = 3
     strength: float = 1e-3
+
+    name: ClassVar[str] = "gradient_sizes"
 
     def n_points(self, plan: PathPlan) -> int:
         return self.most
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        order = np.argsort(-np.abs(objective.gradient_at_zero), kind="stable")
+        usable = objective.varying & self.usable(objective.n_features)
+        worth = np.where(usable, np.abs(objective.gradient_at_zero), -1.0)
+        order = np.argsort(-worth, kind="stable")
         top = float(np.abs(objective.gradient_at_zero).max())
         points = list(plan.done)
         for k in range(len(points) + 1, self.most + 1):
@@ -38,7 +43,7 @@ class GradientSizes:
         strengths = np.full(self.most, self.strength)
         return PathResult.of(
             points,
-            Ridge(self.strength),
+            self,
             strengths,
             self.strength,
             top,

@@ -81,6 +81,7 @@ def fit(
     from sparserank.data.transformed import fit_transform, transformed
     from sparserank.losses import LOSSES
     from sparserank.paths import BestK, maker_of, parse_maker
+    from sparserank.penalties import Penalty
     from sparserank.penalties.nested import NESTING, nests
     from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
     from sparserank.transforms import KINDS
@@ -99,6 +100,7 @@ def fit(
         ignore_columns=ignore_columns,
     )
     chosen = opt.parsed("--penalty", parse_maker, penalty or ("l1" if k is None else "mcp"))
+    assert isinstance(chosen, Penalty | BestK)  # no other has a name
     opt.require(transform in KINDS, "--transform", f"must be one of {', '.join(KINDS)}; got {transform!r}.")
     opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
     opt.require(

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparserank import defaults
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
+from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.reading import Reading, with_options
 from sparserank.data.sources import as_datasets
@@ -18,9 +19,10 @@ from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.jobs.selection_job import SelectionJob
-from sparserank.losses import PairwiseLoss
+from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Metric
 from sparserank.model.ranking_model import RankingModel
+from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
@@ -43,7 +45,7 @@ def select(
     label: Any = None,
     qid: Any = None,
     docid: Any = None,
-    penalties: str | Penalty | Sequence[str | Penalty] = defaults.PENALTIES,
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = defaults.PENALTIES,
     metric: str | Metric = defaults.METRIC,
     also: Sequence[str | Metric] = defaults.ALSO,
     convention: str = defaults.CONVENTION,
@@ -95,7 +97,8 @@ def select(
         label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
         docid                name of the column of document ids, which is then no feature (default a text column
                              'docno', 'docid' or 'doc_id', if there is one); with X alone the ids of its rows
-        penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size) or Penalty objects
+        penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size), Penalty objects, or
+                             makers of paths by size (BestK, your own)
         metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
         scaling              as in `fit_scaling`; learned on the training queries of every fold
         protocol             'cv' (out of fold), or 'holdout' (choice on valid alone)
@@ -154,14 +157,7 @@ def select(
         metric=metric,
         also=also,
         convention=convention,
-        settings={
-            "scaling": scaling,
-            "n_alphas": n_alphas,
-            "alpha_min_ratio": alpha_min_ratio,
-            "tol": tol,
-            "pair_weights": pair_weights,
-            "loss": loss,
-        },
+        settings=PathSettings(scaling, n_alphas, alpha_min_ratio, tol, pair_weights, parse_loss(loss)),
         protocol=protocol,
         n_folds=folds,
         seed=seed,

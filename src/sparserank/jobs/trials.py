@@ -13,7 +13,7 @@ from sparserank.crossval.looks import Look, curve_look, looks
 from sparserank.curves import CURVES, NOT_IN_MEMORY
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
-from sparserank.paths import BestK, PenaltyPath, maker_of
+from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.penalties import Mcp, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.selection.plan import SelectionPlan
@@ -44,7 +44,7 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
     return out
 
 
-def _on(look: Look, labelled: dict[str, Penalty | BestK]) -> list[Trial]:
+def _on(look: Look, labelled: dict[str, Penalty | SizedMaker]) -> list[Trial]:
     return [Trial(look.label(label), maker_of(penalty), look) for label, penalty in labelled.items()]
 
 
@@ -55,7 +55,7 @@ def _dense(plan: SelectionPlan) -> Ridge:
     return Ridge(signs=signs.pop() if len(signs) == 1 else None, never_use=tuple(sorted(never)))
 
 
-def _for_curves(labelled: dict[str, Penalty | BestK]) -> dict[str, Penalty | BestK]:
+def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:
     """Those that were asked for and are known on curves, else l1 and MCP under the rules of the first."""
     known = {label: p for label, p in labelled.items() if p.name in ON_CURVES}
     if known:
@@ -66,7 +66,7 @@ def _for_curves(labelled: dict[str, Penalty | BestK]) -> dict[str, Penalty | Bes
     return {"l1": l1, "mcp": Mcp().with_rules_of(l1)}
 
 
-def _limited(plan: SelectionPlan, groups: Groups, n_features: int) -> dict[str, Penalty | BestK]:
+def _limited(plan: SelectionPlan, groups: Groups, n_features: int) -> dict[str, Penalty | SizedMaker]:
     """The penalties, and, where some groups alone are beyond --k or --budget, each once more without them:
     a path that begins with a large group may hold nothing small."""
     labelled = plan.labelled

@@ -14,7 +14,7 @@ from sparserank.paths.follow import (
     warn_of_missed,
 )
 from sparserank.paths.forms import OneFormEach
-from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker
+from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
@@ -38,6 +38,7 @@ __all__ = [
     "Point",
     "RefitPath",
     "RuledMaker",
+    "SizedMaker",
     "alpha_max",
     "best_k_bounds",
     "certificate_of",

@@ -13,14 +13,12 @@ import numpy as np
 from sparserank.curves import signs_on
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.makers import PathPlan, PenaltyPath
+from sparserank.paths.makers import PathPlan, SizedMaker
 from sparserank.paths.result import PathResult, Point
 from sparserank.paths.single_columns import best_column
 from sparserank.paths.sizes import point_within
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
-from sparserank.penalties.nested import like_l1
-from sparserank.penalties.rules import FeatureRules
 from sparserank.solvers import ProxNewton, Solution, Status, Stop
 from sparserank.solvers.lockstep import Hessian, Seconds, Steps
 from sparserank.solvers.loop import solving
@@ -38,7 +36,7 @@ Found = dict[int, Solution]  # the best of each size so far
 
 
 @dataclass(frozen=True, repr=False)
-class BestK(FeatureRules):
+class BestK(SizedMaker):
     """A path maker: for k = 1 .. k_max the mean loss plus a small ridge, minimised over sets of at most k features, or
     groups (all coefficients of a feature, and all features of a group, with it). Every set is a local optimum under the
     exchanges of one or two features that a quadratic model of the loss on it and on the most promising others advises;
@@ -61,8 +59,6 @@ class BestK(FeatureRules):
     ridge: float = 1e-3
 
     name: ClassVar[str] = "best_k"
-    selects: ClassVar[bool] = True
-    shrinks: ClassVar[bool] = False
 
     def _check(self) -> None:
         if isinstance(self.k_max, bool) or not isinstance(self.k_max, int | np.integer) or self.k_max < 1:
@@ -70,18 +66,6 @@ class BestK(FeatureRules):
         object.__setattr__(self, "k_max", int(self.k_max))
         if not 0 < self.ridge < 1:
             raise DataError(f"BestK: ridge must lie between 0 and 1; got {self.ridge}.")
-
-    @property
-    def rules(self) -> BestK:
-        return self
-
-    @property
-    def starts_from(self) -> PenaltyPath:
-        """The l1 path under the same rules, whose sets are tried too."""
-        return PenaltyPath(like_l1(self))
-
-    def under(self, rules: FeatureRules) -> BestK:
-        return self.with_rules_of(rules)
 
     def strength(self, curvature: np.ndarray) -> float:
         """The factor of |w|^2 / 2 on the scale of the mean loss, given the curvatures (any number) of what varies."""

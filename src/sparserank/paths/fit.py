@@ -14,10 +14,9 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.losses import PairwiseLoss
 from sparserank.objective import PairwiseObjective
-from sparserank.paths.best_k import BestK
 from sparserank.paths.by_name import parse_maker
 from sparserank.paths.follow import DEFAULT_TOL, following, warn_of_missed
-from sparserank.paths.makers import PathPlan
+from sparserank.paths.makers import PathPlan, SizedMaker
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
@@ -55,7 +54,7 @@ def alpha_max(
 
 def fit_path(
     data: Any,
-    penalty: str | Penalty | BestK = "l1",
+    penalty: str | Penalty | SizedMaker = "l1",
     *,
     label: Any = None,
     qid: Any = None,
@@ -138,7 +137,7 @@ def fit_path(
 
 def fit_path_on(
     objective: PairwiseObjective,
-    penalty: Penalty | BestK,
+    penalty: Penalty | SizedMaker,
     *,
     progress: Callable[[int, int], None] | None = None,
     warn: bool = True,
@@ -159,7 +158,7 @@ def fit_path_on(
         if progress is not None:
             progress(done, n)
 
-    if isinstance(penalty, BestK):
+    if isinstance(penalty, SizedMaker):
         for name in ("alphas", "early_stop"):
             if options.get(name) is not None:
                 raise ParameterError(

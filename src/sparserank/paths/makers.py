@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol, Self
 
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
 from sparserank.objective import PairwiseObjective
@@ -109,3 +109,30 @@ class PenaltyPath:
 
     def under(self, rules: FeatureRules) -> PenaltyPath:
         return replace(self, penalty=self.penalty.with_rules_of(rules))
+
+
+@dataclass(frozen=True, repr=False)
+class SizedMaker(FeatureRules):
+    """Base of makers that go through sizes under rules per feature of their own, such as `BestK`: a frozen dataclass
+    with `path` and `n_points`, and a `name`. `select` takes it as it takes a penalty; alpha means nothing to it."""
+
+    selects: ClassVar[bool] = True
+    shrinks: ClassVar[bool] = False
+
+    @property
+    def starts_from(self) -> PenaltyPath:
+        """The l1 path under the same rules, whose sets may be tried too."""
+        return PenaltyPath(like_l1(self))
+
+    @property
+    def rules(self) -> Self:
+        return self
+
+    def under(self, rules: FeatureRules) -> Self:
+        return self.with_rules_of(rules)
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        raise NotImplementedError
+
+    def n_points(self, plan: PathPlan) -> int:
+        raise NotImplementedError

@@ -82,9 +82,12 @@ def require_flag(owner: str, name: str, value: Any) -> None:
 def checked_penalty(owner: str, value: Any) -> Penalty | BestK:
     """The penalty that `value` names, or best_k."""
     try:
-        return parse_maker(value)
+        found = parse_maker(value)
     except DataError as error:
         raise DataError(f"{owner}: {error}") from error
+    if not isinstance(found, Penalty | BestK):
+        raise DataError(f"{owner}: takes a penalty or best_k; `select` and `fit_path` take {found.name}.")
+    return found
 
 
 def checked_loss(owner: str, value: Any) -> PairwiseLoss:

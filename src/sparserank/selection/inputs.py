@@ -35,16 +35,27 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], remedy: str = OVER
             )
 
 
-def read_costs(path: str | os.PathLike, names: Sequence[str]) -> tuple[float, ...]:
-    """One cost > 0 per feature, one per line.
+def costs_of(given: Any, names: Sequence[str]) -> tuple[float, ...]:
+    """One cost > 0 per feature, from numbers, or from a file with one per line.
 
     Raises
+        ParameterError    they are no such numbers
         DataFormatError   names file and line
     """
-    costs = read_numbers(path, "cost", "a number > 0", lambda v: v > 0)
-    if len(costs) != len(names):
-        raise DataFormatError(f"{path}: {len(costs)} costs for {len(names)} features; give one per line.")
-    return tuple(costs)
+    if isinstance(given, str | os.PathLike):
+        costs = read_numbers(given, "cost", "a number > 0", lambda v: v > 0)
+        if len(costs) != len(names):
+            raise DataFormatError(f"{given}: {len(costs)} costs for {len(names)} features; give one per line.")
+        return tuple(costs)
+    if isinstance(given, Mapping):
+        raise ParameterError("costs", "must be numbers > 0, one per feature; a mapping gives the costs of groups.")
+    try:
+        values = tuple(float(c) for c in given)
+    except (TypeError, ValueError, OverflowError):
+        values = (np.nan,)
+    if not all(np.isfinite(c) and c > 0 for c in values):
+        raise ParameterError("costs", "must be numbers > 0, one per feature.")
+    return values
 
 
 def signs_of(monotone: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -18,15 +17,15 @@ from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation.statistics import check_confidence
-from sparserank.losses import loss_identity, parse_loss
+from sparserank.losses import loss_identity
 from sparserank.metrics import Metric, parse_convention, parse_metric
 from sparserank.parameter_checks import check_choice, check_count, check_number, check_real
-from sparserank.paths import BestK, maker_of, parse_maker
+from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash
-from sparserank.selection.inputs import read_costs, rules_of
+from sparserank.selection.inputs import costs_of, rules_of
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.transforms import KINDS, NONE
 
@@ -55,7 +54,7 @@ class SelectionPlan:
         ParameterError   names the field that is out of its range
     """
 
-    penalties: tuple[Penalty | BestK, ...]
+    penalties: tuple[Penalty | SizedMaker, ...]
     metric: Metric
     report_metrics: tuple[Metric, ...] = ()
     settings: PathSettings = field(default_factory=PathSettings)
@@ -109,45 +108,6 @@ class SelectionPlan:
         if self.budget is not None:
             check_number("budget", self.budget, 0.0, math.inf)
 
-    def with_costs(self, costs: Any) -> SelectionPlan:
-        """The plan for features of these costs."""
-        if isinstance(costs, Mapping):
-            raise ParameterError("costs", "must be numbers > 0, one per feature; a mapping gives the costs of groups.")
-        try:
-            values = tuple(float(c) for c in costs)
-        except (TypeError, ValueError, OverflowError):
-            values = (math.nan,)
-        if not all(math.isfinite(c) and c > 0 for c in values):
-            raise ParameterError("costs", "must be numbers > 0, one per feature.")
-        own = next((p for p in self.penalties if p.weights is not None), None)
-        if own is not None:
-            raise ParameterError(
-                "costs", f"and the weights of penalty {own.name} exclude each other; costs are the weights."
-            )
-        penalties = tuple(replace(p, weights=values) for p in self.penalties)
-        return replace(self, costs=values, penalties=penalties)
-
-    def with_groups(self, groups: Groups) -> SelectionPlan:
-        """The plan for features in these groups."""
-        unknown = next((p for p in self.penalties if not (isinstance(p, BestK) or nests(p))), None)
-        if unknown is not None:
-            raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}.")
-        own = next((p for p in self.penalties if p.groups is not None), None)
-        if own is not None:
-            raise ParameterError("groups", f"cannot be combined with the groups of a penalty; {own.name} has its own.")
-        costs, of_feature = groups.cost_of_feature, groups.of_feature
-        penalties = tuple(replace(p, weights=costs, groups=of_feature) for p in self.penalties)
-        return replace(self, groups=groups, penalties=penalties)
-
-    def with_rules(
-        self, names: Sequence[str], monotone: Mapping[str, Any] | None = None, keep: Any = None, drop: Any = None
-    ) -> SelectionPlan:
-        """The plan under which named features may only raise ('+' or 1) or only lower ('-' or -1) the score,
-        are always used, or never."""
-        return replace(
-            self, penalties=tuple(replace(p, **rules_of(monotone, keep, drop, names, p)) for p in self.penalties)
-        )
-
     def for_features(
         self,
         names: Sequence[str],
@@ -158,19 +118,30 @@ class SelectionPlan:
         keep: Any = None,
         drop: Any = None,
     ) -> SelectionPlan:
-        """The plan with what users say of features, by name or in files; each is as in `select`.
+        """The plan with what users say of features, by name or in files; each is as in `select`. Penalties are
+        completed here, once.
 
         Raises
             ParameterError, DataFormatError   name what cannot be used
         """
-        plan = replace(self, penalties=tuple(p.for_features(names) for p in self.penalties))
+        numbered = [p.for_features(names) for p in self.penalties]
         if self.budget is not None and costs is None and groups is None:
             raise ParameterError("budget", "needs costs or groups.")
-        if groups is not None:
-            plan = plan.with_groups(groups_of(groups, costs, names))
-        elif costs is not None:
-            plan = plan.with_costs(read_costs(costs, names) if isinstance(costs, str | os.PathLike) else costs)
-        return plan.with_rules(names, monotone, keep, drop) if monotone or keep or drop else plan
+        grouped = None if groups is None else groups_of(groups, costs, names)
+        prices = None if groups is not None or costs is None else costs_of(costs, names)
+        shared: dict[str, Any] = {}
+        if grouped is not None:
+            _refuse_groups_of_their_own(numbered)
+            shared = {"weights": grouped.cost_of_feature, "groups": grouped.of_feature}
+        elif prices is not None:
+            own = next((p for p in numbered if p.weights is not None), None)
+            if own is not None:
+                raise ParameterError(
+                    "costs", f"and the weights of penalty {own.name} exclude each other; costs are the weights."
+                )
+            shared = {"weights": prices}
+        completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p)) for p in numbered)
+        return replace(self, penalties=completed, groups=grouped or self.groups, costs=prices or self.costs)
 
     @property
     def metrics(self) -> list[Metric]:
@@ -178,9 +149,9 @@ class SelectionPlan:
         return list(dict.fromkeys([self.metric, *self.report_metrics]))
 
     @property
-    def labelled(self) -> dict[str, Penalty | BestK]:
+    def labelled(self) -> dict[str, Penalty | SizedMaker]:
         """The penalties by a label of their own: short names, numbered where weights or signs alone tell them apart."""
-        out: dict[str, Penalty | BestK] = {}
+        out: dict[str, Penalty | SizedMaker] = {}
         for penalty in self.penalties:
             same = sum(p.label == penalty.label for p in out.values())
             out[f"{penalty.label} #{same + 1}" if same else penalty.label] = penalty
@@ -213,21 +184,31 @@ def _is_of_papers(inside: tuple[str, ...]) -> bool:
     return inside[0] == "papers"
 
 
+def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
+    """Raise ParameterError where a penalty cannot take groups, or has some."""
+    unknown = next((p for p in penalties if not (isinstance(p, SizedMaker) or nests(p))), None)
+    if unknown is not None:
+        raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}.")
+    own = next((p for p in penalties if p.groups is not None), None)
+    if own is not None:
+        raise ParameterError("groups", f"cannot be combined with the groups of a penalty; {own.name} has its own.")
+
+
 def make_plan(
     *,
-    penalties: str | Penalty | BestK | Sequence[str | Penalty | BestK],
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker],
     metric: str | Metric,
     also: Sequence[str | Metric],
     convention: str,
-    settings: Mapping[str, Any],
+    settings: PathSettings | None = None,
     **choices: Any,
 ) -> SelectionPlan:
-    """A plan from names; `settings` are those of PathSettings, `choices` the other fields of SelectionPlan.
+    """A plan from names; `choices` are the other fields of SelectionPlan.
 
     Raises
         ParameterError   names the parameter that cannot be read or is out of its range
     """
-    listed = [penalties] if isinstance(penalties, str | Penalty | BestK) else list(penalties)
+    listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
     rules = _parsed("convention", parse_convention, convention)
     parsed = [_parsed("penalty", parse_maker, p) for p in listed]
     k = choices.get("k")
@@ -237,7 +218,7 @@ def make_plan(
         tuple(parsed),
         _parsed("metric", lambda m: parse_metric(m, rules), metric),
         tuple(_parsed("also", lambda m: parse_metric(m, rules), m) for m in also),
-        PathSettings(**{**settings, "loss": parse_loss(settings.get("loss", defaults.LOSS))}),
+        settings or PathSettings(),
         **choices,
     )
 

@@ -13,6 +13,7 @@ from sparserank.data.sources import as_datasets
 from sparserank.jobs.trees.comparison_job import SIZES, ComparisonPlan, compare
 from sparserank.jobs.trees.files import COMPARISON_FILES, write_comparison
 from sparserank.metrics import Metric
+from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
@@ -26,7 +27,7 @@ def compare_with_trees(
     label: Any = None,
     qid: Any = None,
     docid: Any = None,
-    penalties: str | Penalty | Sequence[str | Penalty] = defaults.PENALTIES,
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = defaults.PENALTIES,
     metric: str | Metric = defaults.METRIC,
     convention: str = defaults.CONVENTION,
     transform: str = defaults.TRANSFORM,
@@ -66,7 +67,6 @@ def compare_with_trees(
             metric=metric,
             also=(),
             convention=convention,
-            settings={},
             transform=transform,
             shapes=shapes,
             n_knots=n_knots,

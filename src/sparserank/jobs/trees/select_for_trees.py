@@ -30,7 +30,7 @@ from sparserank.jobs.trees.comparison_job import largest_within, systems_of
 from sparserank.jobs.trees.files import write_judged
 from sparserank.jobs.trees.out_of_fold import GAIN, OURS, SHAP, Arrays, TreesOfFold, on_list, ranked, whole_groups
 from sparserank.metrics import Metric
-from sparserank.paths import maker_of
+from sparserank.paths import SizedMaker, maker_of
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
@@ -55,7 +55,7 @@ def select_for_trees(
     label: Any = None,
     qid: Any = None,
     docid: Any = None,
-    penalty: str | Penalty = "mcp",
+    penalty: str | Penalty | SizedMaker = "mcp",
     metric: str | Metric = defaults.METRIC,
     also: Sequence[str | Metric] = defaults.ALSO,
     convention: str = defaults.CONVENTION,
@@ -110,7 +110,6 @@ def select_for_trees(
         metric=metric,
         also=also,
         convention=convention,
-        settings={},
         n_folds=folds,
         seed=seed,
         margin=margin,
