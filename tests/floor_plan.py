@@ -32,7 +32,7 @@ ROOMS = {
     "metrics": "metrics",
     "reporting": "reporting",
     "ground": "sparserank _kernel_cache bounded calls defaults errors execution files grid lazy number_range "
-    "parameter_checks quoting strict_json text weights",
+    "parameter_checks quoting strict_json text given_weights",
 }
 
 # Upward imports, from module to module.

@@ -17,7 +17,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataWarning, ParameterError
-from sparserank.evaluation.bounds import loss_bounds
+from sparserank.evaluation.loss_bounds import loss_bounds
 
 OPTIONS = {"penalties": "l1", "half_samples": 0, "transform": "none"}
 

@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_limits
 
 import sparserank as sr
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import bounds, leads
+from sparserank.evaluation import leads
+from sparserank.evaluation import loss_bounds as bounds
 from sparserank.evaluation._lead_kernels import GROUP, largest_leads
-from sparserank.evaluation.bounds import DRAW_ERROR, LossBounds, loss_bounds
+from sparserank.evaluation.loss_bounds import DRAW_ERROR, LossBounds, loss_bounds
 from tests.command_line import Cli
 from tests.oracles import loss_bounds as oracle
 

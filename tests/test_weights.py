@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sparserank.errors import DataError
+from sparserank.given_weights import usable_weights
 from sparserank.objective import PairwiseObjective
-from sparserank.weights import usable_weights
 
 UNUSABLE = [[1.0, np.nan], [1.0, np.inf], [1.0, -1.0], [1.0], [[1.0, 1.0]], 1.0, ["a", "b"], [[1.0], [1.0, 2.0]]]
 

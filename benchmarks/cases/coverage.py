@@ -113,7 +113,7 @@ def _broken(values: np.ndarray, loss: np.ndarray, seed: int, sizes: np.ndarray) 
     """(4,) whether any candidate, or the chosen one, truly loses more than its bound; ours, then the old rule's.
     Chosen: the smallest within the margin of `select`."""
     from sparserank.crossval.choice import AUTO, relative_margin
-    from sparserank.evaluation.bounds import loss_bounds
+    from sparserank.evaluation.loss_bounds import loss_bounds
 
     bounds = loss_bounds(values, seed=seed)
     unit = float(np.abs(values.mean(axis=1).max()))

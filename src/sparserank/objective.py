@@ -10,6 +10,7 @@ import numpy as np
 from sparserank.curves.knots import NOT_IN_MEMORY, Knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.given_weights import usable_weights
 from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.losses.dual import Dual
@@ -17,7 +18,6 @@ from sparserank.quoting import brief
 from sparserank.shards import Shards, as_rows, make_shards
 from sparserank.shards.dask import placed, shards_on
 from sparserank.weighting import Evaluation, Weighting
-from sparserank.weights import usable_weights
 
 
 class PairwiseObjective:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.crossval.groups import within_budget
 from sparserank.errors import DataError
-from sparserank.evaluation.bounds import LossBounds, loss_bounds
+from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
 from sparserank.lazy import cached_property
 
 AUTO = "auto"

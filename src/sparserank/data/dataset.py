@@ -18,8 +18,8 @@ from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import names_of, without_qid
 from sparserank.data.varying import varying_dense, varying_sparse
 from sparserank.errors import DataError
+from sparserank.given_weights import usable_weights
 from sparserank.quoting import brief
-from sparserank.weights import usable_weights
 
 MISSING_REMEDY = (
     "Say what it becomes: missing='median' (or 'zero', 'min', a number) where data are read and rankers are made."

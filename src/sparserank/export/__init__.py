@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.export.engines import elasticsearch, ranklib, solr
+from sparserank.export.elasticsearch import elasticsearch
+from sparserank.export.lucene import lucene
 from sparserank.export.onnx_graph import onnx
 from sparserank.export.options import Files, Options
 from sparserank.export.python_code import python
+from sparserank.export.ranklib import ranklib
+from sparserank.export.solr import solr
+from sparserank.export.sql import sql
 from sparserank.export.terms import Sum, sum_of
-from sparserank.export.texts import lucene, sql, vespa
+from sparserank.export.vespa import vespa
 from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
 

@@ -18,6 +18,7 @@ from sparserank.data.sources import as_datasets
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
+from sparserank.given_weights import usable_weights
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Metric
@@ -34,7 +35,6 @@ from sparserank.selection.result import SelectionResult
 from sparserank.shards.dask import usable_client
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.warmup import warming_up
-from sparserank.weights import usable_weights
 
 
 def select(

@@ -12,6 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError
+from sparserank.given_weights import usable_weights
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
 from sparserank.number_range import LARGEST, SMALLEST
@@ -20,7 +21,6 @@ from sparserank.paths import BestK, on_coefficients, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief
-from sparserank.weights import usable_weights
 
 LARGEST_COUNT = 10**9
 MOST_ALPHAS = 100_000

@@ -20,8 +20,8 @@ from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.tables.dask_kinds import is_dask
 from sparserank.data.tables.frames import without_qid
 from sparserank.errors import DataError, DataWarning
+from sparserank.given_weights import usable_weights
 from sparserank.quoting import brief
-from sparserank.weights import usable_weights
 
 FORMS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 

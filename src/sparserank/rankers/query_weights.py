@@ -8,8 +8,8 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.given_weights import usable_weights
 from sparserank.quoting import brief
-from sparserank.weights import usable_weights
 
 
 def query_weights(owner: str, sample_weight: Any, data: RankingDataset) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from sparserank.crossval.trees import TreeSettings
-from sparserank.evaluation.bounds import LEAST_QUERIES
+from sparserank.evaluation.loss_bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.selection.statements import counted
 

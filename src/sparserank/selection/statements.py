@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from sparserank.crossval.choice import LEAST_MARGIN, Choice
 from sparserank.crossval.redundant_features import Left
 from sparserank.crossval.stability import Stability
-from sparserank.evaluation.bounds import LEAST_QUERIES
+from sparserank.evaluation.loss_bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import as_percent
 
 FIRM = 0.8  # share of half-samples from which a feature is called firm

@@ -23,7 +23,7 @@ from sparserank.data.store.features import MappedFeatures
 from sparserank.data.store.manifest import SPARSE, damaged, file_name, linked
 from sparserank.errors import DataFormatError
 from sparserank.files import atomic_write
-from sparserank.weights import usable_weights
+from sparserank.given_weights import usable_weights
 
 HASH_BYTES = 1 << 22
 MAGIC, ALIGNED = b"\x93NUMPY\x01\x00", 64

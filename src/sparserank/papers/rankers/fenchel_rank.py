@@ -8,7 +8,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning
-from sparserank.papers.solvers.frank_wolfe import EXACT_GOAL, STEPS, frank_wolfe, solve_ball
+from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, frank_wolfe, solve_ball
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import require_choice, require_count, require_number
 

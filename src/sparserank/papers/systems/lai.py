@@ -11,7 +11,7 @@ import numpy as np
 from sparserank.papers.filters import gas_order
 from sparserank.papers.measures import feature_importance, feature_similarity, single_feature_metric
 from sparserank.papers.rankers.truncated_gradient import TGRank
-from sparserank.papers.solvers.frank_wolfe import BallSolution, frank_wolfe, solve_ball
+from sparserank.papers.solvers.fenchel_rank import BallSolution, frank_wolfe, solve_ball
 from sparserank.papers.solvers.fsm import FsmProblem, accelerated_gradient
 from sparserank.papers.systems.base import Candidate, Fold, Grid, timed
 from sparserank.paths import refit_on_support

@@ -1,0 +1,44 @@
+"""Lucene's expressions."""
+
+from __future__ import annotations
+
+from sparserank.errors import DataError
+from sparserank.export.expression import Dialect, expression
+from sparserank.export.expression_words import IDENTIFIER, Words, between, by_choice, given_or_nan
+from sparserank.export.options import Files, Options
+from sparserank.export.terms import Sum, zero_only
+from sparserank.quoting import brief
+
+
+def _plain(name: str, engine: str) -> str:
+    if not IDENTIFIER.fullmatch(name):
+        raise DataError(
+            f"{brief(name)} is no variable of {engine}; give its expression there in a file of features (--features): "
+            '{"our name": "the expression", ...}.'
+        )
+    return name
+
+
+def _question(condition: str, yes: str, no: str) -> str:
+    return f"({condition} ? {yes} : {no})"
+
+
+_LUCENE = Words("ln", "abs", "1", _question, by_choice(_question))
+
+
+LUCENE = Dialect(
+    "Lucene expressions",
+    variable=lambda name: _plain(name, "Lucene expressions"),
+    log=_LUCENE.log,
+    asinh=_LUCENE.asinh,
+    clip=between,
+    given=given_or_nan(_question, "abs"),
+    comments=("#", "//"),
+)
+
+
+def lucene(of: Sum, options: Options) -> Files:
+    """model.expression for Lucene's expressions module, and scripts in the language `expression`."""
+    options.refuse("an expression has its scaling folded in", "normalizers")
+    zero_only(of, "Lucene", filled=options.filled)
+    return {"model.expression": expression(of, LUCENE, options.features, options.offset, options.sigmoid)}
