@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,8 @@ def test_a_result_notes_how_many_of_which_solves() -> None:
 
 
 def test_folds_are_looked_at_too() -> None:
-    def arrays(*statuses: str) -> dict[str, np.ndarray]:
-        return {"statuses": np.array(statuses)}
+    def arrays(*statuses: str) -> Any:
+        return SimpleNamespace(path=SimpleNamespace(statuses=statuses))  # all that is asked of a fitted path
 
     fine = {("l1", -1): arrays("optimal", "optimal"), ("l1", 0): arrays("stationary", "not certified")}
     assert unsolved_paths(fine, 1e-6) is None

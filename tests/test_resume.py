@@ -38,7 +38,7 @@ PATIENCE_S = 120.0
 CHECKPOINTS_ALWAYS = (
     "-c",
     (
-        "from sparserank.selection import fitting; fitting.CHECKPOINT_S = 0.0; from sparserank.__main__ import main; "
+        "from sparserank.crossval import fitting; fitting.CHECKPOINT_S = 0.0; from sparserank.__main__ import main; "
         "main()"
     ),
 )
