@@ -89,7 +89,8 @@ def assert_whole(folder: Path) -> None:
             assert pq.read_table(file).num_columns > 0
         elif file.suffix == ".npz":
             with np.load(file) as content:
-                assert all(content[key].size for key in content.files)
+                unfinished = file.name.startswith("unfinished")  # of a path without a point yet, say
+                assert all(content[key].size or unfinished for key in content.files)
         elif file.suffix == ".html":
             assert file.read_text().rstrip().endswith("</html>")
 
