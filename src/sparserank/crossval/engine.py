@@ -36,7 +36,7 @@ class CrossValidation:
         looks         in which features may enter; all read the same data
         settings      of all paths; metrics: those that candidates are judged by, the first by default
         valid         queries that the final paths are judged on, where there are no folds
-        query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
+        query_weight  (n_queries,) weights >= 0 of the training queries in the loss (0 leaves one out), or None
         groups        of the features, paid for once; default each alone, of cost 1
         by_cost       models are matched by what they cost, not by their number of features
         max_iter      of the solver, per strength
@@ -63,6 +63,8 @@ class CrossValidation:
     ) -> None:
         self.data, self.fold, self.metrics = data, fold, list(metrics)
         self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
+        if not self.folds and valid is None:
+            raise ValueError("candidates need queries that judge them: folds, or valid.")
         self.groups, self.by_cost = groups or each_alone(data.feature_names or range(data.n_features)), by_cost
         self._size_of: SizeOf = self.groups.costs_of if by_cost else n_used
         self._n_workers = n_workers
@@ -116,7 +118,7 @@ class CrossValidation:
         """(n_metrics, n_sets, n_queries) what a candidate is worth with its weights of each set of features at 0, by
         the models that have not seen the query."""
         look, n = pool.look(c), len(c.values)
-        values = np.empty((len(self.metrics), len(sets), n))
+        values = np.full((len(self.metrics), len(sets), n), np.nan)
         models = {}
         for f in self.folds or [FINAL]:
             whole = pool.in_units(c, f)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparserank.crossval.looks import RAW, Look
-from sparserank.paths import PathMaker, RefitPath, RuledMaker
+from sparserank.paths import PathMaker, PenaltyPath, RefitPath, RuledMaker
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import FeatureRules, Ridge
@@ -50,9 +50,11 @@ def families(trials: Sequence[Trial], *, refits: bool = False, size_of: SizeOf =
 
     size_of  what sizes are, of which one point each is refitted
     """
+    if len({t.label for t in trials}) < len(trials):
+        raise ValueError("labels of trials must differ.")
     out: list[Family] = []
     for look in dict.fromkeys(t.look for t in trials):
-        out += _on_look([t for t in trials if t.look is look], refits, size_of)
+        out += _on_look([t for t in trials if t.look == look], refits, size_of)
     return out
 
 
@@ -60,22 +62,27 @@ def _on_look(trials: Sequence[Trial], refits: bool, size_of: SizeOf) -> list[Fam
     look = trials[0].look
     first: list[Family] = []
     second: list[Family] = []
-    starts: dict[FeatureRules, str] = {}
+    starts: dict[RuledMaker, str] = {}
     for t in trials:
         if t.maker.starts_from is None:
             first.append(Family(t.label, look.on(t.maker), look, type(t.maker.rules)))
-            starts.setdefault(t.maker.rules.with_alpha(1.0), t.label)
+            starts.setdefault(_of_any_strength(t.maker), t.label)
     for t in trials:
         source = t.maker.starts_from
         if source is not None:
-            if source.rules not in starts:
-                starts[source.rules] = look.label(f"start {1 + sum(not f.scored for f in first)} (l1)")
-                start = Family(starts[source.rules], look.on(source), look, type(source.rules), scored=False)
+            if source not in starts:
+                starts[source] = look.label(f"start {1 + sum(not f.scored for f in first)} (l1)")
+                start = Family(starts[source], look.on(source), look, type(source.rules), scored=False)
                 first.append(start)
-            second.append(Family(t.label, look.on(t.maker), look, type(t.maker.rules), starts[source.rules]))
+            second.append(Family(t.label, look.on(t.maker), look, type(t.maker.rules), starts[source]))
     again = [
         Family(refit_label(t.label), RefitPath(look.signs(t.maker.rules), size_of), look, Ridge, t.label)
         for t in trials
         if refits and t.maker.shrinks
     ]
     return first + second + again
+
+
+def _of_any_strength(maker: RuledMaker) -> RuledMaker:
+    """A path goes through strengths of its own: that of its penalty does not matter."""
+    return replace(maker, penalty=maker.penalty.with_alpha(1.0)) if isinstance(maker, PenaltyPath) else maker

@@ -48,20 +48,28 @@ class _OnePath:
         return self.work([wanted])[0]
 
 
-@dataclass(frozen=True)
 class _Kept:
-    """Fitted paths in a store, as arrays; of: {name: family, what computes it}."""
+    """Fitted paths in a store, as arrays; of: {name: family, what computes it}. Checkpoints of a family go with its last
+    path."""
 
-    store: WorkStore
-    of: Mapping[str, tuple[Family, FoldedPaths]]
+    def __init__(self, store: WorkStore, of: Mapping[str, tuple[Family, FoldedPaths]]) -> None:
+        self._store, self._of = store, of
+        self._waiting = set(of)
 
     def load(self, name: str) -> FittedPath | None:
-        arrays = self.store.load(name)
-        family, work = self.of[name]
-        return None if arrays is None else unpacked(arrays, work.scaling_method, work.column_names, family.kind)
+        arrays = self._store.load(name)
+        if arrays is None:
+            return None
+        self._waiting.discard(name)
+        family, work = self._of[name]
+        return unpacked(arrays, work.scaling_method, work.column_names, family.kind)
 
     def save(self, name: str, fitted: FittedPath) -> None:
-        self.store.save(name, packed(fitted))
+        self._store.save(name, packed(fitted))
+        self._waiting.discard(name)
+        label = self._of[name][0].label
+        if not any(self._of[other][0].label == label for other in self._waiting):
+            drop_points(self._store, label)
 
 
 class FittedPaths:
@@ -81,7 +89,7 @@ class FittedPaths:
         short of their tolerance."""
         names = {(f.label, fold): _name(f.label, fold) for f in self.families for fold in self.folds}
         kinds = {name: label for (label, _), name in names.items()}
-        keeper = None if store is None else _Kept(store, self._columns(names))
+        keeper = None if store is None else _Kept(store, self._computed_by(names))
         work: Work[FittedPath] = Work(kinds, keeper=keeper, progress=progress)
         done = {key: work.results[name] for key, name in names.items() if name in work.results}
         waiting = {f.label: [fold for fold in self.folds if (f.label, fold) not in done] for f in self.families}
@@ -92,15 +100,14 @@ class FittedPaths:
         with closing(compute(waiting, done, store, work.tell)) as computed:
             for family, fold, fitted, seconds, left in computed:
                 done[family.label, fold] = fitted
-                work.finish(names[family.label, fold], _what(family.label, fold), fitted, seconds, left)
+                work.keep(names[family.label, fold], fitted)
                 if store is not None:
                     store.log({"event": "unit", "what": _what(family.label, fold), "seconds": round(seconds, 3)})
-                    if all((family.label, f) in done for f in self.folds):
-                        drop_points(store, family.label)
+                work.tell(_what(family.label, fold), left())
         warn_unsolved(done, next(iter(self.works.values())).settings.tol)
         return done
 
-    def _columns(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths]]:
+    def _computed_by(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths]]:
         """{name of a piece: its family, what computes it}"""
         of_label = {f.label: f for f in self.families}
         return {name: (of_label[label], self.works[of_label[label].look]) for (label, _), name in names.items()}

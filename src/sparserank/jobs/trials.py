@@ -61,7 +61,6 @@ def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty 
     if known:
         return known
     first = next(iter(labelled.values()))
-    assert isinstance(first, Penalty)
     l1 = like_l1(first)
     return {"l1": l1, "mcp": Mcp().with_rules_of(l1)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 Progress = Callable[[int, int, str, float | None], None]  # pieces done, in all, the last one, seconds left or None
 
@@ -16,9 +16,10 @@ class TimeLeft:
     which none is finished.
     """
 
-    def __init__(self, kinds: Sequence[str], n_workers: int) -> None:
+    def __init__(self, kinds: Sequence[str], n_workers: int, alone: Collection[str] = ()) -> None:
+        """alone: kinds of which each piece has all workers for itself."""
         self._unfinished = Counter(kinds)
-        self._n_workers = n_workers
+        self._n_workers, self._alone = n_workers, frozenset(alone)
         self._durations: dict[str, list[float]] = {}
 
     def finished(self, kind: str, seconds: float) -> None:
@@ -39,8 +40,10 @@ class TimeLeft:
             return None
         means = {kind: sum(d) / len(d) for kind, d in self._durations.items()}
         overall = sum(means.values()) / len(means)
-        expected = [means.get(kind, overall) for kind in self._unfinished.elements()]
-        return max(sum(expected) / self._n_workers, max(expected, default=0.0))
+        expected = [(kind in self._alone, means.get(kind, overall)) for kind in self._unfinished.elements()]
+        shared = [seconds for alone, seconds in expected if not alone]
+        own = sum(seconds for alone, seconds in expected if alone)
+        return own + max(sum(shared) / self._n_workers, max(shared, default=0.0))
 
 
 class LaterWork:

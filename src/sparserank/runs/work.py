@@ -3,7 +3,7 @@ told of with the time that is left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,12 +24,14 @@ class Keeper(Protocol[T]):
 
 
 class Work(Generic[T]):
-    """Pieces by name. `results` holds those that are there, in no order.
+    """Pieces by name. `done` names those that are there, `results` holds them.
 
     Parameters
         kinds      {name: what pieces of about its duration have in common}
         keeper     where results are kept and taken from, or None
         n_workers  pieces of `run` that are computed at a time
+        alone      kinds of which each piece has all workers for itself
+        in_memory  False: results are in the keeper alone
         progress   called with (pieces done, pieces in all, the last one, seconds left or None)
     """
 
@@ -39,33 +41,44 @@ class Work(Generic[T]):
         *,
         keeper: Keeper[T] | None = None,
         n_workers: int = 1,
+        alone: Collection[str] = (),
+        in_memory: bool = True,
         progress: Progress | None = None,
     ) -> None:
-        self._kinds, self._keeper, self._n_workers = dict(kinds), keeper, n_workers
+        self._kinds, self._keeper, self._n_workers, self._in_memory = dict(kinds), keeper, n_workers, in_memory
         self._progress = progress or (lambda done, n, what, left: None)
+        self.done: set[str] = set()
         self.results: dict[str, T] = {}
-        if keeper is not None:
-            self.results = {n: r for n in self._kinds if (r := keeper.load(n)) is not None}
+        for name in self._kinds if keeper is not None else ():
+            if (found := keeper.load(name)) is not None:  # type: ignore[union-attr]
+                self._note(name, found)
         self._n_failed = 0
-        self._left = TimeLeft([kind for n, kind in self._kinds.items() if n not in self.results], 1)
+        self._left = TimeLeft([kind for n, kind in self._kinds.items() if n not in self.done], n_workers, alone)
 
     def begin(self, more: str = "") -> None:
         """Tell what is there already; more: what else is."""
-        self.tell(f"resumed{more}" if self.results or more else "start", None)
+        self.tell(f"resumed{more}" if self.done or more else "start", None)
 
     def tell(self, what: str, left: float | None) -> None:
         """Report progress."""
-        self._progress(len(self.results) + self._n_failed, len(self._kinds), what, left)
+        self._progress(len(self.done) + self._n_failed, len(self._kinds), what, left)
 
-    def finish(
-        self, name: str, what: str, result: T, seconds: float, left: Callable[[], float | None] | None = None
-    ) -> None:
-        """Keep a piece that took so long; left: gives the seconds left, by default what pieces of its kind take."""
-        self.results[name] = result
+    def keep(self, name: str, result: T) -> None:
+        """A piece is finished."""
+        self._note(name, result)
         if self._keeper is not None:
             self._keeper.save(name, result)
+
+    def finish(self, name: str, what: str, result: T, seconds: float) -> None:
+        """Keep a piece that took so long, and tell of it."""
+        self.keep(name, result)
         self._left.finished(self._kinds[name], seconds)
-        self.tell(what, (left or self._left.seconds)())
+        self.tell(what, self._left.seconds())
+
+    def _note(self, name: str, result: T) -> None:
+        self.done.add(name)
+        if self._in_memory:
+            self.results[name] = result
 
     def run(
         self,
@@ -80,13 +93,13 @@ class Work(Generic[T]):
 
         failed   called with a piece and its error; by default the error is raised, and ends the others
         """
-        waiting = [n for n in arguments if n not in self.results]
-        n_workers = min(self._n_workers, max(len(waiting), 1))
-        with closing(run_pieces(task, [arguments[n] for n in waiting], n_workers, processes=processes)) as outcomes:
+        waiting = [n for n in arguments if n not in self.done]
+        given = [arguments[n] for n in waiting]
+        with closing(run_pieces(task, given, self._n_workers, processes=processes)) as outcomes:
             for outcome in outcomes:
                 name = waiting[outcome.index]
                 if outcome.error is None:
-                    self.finish(name, what[name], outcome.result, outcome.seconds / n_workers)
+                    self.finish(name, what[name], outcome.result, outcome.seconds)
                 elif failed is None:
                     raise outcome.error
                 else:

@@ -77,7 +77,7 @@ def compare(
     n_workers = n_threads or available_cores()
     names = [n for r in range(plan.repeats) for n in (f"ours-{r}", *(f"trees-{r}-{f}" for f in range(n_folds)))]
     work: Work[Arrays] = Work(
-        {n: n.partition("-")[0] for n in names}, keeper=store, n_workers=n_workers, progress=progress
+        {n: n.partition("-")[0] for n in names}, keeper=store, n_workers=n_workers, alone=("ours",), progress=progress
     )
     work.begin()
     for r, fold in enumerate(fold_of):

@@ -194,7 +194,7 @@ def _judged(
     folds = range(int(fold.max()) + 1)
     kept, usable = plan.penalties[0].always_keep, _usable(data, plan)
     kinds = {"ours-0": "ours", **{f"trees-{f}": "trees" for f in folds}}
-    work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, progress=progress)
+    work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, alone=("ours",), progress=progress)
     work.begin()
     ours = work.results.get("ours-0")
     if ours is None:

@@ -68,7 +68,7 @@ class Experiment:
         self.store.record(self.units, environment())
         of_name = {self.store.name_of(u): u for u in self.units}
         kinds = {name: u.system for name, u in of_name.items()}
-        work = Work(kinds, keeper=self.store, n_workers=self.n_workers, progress=progress)
+        work = Work(kinds, keeper=self.store, n_workers=self.n_workers, in_memory=False, progress=progress)
         work.begin()
 
         def failed(name: str, error: Exception) -> None:
@@ -76,7 +76,7 @@ class Experiment:
             kind = "" if isinstance(error, SparserankError) else f"{type(error).__name__}: "
             self.failed[of_name[name].label] = f"{kind}{error}"
 
-        processes = min(self.n_workers, len(of_name) - len(work.results)) > 1
+        processes = min(self.n_workers, len(of_name) - len(work.done)) > 1
         labels = {name: u.label for name, u in of_name.items()}
         arguments = {name: (u,) for name, u in of_name.items()}
         work.run(UnitRunner(self.plan), arguments, labels, processes=processes, failed=failed)

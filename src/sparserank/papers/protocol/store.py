@@ -18,7 +18,6 @@ from sparserank.runs.identity import code_hash, name_of
 from sparserank.runs.pieces import PieceStore
 
 TABLES = ("candidates", "per_query")
-Tables = tuple[pa.Table, pa.Table]
 
 
 def _presents(inside: tuple[str, ...]) -> bool:
@@ -76,12 +75,12 @@ class ResultsStore(RunDirectory):
         ]
         return name_of(f"{unit.dataset.name}-fold{unit.fold}-{unit.system}", depends_on)
 
-    def load(self, name: str) -> Tables | None:
-        """The (candidates, per_query) of a piece; None where it is not there whole and undamaged."""
-        files = self._files(name)
-        return None if files is None else (_read(files["candidates"]), _read(files["per_query"]))
+    def load(self, name: str) -> dict[str, bytes] | None:
+        """The Parquet files of a piece, by table; None where they are not there whole and undamaged."""
+        return self._files(name)
 
-    def save(self, name: str, tables: Tables) -> None:
+    def save(self, name: str, tables: Any) -> None:
+        """tables: (candidates, per_query)"""
         files = {}
         for folder, table in zip(TABLES, tables, strict=True):
             content = io.BytesIO()

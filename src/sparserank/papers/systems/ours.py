@@ -17,8 +17,7 @@ from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.papers.systems.base import Candidate, Fold, Grid
-from sparserank.paths import PathResult, PenaltyPath, fit_path_on
-from sparserank.penalties import parse_penalty
+from sparserank.paths import PathResult, fit_path_on, maker_of, parse_maker
 
 N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
 
@@ -43,7 +42,7 @@ def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
 
 def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     for label in grid["penalty"]:
-        path = fit_path_on(fold.objective, parse_penalty(label), n_alphas=grid["n_alphas"][0], alpha_min_ratio=1e-2)
+        path = fit_path_on(fold.objective, parse_maker(label), n_alphas=grid["n_alphas"][0], alpha_min_ratio=1e-2)
         yield from path_points(path, label)
 
 
@@ -58,7 +57,7 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     of_query = query_folds(everything.n_queries, N_FOLDS, fold.seed)
     settings = PathSettings("within-query-std", grid["n_alphas"][0], 1e-2, 1e-6, "pair")
     cv = CrossValidation(everything, of_query, [RAW], settings, metrics, n_threads=1)
-    pool = cv.fit([Trial(label, PenaltyPath(parse_penalty(label))) for label in grid["penalty"]])
+    pool = cv.fit([Trial(label, maker_of(parse_maker(label))) for label in grid["penalty"]])
     models: list[Candidate] = []
     index: dict[tuple[str, int], int] = {}
     for label in pool.trials:
@@ -67,9 +66,10 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
         for i, c in enumerate(path_points(final.path, label)):
             index[label, i] = len(models)
             models.append(replace(c, coef=c.coef / final.scaling.scale, time_s=c.time_s + seconds))
+    sizes = [c for label in pool.trials for c in pool.of_sizes(label)]
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):
-        by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in pool.sparse}
+        by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in sizes}
         chosen = choice.choose(list(by_metric), margin=MARGIN, confidence=defaults.CONFIDENCE, seed=fold.seed).chosen
         preferred.setdefault(by_metric[chosen], []).append(name)
         for size, i in by_metric.items():
