@@ -1,4 +1,4 @@
-"""The floor plan of `src/sparserank`: which room may import from which, and today's violations.
+"""The floor plan of `src/sparserank`: which room may import from which.
 
 `test_imports.py` checks that every list here is exact. VIOLATIONS, TWO_WAY and CYCLES may only shrink: a change that
 removes a violation from the source also deletes its entry here. Module names leave out the prefix `sparserank.`.
@@ -7,7 +7,7 @@ removes a violation from the source also deletes its entry here. Module names le
 from __future__ import annotations
 
 # Rooms from top to bottom: a module imports from its own room and from rooms below it. A package includes its modules,
-# unless another room names them. The rooms are those planned for 0.3; the modules are today's.
+# unless another room names them.
 ROOMS = {
     "cli": "__main__ cli",
     "pages": "pages",

@@ -145,7 +145,7 @@ def test_paths_go_on_behind_stored_points_to_the_same_bits(penalty: Penalty, tmp
     whole = solved(penalty, keep=lambda p, n: points.append(p), **options)
     assert sum(p.ahead is not None for p in points) >= 4
     forgetful = 0
-    with WorkStore(tmp_path / "run", {"a": 1}) as store:
+    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
         for n in range(len(points) + 1):
             save_points(store, "l1", {0: points[:n]}, n)
             known = stored_points(store, "l1", [0])[0]
@@ -162,7 +162,7 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
         return Point(sp.csr_array(np.ones((1, 3))), 1.0, 1.0, 0.0, 0.0, 1, 0.1, "optimal", ahead)
 
     given = [point(None), point(sp.csr_array(np.zeros((1, 3)))), point(None), point(sp.csr_array([[0.0, 2.5, 0.0]]))]
-    with WorkStore(tmp_path / "run", {"a": 1}) as store:
+    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
         save_points(store, "l1", {0: given, 1: given[:1]}, 0)
         known = stored_points(store, "l1", [0, 1])
     assert [p.ahead is None for p in known[0]] == [True, False, True, False]

@@ -14,7 +14,7 @@ import pytest
 import sparserank as sr
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
 from sparserank.crossval.settings import PathSettings
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric, parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PenaltyPath, fit_path_on, following
@@ -202,13 +202,20 @@ def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
 
 def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_resumed_run(tmp_path: Path) -> None:
     options = {"folds": 3, "half_samples": 4, "transform": "none", "out": tmp_path / "run"}
-    found = sr.select(DATA, penalties=[GradientSizes(), "l1"], keep=[(DATA.feature_names or ())[0]], k=2, **options)
+    names = DATA.feature_names or ()
+    found = sr.select(DATA, penalties=[GradientSizes(), "l1"], drop=[names[0]], k=2, **options)
     own = [c for c in found.choice.candidates if c.penalty == "gradient_sizes"]
     assert [c.n_features for c in own] == [1, 2, 3]
-    assert found.paths["gradient_sizes"].penalty == GradientSizes(always_keep=(0,))
-    again = sr.select(DATA, penalties=[GradientSizes(), "l1"], keep=[(DATA.feature_names or ())[0]], k=2, **options)
+    assert found.paths["gradient_sizes"].penalty == GradientSizes(never_use=(0,))
+    assert not found.paths["gradient_sizes"].sparse_coefs[:, [0]].nnz
+    again = sr.select(DATA, penalties=[GradientSizes(), "l1"], drop=[names[0]], k=2, **options)
     for a, b in zip(found.choice.candidates, again.choice.candidates, strict=True):
         np.testing.assert_array_equal(a.values, b.values)
+    for rule, value in {"keep": [names[1]], "monotone": {names[1]: "+"}}.items():
+        with pytest.raises(ParameterError, match=f"{rule}.* is no rule that models of gradient_sizes keep"):
+            sr.select(DATA, penalties=[GradientSizes()], **{rule: value})
+    curved = sr.select(DATA, penalties=[GradientSizes()], shapes="curves", n_alphas=3, folds=2, half_samples=0)
+    assert {c.penalty.split(" on ")[0] for c in curved.choice.candidates} == {"gradient_sizes", "l1", "mcp", "ridge"}
     with pytest.raises(DataError, match="`select` and `fit_path` take gradient_sizes"):
         sr.SparseRanker(penalty=GradientSizes(), n_features_to_select=2).fit_dataset(DATA)
 

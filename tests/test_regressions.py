@@ -24,14 +24,14 @@ from tests.problems import small_problem
 def test_a_first_run_never_deletes_files_it_did_not_write(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text("mine")
     with pytest.raises(RunDirectoryError, match=r"files that no sparserank run has written \(such as model\.json\)"):
-        WorkStore(tmp_path, {"a": 1})
+        WorkStore(tmp_path, {"a": 1}, kind="select")
     assert (tmp_path / "model.json").read_text() == "mine"
 
 
 def test_restart_discards_old_results(tmp_path: Path) -> None:
-    with WorkStore(tmp_path, {"a": 1}):
+    with WorkStore(tmp_path, {"a": 1}, kind="select"):
         (tmp_path / "model.json").write_text("old")
-    with WorkStore(tmp_path, {"a": 2}, restart=True):
+    with WorkStore(tmp_path, {"a": 2}, restart=True, kind="select", results=("model.json",)):
         pass
     assert not (tmp_path / "model.json").exists()
 

@@ -194,7 +194,7 @@ def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
             raise KeyboardInterrupt
         write(self, path, content)
 
-    with WorkStore(tmp_path / "run", {"a": 1}) as store:
+    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
         for turn in range(5):
             with monkeypatch.context() as patched:
                 patched.setattr(PieceStore, "_write", killed)
@@ -210,11 +210,11 @@ def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(
 
 
 def test_a_folder_without_work_belongs_to_no_plan(tmp_path: Path) -> None:
-    WorkStore(tmp_path / "run", {"a": 1}).close()
-    with WorkStore(tmp_path / "run", {"a": 2}) as store:
+    WorkStore(tmp_path / "run", {"a": 1}, kind="select").close()
+    with WorkStore(tmp_path / "run", {"a": 2}, kind="select") as store:
         store.save("fold0-l1", {"coefs": np.ones(3)})
     with pytest.raises(RunDirectoryError, match="other data or options"):
-        WorkStore(tmp_path / "run", {"a": 1})
+        WorkStore(tmp_path / "run", {"a": 1}, kind="select")
 
 
 def test_ctrl_c_says_so_and_keeps_finished_work(train: Path, undisturbed: Path, tmp_path: Path, select: Select) -> None:

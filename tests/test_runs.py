@@ -109,15 +109,15 @@ def test_only_our_own_unfinished_files_are_removed(tmp_path: Path) -> None:
 
 def test_a_changed_identity_is_refused_by_name_and_restart_takes_the_place(tmp_path: Path) -> None:
     old = {"seed": 0, "data": "a", "folds": 5}
-    with WorkStore(tmp_path, old) as store:
+    with WorkStore(tmp_path, old, kind="select") as store:
         store.save("final-l1", {"x": np.arange(3.0)})
     with pytest.raises(RunDirectoryError, match=r"\(different: data, seed\)"):
-        WorkStore(tmp_path, {"seed": 3, "data": "b", "folds": 5})
-    with WorkStore(tmp_path, old) as store:
+        WorkStore(tmp_path, {"seed": 3, "data": "b", "folds": 5}, kind="select")
+    with WorkStore(tmp_path, old, kind="select") as store:
         found = store.load("final-l1")
         assert found is not None
         np.testing.assert_array_equal(found["x"], np.arange(3.0))
-    with WorkStore(tmp_path, {**old, "seed": 3}, restart=True) as store:
+    with WorkStore(tmp_path, {**old, "seed": 3}, restart=True, kind="select") as store:
         assert store.load("final-l1") is None
     assert list(tmp_path.rglob("*.npz")) == []
 
@@ -136,10 +136,10 @@ def test_a_folder_around_a_run_leaves_its_unfinished_files_alone(tmp_path: Path)
 def test_a_piece_of_another_identity_is_never_taken_for_this_one(tmp_path: Path, part: str) -> None:
     """Even where the plan's own check is circumvented: two runs that took turns in one directory."""
     identity = {"seed": 0, "data": "a", "folds": 5, "code": "c"}
-    with WorkStore(tmp_path, identity) as store:
+    with WorkStore(tmp_path, identity, kind="select") as store:
         store.save("final-l1", {"x": np.arange(3.0)})
     (tmp_path / "plan.json").unlink()
-    with WorkStore(tmp_path, {**identity, part: "other"}) as store:
+    with WorkStore(tmp_path, {**identity, part: "other"}, kind="select") as store:
         assert store.load("final-l1") is None
 
 
@@ -183,7 +183,7 @@ def test_damage_is_named_once_and_the_piece_forgotten(tmp_path: Path, damage: ob
 def test_a_record_of_another_piece_is_damage(tmp_path: Path) -> None:
     """Two records swapped, or one that names files elsewhere:
     each file matches its checksum, and none is this piece's."""
-    with WorkStore(tmp_path / "run", {"a": 1}) as store:
+    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
         for name in ("fold0-l1", "fold1-l1"):
             store.save(name, {"x": np.arange(3.0)})
         first, second = sorted((tmp_path / "run" / "pieces").glob("*.json"))
@@ -194,11 +194,11 @@ def test_a_record_of_another_piece_is_damage(tmp_path: Path) -> None:
 
 
 def test_restart_deletes_pieces_and_results_alone(tmp_path: Path) -> None:
-    with WorkStore(tmp_path / "run", {"a": 1}) as store:
+    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
         store.save("fold0-l1", {"x": np.arange(3.0)})
     kept = tmp_path / "run" / "units" / "keep.npz"
     kept.write_bytes(b"mine")
-    with WorkStore(tmp_path / "run", {"a": 2}, restart=True) as store:
+    with WorkStore(tmp_path / "run", {"a": 2}, restart=True, kind="select") as store:
         assert store.load("fold0-l1") is None
     assert [p.name for p in (tmp_path / "run" / "units").iterdir()] == ["keep.npz"]
 

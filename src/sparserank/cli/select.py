@@ -260,8 +260,8 @@ def select(
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.errors import ParameterError
+    from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.jobs.select import select as run
-    from sparserank.runs.work_store import RESULT_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     optional: dict[str, Any] = {"also": also}

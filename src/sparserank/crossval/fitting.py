@@ -49,8 +49,8 @@ class _OnePath:
 
 
 class _Kept:
-    """Fitted paths in a store, as arrays; of: {name: family, what computes it}. Checkpoints of a family go with its last
-    path."""
+    """Fitted paths in a store, as arrays; of: {name: family, what computes it}.
+    Checkpoints of a family go with its last path."""
 
     def __init__(self, store: WorkStore, of: Mapping[str, tuple[Family, FoldedPaths]]) -> None:
         self._store, self._of = store, of

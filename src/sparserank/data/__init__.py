@@ -1,1 +1,1 @@
-"""Ranking data: container, readers and writers, folds, scaling, synthetic problems."""
+"""Ranking data: container, readers and writers, folds, synthetic problems."""

@@ -16,6 +16,9 @@ from sparserank.selection.result import SelectionResult
 NO_REPORT = "report.html was not written; install it with: pip install 'sparserank[report]'"
 
 
+RESULT_FILES = ("model.json", "result.json", "path.parquet", "per_query.parquet", "report.html")
+
+
 def write_results(result: SelectionResult, folder: Path) -> list[Path]:
     """Write model.json, path.parquet, per_query.parquet, report.html and result.json;
     each appears whole or not at all."""

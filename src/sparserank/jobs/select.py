@@ -19,6 +19,7 @@ from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.given_weights import usable_weights
+from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.selection_job import SelectionJob
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Metric
@@ -214,15 +215,13 @@ def select(
         for data in used.values():
             check_unchanged(None if data is None else data.X)
 
-    with work_store_in(out, identity, restart=restart, check=check) as store:
+    with work_store_in(out, identity, kind="select", results=RESULT_FILES, restart=restart, check=check) as store:
         if store is not None:
             store.log({"event": "start"})
         result = replace(job.execute(store, progress), origin=origin_of(sources, used))
         result.notes.extend([*suspected, *([] if score is None else [left_out_note(score)])])
         check()
         if store is not None:
-            from sparserank.jobs.result_files import write_results
-
             write_results(result, store.path)
     return result
 

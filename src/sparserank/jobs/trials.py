@@ -30,6 +30,8 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
     Raises
         ParameterError   curves of data that are not in memory, or under penalties of different signs
     """
+    if any(p.label == DENSE for p in plan.penalties):
+        raise ParameterError("penalty", f"cannot be called {DENSE}: that is the dense reference.")
     linear = looks(data, plan.transform, plan.settings.scaling)
     out: list[Trial] = []
     for look in linear:

@@ -19,6 +19,7 @@ from sparserank.paths.single_columns import best_column
 from sparserank.paths.sizes import point_within
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
+from sparserank.penalties.rules import RULES
 from sparserank.solvers import ProxNewton, Solution, Status, Stop
 from sparserank.solvers.lockstep import Hessian, Seconds, Steps
 from sparserank.solvers.loop import solving
@@ -59,6 +60,7 @@ class BestK(SizedMaker):
     ridge: float = 1e-3
 
     name: ClassVar[str] = "best_k"
+    respects: ClassVar[tuple[str, ...]] = RULES
 
     def _check(self) -> None:
         if isinstance(self.k_max, bool) or not isinstance(self.k_max, int | np.integer) or self.k_max < 1:

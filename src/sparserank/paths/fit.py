@@ -162,7 +162,7 @@ def fit_path_on(
         for name in ("alphas", "early_stop"):
             if options.get(name) is not None:
                 raise ParameterError(
-                    name, f"means nothing under {penalty.name}, whose path goes through sizes 1 to k_max; leave it out."
+                    name, f"means nothing under {penalty.name}, whose path goes through sizes; leave it out."
                 )
         known = {
             name: options[name] for name in ("tol", "max_iter", "max_features", "feature_names") if name in options

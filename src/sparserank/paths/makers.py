@@ -114,8 +114,13 @@ class PenaltyPath:
 @dataclass(frozen=True, repr=False)
 class SizedMaker(FeatureRules):
     """Base of makers that go through sizes under rules per feature of their own, such as `BestK`: a frozen dataclass
-    with `path` and `n_points`, and a `name`. `select` takes it as it takes a penalty; alpha means nothing to it."""
+    with `path` and `n_points`, and a `name`. `select` takes it as it takes a penalty; alpha means nothing to it.
 
+    respects   the rules that its models keep, of penalties.rules.RULES; `select` refuses the others, but for weights,
+               which may be costs alone
+    """
+
+    respects: ClassVar[tuple[str, ...]] = ("never_use",)
     selects: ClassVar[bool] = True
     shrinks: ClassVar[bool] = False
 

@@ -44,7 +44,7 @@ from sparserank.weighting import PAIR_WEIGHTS
 
 RULES = ("non_inferior", "best")
 PATH = "path"
-NO_FOLD = -2  # of queries that do not count, or are judged by none
+NO_FOLD = -2  # of queries that do not count, and of all with an eval_set
 
 
 class SparseRankerCV(PenaltyParameters, LinearRanker):
@@ -159,9 +159,10 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         pool = cv.fit([Trial(PATH, PenaltyPath(penalty))])
         final = pool.paths[PATH, FINAL]
         self.path_ = replace(final.path, scale=None if self.scaling == "none" else final.scaling.scale)
-        if unseen is data:
+        if unseen is data:  # queries that do not count judge nothing
             assert final.values is not None
-            final.values[:, :, np.setdiff1d(np.arange(data.n_queries), counted)] = np.nan
+            known = np.where(np.isin(np.arange(data.n_queries), counted), final.values, np.nan)
+            pool.paths[PATH, FINAL] = replace(final, values=known)
         self._choose(pool)
         self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 from collections.abc import Callable
@@ -29,6 +30,17 @@ def code_hash(left_out: Callable[[tuple[str, ...]], bool]) -> str:
         if inside[0] not in PRESENTING and not left_out(inside):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def foreign_code(cls: type) -> str:
+    """Empty for a class of this package; else its name and a hash of its source, where that can be found."""
+    if cls.__module__.split(".")[0] == __name__.split(".")[0]:
+        return ""
+    try:
+        code = inspect.getsource(cls)
+    except (OSError, TypeError):  # made in a console
+        code = ""
+    return f" of {cls.__module__}.{cls.__qualname__} {hashlib.sha256(code.encode()).hexdigest()[:12]}"
 
 
 def file_hash(path: str | os.PathLike) -> str:

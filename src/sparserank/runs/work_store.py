@@ -16,7 +16,6 @@ from sparserank.runs.identity import name_of
 from sparserank.runs.pieces import RECORDS, PieceStore
 
 PLAN = "plan.json"
-RESULT_FILES = ("model.json", "result.json", "path.parquet", "per_query.parquet", "report.html")
 ARRAYS = "units"
 
 
@@ -37,8 +36,8 @@ class WorkStore(RunDirectory):
         identity: dict[str, Any],
         *,
         restart: bool = False,
-        kind: str = "select",
-        results: Sequence[str] = RESULT_FILES,
+        kind: str,
+        results: Sequence[str] = (),
         check: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(path, kind)

@@ -1,1 +1,1 @@
-"""What a selection says: values, and sentences about them."""
+"""What a selection is asked and what it says: plan and results as values, and sentences about them."""

@@ -24,7 +24,7 @@ from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
 from sparserank.quoting import brief
-from sparserank.runs.identity import code_hash
+from sparserank.runs.identity import code_hash, foreign_code
 from sparserank.selection.inputs import costs_of, rules_of
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.transforms import KINDS, NONE
@@ -74,8 +74,11 @@ class SelectionPlan:
     half_samples: int = defaults.HALF_SAMPLES
 
     def __post_init__(self) -> None:
-        if not self.penalties or not all(maker_of(p).selects for p in self.penalties):
-            raise ParameterError("penalty", "ridge selects no features; it is always fitted as the dense reference.")
+        dense = next((p.name for p in self.penalties if not maker_of(p).selects), None if self.penalties else "ridge")
+        if dense is not None:
+            raise ParameterError(
+                "penalty", f"{dense} selects no features; ridge is always fitted as the dense reference."
+            )
         if len({p.with_alpha(1.0) for p in self.penalties}) < len(self.penalties):
             raise ParameterError("penalty", "names the same penalty twice; a path goes through all strengths.")
         if not self.metric.higher_is_better:
@@ -141,6 +144,8 @@ class SelectionPlan:
                 )
             shared = {"weights": prices}
         completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p)) for p in numbered)
+        for p in completed:
+            _refuse_rules_that_are_not_kept(p)
         return replace(self, penalties=completed, groups=grouped or self.groups, costs=prices or self.costs)
 
     @property
@@ -167,11 +172,11 @@ class SelectionPlan:
         """
         return {
             "sparserank": __version__,
-            "code": code_hash(_is_of_papers),
+            "code": code_hash(_computes_nothing_here),
             "train": data_hash(train),
             "valid": None if valid is None else data_hash(valid),
             "query_weight": None if query_weight is None else [float(v) for v in query_weight],
-            "penalties": [repr(p) for p in self.penalties],
+            "penalties": [repr(p) + foreign_code(type(p)) for p in self.penalties],
             "settings": repr({**vars(self.settings), "loss": loss_identity(self.settings.loss)}),
             "protocol": self.protocol,
             "folds": self.n_folds,
@@ -180,13 +185,26 @@ class SelectionPlan:
         }
 
 
-def _is_of_papers(inside: tuple[str, ...]) -> bool:
-    return inside[0] == "papers"
+def _computes_nothing_here(inside: tuple[str, ...]) -> bool:
+    """The papers' world, and files that results are written into."""
+    return inside[0] == "papers" or inside in (("jobs", "result_files.py"), ("jobs", "trees", "files.py"))
+
+
+OPTION_OF = {"signs": "monotone", "always_keep": "keep", "never_use": "drop", "groups": "groups"}
+
+
+def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
+    """Raise ParameterError for a rule that the models of somebody else's maker would break."""
+    for rule, option in OPTION_OF.items():
+        if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
+            raise ParameterError(option, f"is no rule that models of {p.name} keep; it knows {', '.join(p.respects)}.")
 
 
 def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
     """Raise ParameterError where a penalty cannot take groups, or has some."""
-    unknown = next((p for p in penalties if not (isinstance(p, SizedMaker) or nests(p))), None)
+    unknown = next(
+        (p for p in penalties if not ((isinstance(p, SizedMaker) and "groups" in p.respects) or nests(p))), None
+    )
     if unknown is not None:
         raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}.")
     own = next((p for p in penalties if p.groups is not None), None)

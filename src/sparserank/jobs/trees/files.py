@@ -1,10 +1,9 @@
-"""The files of a comparison."""
+"""The files of a comparison with trees, and of lists for trees."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sparserank import __version__
 from sparserank.files import atomic_write
@@ -12,9 +11,6 @@ from sparserank.reporting.render import write_csv
 from sparserank.selection.comparison import ComparisonResult
 from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
 from sparserank.strict_json import plain
-
-if TYPE_CHECKING:
-    pass
 
 COMPARISON_FILES = ("comparison.csv", "comparison.json", "report.html")
 
