@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank import defaults
 from sparserank.crossval.candidates import Pool, best_of_sizes
-from sparserank.crossval.choice import AUTO, Candidate, Choice, choose
+from sparserank.crossval.choice import AUTO, Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.current_model import LABEL, InUse, change
 from sparserank.crossval.engine import CrossValidation
@@ -104,7 +104,7 @@ class SelectionJob:
         began = time.perf_counter()
         pool = self.candidates(store, progress)
         rivals = [*pool.dense] if self.current is None else [*pool.dense, self._in_use(self.current)]
-        choice = self.choose(pool, rivals)
+        choice = plan.choose(pool.sparse, rivals)
         short = unsolved_paths(pool.paths, plan.settings.tol)
         notes = [*self._weighting(), *self._kept_in_vain(), *([short] if short else []), *self._of_choice(choice)]
         chosen, strongest = choice.chosen, max(pool.dense, key=lambda c: c.mean)
@@ -153,20 +153,6 @@ class SelectionJob:
 
         report = None if progress is None else with_one_more
         return self.cv.fit(self.trials, refits=self.plan.refits, store=store, progress=report)
-
-    def choose(self, pool: Pool, rivals: list[Candidate]) -> Choice:
-        """By the rule of the plan."""
-        plan = self.plan
-        return choose(
-            pool.sparse,
-            rivals,
-            margin=plan.margin,
-            confidence=plan.confidence,
-            k=plan.k,
-            budget=plan.budget,
-            seed=plan.seed,
-            by_cost=plan.groups is not None,
-        )
 
     def model(self, pool: Pool, chosen: Candidate) -> RankingModel:
         """The final model of a candidate, with all that is known of it."""

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from sparserank import __version__, defaults
-from sparserank.crossval.choice import AUTO
+from sparserank.crossval.choice import AUTO, Candidate, Choice, choose
 from sparserank.crossval.groups import Groups, groups_of
 from sparserank.crossval.settings import PathSettings
 from sparserank.curves import CURVES, LEAST_KNOTS, MOST_KNOTS, SHAPES
@@ -147,6 +147,19 @@ class SelectionPlan:
         for p in completed:
             _refuse_rules_that_are_not_kept(p)
         return replace(self, penalties=completed, groups=grouped or self.groups, costs=prices or self.costs)
+
+    def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = ()) -> Choice:
+        """The choice among sparse candidates by the rule of the plan; others are compared, never chosen."""
+        return choose(
+            sparse,
+            others,
+            margin=self.margin,
+            confidence=self.confidence,
+            k=self.k,
+            budget=self.budget,
+            seed=self.seed,
+            by_cost=self.groups is not None,
+        )
 
     @property
     def metrics(self) -> list[Metric]:

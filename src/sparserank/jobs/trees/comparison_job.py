@@ -130,7 +130,7 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], 
     began = time.perf_counter()
     job = SelectionJob(plan, data, None, None, n_threads=n_threads)
     pool = job.candidates()
-    chosen, seconds = job.choose(pool, pool.dense).chosen, time.perf_counter() - began
+    chosen, seconds = plan.choose(pool.sparse, pool.dense).chosen, time.perf_counter() - began
     out = {
         "where": np.arange(data.n_queries),
         named(CHOICE): chosen.values,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank import defaults
-from sparserank.crossval.choice import Candidate, choose
+from sparserank.crossval.choice import Candidate
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
 from sparserank.crossval.folded_paths import FINAL
@@ -236,15 +236,7 @@ def _judged(
     (whole,) = (s for s in systems if s.name == ALL)
     rival = Candidate(ALL, len(usable), 0.0, -1, len(usable), price.cost(usable), whole.values)
     finals[rival] = usable
-    choice = choose(
-        list(finals),
-        margin=plan.margin,
-        confidence=plan.confidence,
-        k=plan.k,
-        budget=plan.budget,
-        seed=plan.seed,
-        by_cost=plan.groups is not None,
-    )
+    choice = plan.choose(list(finals))
     chosen = fit_trees(data, finals[choice.chosen], settings, plan.seed, data.feature_names)
     compared = None
     if test is not None:
