@@ -76,9 +76,9 @@ class SelectionPlan:
     def __post_init__(self) -> None:
         dense = next((p.name for p in self.penalties if not maker_of(p).selects), None if self.penalties else "ridge")
         if dense is not None:
-            raise ParameterError(
-                "penalty", f"{dense} selects no features; ridge is always fitted as the dense reference."
-            )
+            it = "it" if dense == "ridge" else "ridge"
+            said = f"{dense} selects no features; {it} is always fitted as the dense reference."
+            raise ParameterError("penalty", said)
         if len({p.with_alpha(1.0) for p in self.penalties}) < len(self.penalties):
             raise ParameterError("penalty", "names the same penalty twice; a path goes through all strengths.")
         if not self.metric.higher_is_better:
