@@ -31,8 +31,8 @@ ROOMS = {
     "penalties": "penalties",
     "metrics": "metrics",
     "reporting": "reporting",
-    "ground": "sparserank _kernel_cache bounded calls defaults errors execution files grid lazy number_range "
-    "parameter_checks quoting strict_json text given_weights",
+    "ground": "sparserank _kernel_cache bounded calls class_source defaults errors execution files grid lazy "
+    "number_range parameter_checks quoting strict_json text given_weights",
 }
 
 # Upward imports, from module to module.

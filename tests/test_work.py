@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 import sparserank as sr
-from sparserank.errors import RunDirectoryError
 from sparserank.runs.progress import TimeLeft
 from sparserank.runs.work import Work
-from sparserank.runs.work_store import WorkStore
 
 DATA = sr.make_ranking(30, (6, 12), 6, n_informative=3, n_redundant=1, noise=0.5, seed=4).data
 
@@ -137,10 +135,3 @@ def test_an_end_at_any_report_leaves_no_checkpoint_of_a_finished_path(
         units = [e["what"] for e in logged if e["event"] == "unit"]
         pieces = [p for p in (run / "units").glob("*.npz") if not p.name.startswith("half")]
         assert len(units) == len(set(units)) == len(pieces)
-
-
-def test_the_store_of_another_plan_is_refused(tmp_path: Path) -> None:
-    with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
-        store.save("piece", {"x": DATA.relevance})
-    with pytest.raises(RunDirectoryError, match="different: a"):
-        WorkStore(tmp_path / "run", {"a": 2}, kind="select")

@@ -95,9 +95,11 @@ class FittedPaths:
         waiting = {f.label: [fold for fold in self.folds if (f.label, fold) not in done] for f in self.families}
         points = sum(len(p) for f in self.families for p in stored_points(store, f.label, waiting[f.label]).values())
         work.begin(f", and {points} points of unfinished paths" if points else "")
-        compute = self._by_processes if self._use_processes(sum(map(len, waiting.values()))) else self._in_lockstep
-        # Closed, for an error here would leave workers behind.
-        with closing(compute(waiting, done, store, work.tell)) as computed:
+        if self._use_processes(sum(map(len, waiting.values()))):
+            coming = self._by_processes(waiting, done, store)
+        else:
+            coming = self._in_lockstep(waiting, done, store, work.tell)
+        with closing(coming) as computed:  # or an error here would leave workers behind
             for family, fold, fitted, seconds, left in computed:
                 done[family.label, fold] = fitted
                 work.keep(names[family.label, fold], fitted)
@@ -151,9 +153,7 @@ class FittedPaths:
             start = PathStarts(first.alphas, first.sparse_coefs, first.losses)
         return Wanted(family.maker, fold, start, tuple(points), scored=family.scored)
 
-    def _by_processes(
-        self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None, report: Report
-    ) -> Computed:
+    def _by_processes(self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None) -> Computed:
         labels = [f.label for f in self.families for _ in waiting[f.label]]
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
         for stage in self._stages(waiting, np.inf):

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sparserank import defaults
 from sparserank.crossval.candidates import Pool, best_of_sizes
-from sparserank.crossval.choice import AUTO, Candidate, Choice
+from sparserank.crossval.choice import Candidate
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.current_model import LABEL, InUse, change
 from sparserank.crossval.engine import CrossValidation
@@ -23,23 +22,22 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
-from sparserank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
+from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.evaluation import Comparison, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.jobs.ablation import dropped_features, dropped_groups
+from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_rules
 from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.jobs.trials import trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
-from sparserank.number_range import kept_in_vain
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, compare_queries
 from sparserank.selection.result import SelectionResult
 
-LARGE_MARGIN = 0.1  # of `auto`: from here on the note says that the queries are too few
 # Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
 HALF_SAMPLE_SHARE = 0.5
 
@@ -106,7 +104,12 @@ class SelectionJob:
         rivals = [*pool.dense] if self.current is None else [*pool.dense, self._in_use(self.current)]
         choice = plan.choose(pool.sparse, rivals)
         short = unsolved_paths(pool.paths, plan.settings.tol)
-        notes = [*self._weighting(), *self._kept_in_vain(), *([short] if short else []), *self._of_choice(choice)]
+        notes = [
+            *notes_of_loss(plan, cv.data, self.weighted),
+            *notes_of_rules(plan, cv.data),
+            *([short] if short else []),
+            *notes_of_choice(plan, choice),
+        ]
         chosen, strongest = choice.chosen, max(pool.dense, key=lambda c: c.mean)
         model = self.model(pool, chosen)
         by_size = best_of_sizes([c for c in choice.candidates if c in pool.sparse], choice.by_cost)
@@ -268,46 +271,8 @@ class SelectionJob:
         name = f"dense RankSVM ({dense.n_features} features{f' {look.name}' if look.forms else ''})"
         return InUse(name, (), pool.model(dense, self.names, fold))
 
-    # -- notes -------------------------------------------------------------------------------------------------------
-
     def _query_ids(self) -> tuple[str, ...]:
         return tuple(str(q) for q in self.judged.query_ids)
-
-    def _of_choice(self, choice: Choice) -> list[str]:
-        """What is said where the margin could not do its work."""
-        said = []
-        if choice.limit is None and not choice.within_margin(choice.chosen):
-            said.append(
-                "no sparse model is shown to be within the margin; the sparse model of the highest mean was taken. "
-                "More queries or a larger --margin would help."
-            )
-        if choice.limit is None and self.plan.margin == AUTO and choice.relative_margin > LARGE_MARGIN:
-            said.append(
-                f"the margin is {100 * choice.relative_margin:.3g}%, because these queries can show no less; more "
-                "queries are needed to tell models of different sizes apart."
-            )
-        return said
-
-    def _weighting(self) -> list[str]:
-        """What the loss is, where it is not the plain one: nothing else on the screen would say so."""
-        loss, weighted = loss_name(self.plan.settings.loss), ["queries"] if self.weighted else []
-        if self.cv.data.doc_weight is not None:
-            weighted.append("preferred documents")
-        if loss == defaults.LOSS and not weighted:
-            return []
-        return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
-
-    def _kept_in_vain(self) -> list[str]:
-        """What is said of features that were to be kept although no weight of theirs changes a ranking."""
-        said = []
-        kept = sorted(
-            {j for p in self.plan.penalties for j in p.always_keep}
-            & set(np.flatnonzero(self.cv.data.constant_features()).tolist())
-        )
-        if kept:
-            said.append(kept_in_vain([self.names[int(j)] for j in kept]))
-            warnings.warn(said[-1], DataWarning, stacklevel=2)
-        return said
 
 
 def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:

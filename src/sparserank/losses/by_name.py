@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import pickle
 import uuid
 from contextlib import suppress
 
 from sparserank.calls import parse_call
+from sparserank.class_source import source_of
 from sparserank.errors import ParameterError
 from sparserank.losses.modified_huber import ModifiedHuber
 from sparserank.losses.pairwise import PairwiseLoss, loss_name, parameters_of
@@ -48,8 +48,5 @@ def loss_identity(loss: PairwiseLoss) -> str:
         state = pickle.dumps(parameters_of(loss), protocol=4)
     except Exception:  # pickling runs code of the parameters
         return f"{name} {uuid.uuid4().hex}"
-    try:
-        code = inspect.getsource(cls)
-    except (OSError, TypeError):  # made in a console
-        code = ""
-    return f"{cls.__module__}.{cls.__qualname__} {hashlib.sha256(state + code.encode()).hexdigest()}"
+    digest = hashlib.sha256(state + source_of(cls).encode()).hexdigest()
+    return f"{cls.__module__}.{cls.__qualname__} {digest}"

@@ -83,7 +83,7 @@ def fit_path(
                          is no feature
         loss             as in SparseRanker
         scaling          as in SparseRanker; strengths and certificates belong to the scaled problem, `coefs` to X
-        penalty          name ('l1', 'mcp(gamma=2.0)') or Penalty; its alpha is ignored
+        penalty          name ('l1', 'mcp(gamma=2.0)', 'best_k') or Penalty, whose alpha is ignored, or SizedMaker
         n_alphas         points, log-spaced from the penalty's own start down to alpha_min_ratio times it
         alphas           strictly positive strengths instead; sorted downwards. Under best_k, whose path goes through
                          sizes 1 to k_max, n_alphas and alpha_min_ratio mean nothing, alphas and early_stop are refused

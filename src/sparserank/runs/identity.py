@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 from collections.abc import Callable
@@ -11,6 +10,8 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from sparserank.class_source import source_of
 
 COMPUTING_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 LONGEST_LABEL = 100  # file systems allow 255 bytes
@@ -36,11 +37,7 @@ def foreign_code(cls: type) -> str:
     """Empty for a class of this package; else its name and a hash of its source, where that can be found."""
     if cls.__module__.split(".")[0] == __name__.split(".")[0]:
         return ""
-    try:
-        code = inspect.getsource(cls)
-    except (OSError, TypeError):  # made in a console
-        code = ""
-    return f" of {cls.__module__}.{cls.__qualname__} {hashlib.sha256(code.encode()).hexdigest()[:12]}"
+    return f" of {cls.__module__}.{cls.__qualname__} {hashlib.sha256(source_of(cls).encode()).hexdigest()[:12]}"
 
 
 def file_hash(path: str | os.PathLike) -> str:

@@ -49,9 +49,10 @@ class Work(Generic[T]):
         self._progress = progress or (lambda done, n, what, left: None)
         self.done: set[str] = set()
         self.results: dict[str, T] = {}
-        for name in self._kinds if keeper is not None else ():
-            if (found := keeper.load(name)) is not None:  # type: ignore[union-attr]
-                self._note(name, found)
+        if keeper is not None:
+            for name in self._kinds:
+                if (found := keeper.load(name)) is not None:
+                    self._note(name, found)
         self._n_failed = 0
         self._left = TimeLeft([kind for n, kind in self._kinds.items() if n not in self.done], n_workers, alone)
 
