@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-as-haswell test-integrations frozen docs evidence lint clean
+.PHONY: demo test test-as-haswell test-integrations frozen options docs evidence lint clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,10 @@ $(INTEGRATIONS)/.done: pyproject.toml
 
 test-integrations: $(INTEGRATIONS)/.done
 	$(INTEGRATIONS)/bin/python -m pytest integrations -W default --show-capture=no -p no:cacheprovider
+
+# What is written from the declarations of options: types, constructors, commands, the page of all options.
+options: $(VENV)/.dev
+	$(BIN)/python -m tools.write_options
 
 # Thirty runs by this code and by that of an earlier commit, compared bit by bit: AGAINST=COMMIT, or the one that the file names. Needs SPARSERANK_DATA.
 frozen: $(INTEGRATIONS)/.done

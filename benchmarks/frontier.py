@@ -86,15 +86,15 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
 
 
 def _compared(data: Any, repeats: int, work: Path) -> Any:
-    from sparserank import defaults
     from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
     from sparserank.runs.work_store import WorkStore
+    from sparserank.selection.options import METRIC, PENALTIES
     from sparserank.selection.plan import make_plan
 
     plan = ComparisonPlan(
         make_plan(
-            penalties=(*defaults.PENALTIES, "best_k"),
-            metric=defaults.METRIC,
+            penalties=(*PENALTIES.default, "best_k"),
+            metric=METRIC.default,
             also=(),
             convention="default",
             shapes="curves",
@@ -115,13 +115,13 @@ def _greedy(data: Any, plan: Any) -> list[Any]:
 
     values = {k: np.zeros(data.n_queries) for k in plan.sizes}
     for r in range(plan.repeats):
-        fold = query_folds(data.n_queries, plan.plan.n_folds, plan.plan.seed + r)
-        for f in range(plan.plan.n_folds):
+        fold = query_folds(data.n_queries, plan.plan.folds, plan.plan.seed + r)
+        for f in range(plan.plan.folds):
             train, test = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(np.flatnonzero(fold == f))
             scaling = sr.fit_scaling(train)
             train, test = scaling.apply(train), scaling.apply(test)
             lam = STRENGTHS[int(np.argmin(sr.leave_query_out(train, STRENGTHS).errors))]
-            path = sr.GreedyRankRLS(max(plan.sizes), lam).fit_dataset(train).path_
+            path = sr.GreedyRankRLS(n_features_to_select=max(plan.sizes), lam=lam).fit_dataset(train).path_
             for k in plan.sizes:
                 (own,) = per_query_values(test.X @ path[min(k, len(path)) - 1].coef, test, [plan.plan.metric])
                 values[k][fold == f] += own / plan.repeats

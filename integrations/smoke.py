@@ -38,7 +38,12 @@ def main(version: str) -> None:
         exec(result.model.export("python")["model.py"], code)
         row = dict(zip(result.model.feature_names, np.asarray(test.X)[0], strict=True))
         assert abs(code["score"](row) - scores[0]) < 1e-9  # type: ignore[operator]
-    for ranker in (sr.SparseRanker("modified_huber", "log"), sr.GreedyRankRLS(2), sr.FenchelRank(4.0), sr.RankSVM()):
+    for ranker in (
+        sr.SparseRanker(loss="modified_huber", penalty="log"),
+        sr.GreedyRankRLS(n_features_to_select=2),
+        sr.FenchelRank(radius=4.0),
+        sr.RankSVM(),
+    ):
         assert ranker.fit(np.array(train.X), train.relevance, qid=train.qid).predict(np.array(test.X)).std() > 0
     print("smoke: all of it works")
 

@@ -121,7 +121,7 @@ def test_estimators(ranker: Any, client: Client) -> None:
 
 def test_an_estimator_that_cannot_says_so(client: Client) -> None:
     with pytest.raises(DataError, match="GreedyRankRLS does not run on a cluster"):
-        sr.GreedyRankRLS(2).fit(DATA.X, DATA.relevance, qid=DATA.qid, client=client)
+        sr.GreedyRankRLS(n_features_to_select=2).fit(DATA.X, DATA.relevance, qid=DATA.qid, client=client)
 
 
 def test_paths_and_objectives_of_what_is_in_memory(client: Client) -> None:

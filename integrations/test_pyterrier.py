@@ -20,7 +20,7 @@ from sparserank.pyterrier import SparseLTR
 RANKERS = {
     "SparseRanker": lambda: sr.SparseRanker(n_features_to_select=4),
     "SparseRankerCV": lambda: sr.SparseRankerCV(n_alphas=20),
-    "GreedyRankRLS": lambda: sr.GreedyRankRLS(4),
+    "GreedyRankRLS": lambda: sr.GreedyRankRLS(n_features_to_select=4),
 }
 Parts = dict[str, pd.DataFrame]
 

@@ -31,8 +31,9 @@ ROOMS = {
     "penalties": "penalties",
     "metrics": "metrics",
     "reporting": "reporting",
-    "ground": "sparserank _kernel_cache bounded calls class_source defaults errors execution files grid lazy "
-    "number_range parameter_checks quoting strict_json text given_weights",
+    "options": "options",
+    "ground": "sparserank _kernel_cache bounded calls class_source errors execution files grid lazy number_range "
+    "quoting strict_json text given_weights",
 }
 
 # Upward imports, from module to module.

@@ -65,7 +65,7 @@ def _expected_order(ranker: sr.FSRank | sr.GasRanker | sr.FSMSVM, data: RankingD
     if isinstance(ranker, sr.FSRank):
         key = [sr.evaluate(data.X[:, j], data, "ndcg@10")["ndcg@10"] for j in range(data.n_features)]
     else:
-        m = sr.FSMRank(ranker.lambda1, ranker.lambda2).fit(data.X, data.relevance, qid=data.qid)
+        m = sr.FSMRank(lambda1=ranker.lambda1, lambda2=ranker.lambda2).fit(data.X, data.relevance, qid=data.qid)
         key = list(np.abs(m.coef_))
         varying = np.flatnonzero(m.coef_).tolist()
     return sorted(varying, key=lambda j: (-key[j], j))[: ranker.n_features_to_select]
@@ -92,17 +92,19 @@ def test_the_three_filters_are_three_filters() -> None:
     data = sr.make_ranking(n_queries=12, n_features=10, n_informative=3, n_redundant=3, noise=1.0, seed=3).data
     orders = [make(10).fit(data.X, data.relevance, qid=data.qid).selected_ for make in (sr.FSRank, sr.GasRanker)]
     assert orders[0].tolist() != orders[1].tolist()
-    similar, dissimilar = (sr.GasRanker(4, c=c).fit(data.X, data.relevance, qid=data.qid).selected_ for c in (0, 1))
+    similar, dissimilar = (
+        sr.GasRanker(n_features_to_select=4, c=c).fit(data.X, data.relevance, qid=data.qid).selected_ for c in (0, 1)
+    )
     assert set(similar) != set(dissimilar)
 
 
 @pytest.mark.parametrize(
     "ranker",
     [
-        sr.FSRank(0),
-        sr.FSMSVM(2, alpha=0.0),
-        sr.GasRanker(2, c=-1.0),
-        sr.TGRank(0.0),
+        sr.FSRank(n_features_to_select=0),
+        sr.FSMSVM(n_features_to_select=2, alpha=0.0),
+        sr.GasRanker(n_features_to_select=2, c=-1.0),
+        sr.TGRank(alpha=0.0),
         sr.TGRank(window=0),
         sr.TGRank(step=-1.0),
         sr.RSRank(max_iter=0),
@@ -120,7 +122,7 @@ def test_wrong_parameters_get_a_sentence(ranker: sr.TGRank) -> None:
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize(("window", "max_iter"), [(1, 7), (5, 5), (5, 20), (10, 40)])
 def test_tg_rank_is_the_truncated_gradient_of_explicit_pairs(data: RankingDataset, window: int, max_iter: int) -> None:
-    m = sr.TGRank(0.03, window=window, max_iter=max_iter, step=0.8).fit(data.X, data.relevance, qid=data.qid)
+    m = sr.TGRank(alpha=0.03, window=window, max_iter=max_iter, step=0.8).fit(data.X, data.relevance, qid=data.qid)
     step = 0.8 / tight_lipschitz(_objective(data))
     run = (data.X, data.relevance, data.query_ptr, 0.03, step)
     expected = oracle.truncated_gradient(*run, window, max_iter)
@@ -175,7 +177,7 @@ def test_tg_rank_of_window_one_ends_at_the_l1_optimum() -> None:
     exact = sr.SparseRanker(penalty="l1", alpha=0.02, scaling="none", tol=1e-10).fit(
         data.X, data.relevance, qid=data.qid
     )
-    m = sr.TGRank(0.02, window=1, max_iter=3000).fit(data.X, data.relevance, qid=data.qid)
+    m = sr.TGRank(alpha=0.02, window=1, max_iter=3000).fit(data.X, data.relevance, qid=data.qid)
     np.testing.assert_allclose(m.coef_, exact.coef_, atol=1e-6)
     assert m.objective_ == pytest.approx(exact.objective_, abs=1e-10)
 
@@ -231,7 +233,7 @@ def test_the_importance_kernel_equals_loops_and_its_gradient_is_that_of_frozen_w
 
 @pytest.mark.parametrize("data", PROBLEMS)
 def test_rs_rank_follows_the_weights_of_the_current_order(data: RankingDataset) -> None:
-    m = sr.RSRank(0.01, window=2, max_iter=6, step=2.0).fit(data.X, data.relevance, qid=data.qid)
+    m = sr.RSRank(alpha=0.01, window=2, max_iter=6, step=2.0).fit(data.X, data.relevance, qid=data.qid)
     step, w = 2.0 / tight_lipschitz(_objective(data)), np.zeros(data.n_features)
     frozen = None
     for iteration in range(1, 7):
@@ -257,14 +259,16 @@ def test_rs_rank_follows_the_weights_of_the_current_order(data: RankingDataset) 
 
 def test_random_weights_are_nonnegative_sum_to_one_and_follow_the_seed() -> None:
     data = PROBLEMS[0]
-    coefs = np.array([sr.RandomRanker(seed).fit(data.X, data.relevance, qid=data.qid).coef_ for seed in range(300)])
+    coefs = np.array(
+        [sr.RandomRanker(random_state=seed).fit(data.X, data.relevance, qid=data.qid).coef_ for seed in range(300)]
+    )
     assert (coefs[:, [0, 1, 2, 4]] > 0).all()
     assert not coefs[:, [3, 5]].any()  # constant within queries
     np.testing.assert_allclose(coefs.sum(axis=1), 1.0)
     np.testing.assert_allclose(coefs[:, [0, 1, 2, 4]].mean(axis=0), 0.25, atol=0.05)
     # Uniform on the simplex of 4: the variance of a weight is 3/80; normalised uniform draws have less than half of it.
     np.testing.assert_allclose(coefs[:, [0, 1, 2, 4]].var(axis=0), 3 / 80, atol=0.01)
-    assert np.array_equal(coefs[7], sr.RandomRanker(7).fit(data.X, data.relevance, qid=data.qid).coef_)
+    assert np.array_equal(coefs[7], sr.RandomRanker(random_state=7).fit(data.X, data.relevance, qid=data.qid).coef_)
 
 
 # Laporte et al. (2014)

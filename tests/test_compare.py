@@ -42,7 +42,7 @@ def plan_of(**more):
         also=(),
         convention="default",
         settings=PathSettings(n_alphas=15),
-        n_folds=3,
+        folds=3,
         transform="none",
     )
     return ComparisonPlan(plan, QUICK, **{"sizes": (2, 4), "repeats": 2, "n_seeds": 2, **more})

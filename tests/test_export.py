@@ -64,7 +64,7 @@ def models() -> Models:
     X[:20] = 0.0
     wild = 4.0 * rng.standard_normal((1000, curved.n_features)) * np.exp(rng.standard_normal((1000, 1)))
     every = {
-        "linear": sr.SparseRanker("squared_hinge", "mcp", n_features_to_select=5),
+        "linear": sr.SparseRanker(loss="squared_hinge", penalty="mcp", n_features_to_select=5),
         "standard": sr.SparseRanker(scaling="standard"),
     }
     out = {name: (renamed(r.fit_dataset(plain).to_model()), X) for name, r in every.items()}

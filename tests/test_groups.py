@@ -426,7 +426,7 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, tmp_path):
     named = {rename[n]: g for n, g in of.items()}
     same = sr.select(
         tmp_path / "train.txt",
-        reading={"feature_names": tmp_path / "names.txt"},
+        feature_names=tmp_path / "names.txt",
         groups=named,
         costs={"first": 3.0},
         transform="none",

@@ -42,8 +42,8 @@ VARIANTS = [
     sr.SparseRanker(penalty="mcp"),
     sr.SparseRanker(penalty="smoothed_lp"),
     sr.SparseRanker(n_features_to_select=2, n_alphas=10),
-    sr.GreedyRankRLS(2, search="floating"),
-    sr.GreedyRankRLS(2, search="backfitting"),
+    sr.GreedyRankRLS(n_features_to_select=2, search="floating"),
+    sr.GreedyRankRLS(n_features_to_select=2, search="backfitting"),
     sr.FenchelRank(solver="exact"),
     sr.FSMRank(importance="spearman", similarity="concordance", max_iter=20),
     sr.Laporte2014(penalty="l0.5", published=True, max_iter=5),
@@ -118,7 +118,7 @@ def test_shapes_of_any_size_give_finite_weights_or_a_sentence(penalty: str) -> N
 
 @pytest.mark.parametrize("radius", [1e-90, 1e-30, 1e-9, 1.0])
 def test_exact_fenchel_rank_on_a_small_ball_ends_on_its_surface(radius: float) -> None:
-    model = sr.FenchelRank(radius, solver="exact")
+    model = sr.FenchelRank(radius=radius, solver="exact")
     assert _fit(model, X) is None
     assert np.abs(model.coef_).sum() == pytest.approx(radius, rel=1e-9)
 
@@ -133,7 +133,7 @@ def test_exact_fenchel_rank_on_a_small_ball_ends_on_its_surface(radius: float) -
         sr.RankRLS(lam=None),
         sr.TGRank(alpha=None),
         sr.FSMRank(importance=object()),
-        sr.RandomRanker("x"),  # type: ignore[arg-type]
+        sr.RandomRanker(random_state="x"),  # type: ignore[arg-type]
         sr.Laporte2014(max_iter=[]),
         sr.GasRanker(c="x"),
         sr.FSRank(convention=[]),
@@ -246,7 +246,11 @@ def test_the_feature_at_fault_is_named() -> None:
     bad = X.copy()
     bad[:, 2] *= 1e150
     frame = pd.DataFrame(bad, columns=["a", "b", "bm25", "d", "e", "f"])
-    for model in (sr.RankRLS(), sr.GreedyRankRLS(2), sr.GreedyRankRLS(2, search="backfitting")):
+    for model in (
+        sr.RankRLS(),
+        sr.GreedyRankRLS(n_features_to_select=2),
+        sr.GreedyRankRLS(n_features_to_select=2, search="backfitting"),
+    ):
         for data, name in ((bad, "feature f3"), (sp.csr_matrix(bad), "feature f3"), (frame, "feature bm25")):
             sentence = _fit(model, data)
             assert sentence is not None
@@ -265,8 +269,10 @@ def test_lists_that_leave_one_query_undetermined_are_right_or_name_lam() -> None
     centred = y - np.repeat([y[:6].mean(), y[6:].mean()], 6)
     refused = 0
     for lam in 10.0 ** -np.arange(0, 41, 4):
-        searches = (sr.GreedyRankRLS(6, lam=lam, search=s) for s in ("forward", "floating", "backfitting"))
-        for model in (sr.RankRLS(lam), *searches):
+        searches = (
+            sr.GreedyRankRLS(n_features_to_select=6, lam=lam, search=s) for s in ("forward", "floating", "backfitting")
+        )
+        for model in (sr.RankRLS(lam=lam), *searches):
             sentence = _fit(model, wide, y, qid=qid)
             if sentence is None:  # without its query, a model predicts nothing
                 error = getattr(model, "leave_query_out_error_", None) or model.leave_query_out_errors_[0]

@@ -136,9 +136,7 @@ def test_select_fills_validation_and_test_with_what_train_teaches(tmp_path: Path
     medians, smallest = (oracle.learned(train[0].tolist(), rule) for rule in ("median", "min"))
     expected = np.array([smallest[j] if name == "c1" else medians[j] for j, name in enumerate(NAMES)])
     quick = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "refits": False, "transform": "none", "folds": 3}
-    result = sr.select(
-        frame_of(*train), test=frame_of(*test).assign(qid=lambda f: f.qid + 1000), reading=options, **quick
-    )
+    result = sr.select(frame_of(*train), test=frame_of(*test).assign(qid=lambda f: f.qid + 1000), **options, **quick)
     model = result.model
     support = model.support
     np.testing.assert_array_equal(model.fill_values[support], expected[support])
@@ -203,7 +201,7 @@ def test_what_refuses_missing_values_goes_on_refusing() -> None:
     with pytest.raises(DataError, match=r"train with missing= \(--missing median\)"):
         model.predict(X)
     with pytest.raises(DataError, match="'median' is learned from the training rows"):
-        sr.select(sr.RankingDataset(clean, y, qid), test=(X, y, qid + 1000), reading={"missing": "median"})
+        sr.select(sr.RankingDataset(clean, y, qid), test=(X, y, qid + 1000), missing="median")
 
 
 @pytest.fixture(scope="module")

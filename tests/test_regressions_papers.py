@@ -20,7 +20,9 @@ def test_algorithm_2_goes_through_its_first_round_where_zero_is_stationary() -> 
     (point,) = laporte_path(objective, "log", (0.3,))
     assert 0.3 * top > 0.1 * top  # above eps times the largest gradient, w = 0 is stationary for the log penalty
     assert np.count_nonzero(point.w) > 0
-    model = sr.Laporte2014("log", C_sum=1 / (0.3 * top * objective.n_pairs)).fit(data.X, data.relevance, qid=data.qid)
+    model = sr.Laporte2014(penalty="log", C_sum=1 / (0.3 * top * objective.n_pairs)).fit(
+        data.X, data.relevance, qid=data.qid
+    )
     np.testing.assert_allclose(model.coef_, point.w, atol=1e-8)
     assert len(model.history_) >= 1
     assert (np.diff(model.history_) <= 1e-12).all()
@@ -30,7 +32,7 @@ def test_algorithm_2_goes_through_its_first_round_where_zero_is_stationary() -> 
 def test_a_single_query_leaves_documents_out(search: str) -> None:
     X = np.random.default_rng(0).random((12, 4))
     y = (3 * X[:, 2]).round()
-    model = sr.GreedyRankRLS(2, lam=0.1, search=search).fit(X, y)
+    model = sr.GreedyRankRLS(n_features_to_select=2, lam=0.1, search=search).fit(X, y)
     assert model.selected_[0] == 2
     Xc, yc = X - X.mean(axis=0), y - y.mean()
     error = 0.0
@@ -77,7 +79,14 @@ def test_query_weights_are_copies_for_rs_rank() -> None:
 
 @pytest.mark.filterwarnings("ignore::sparserank.errors.ConvergenceWarning")
 @pytest.mark.parametrize(
-    "model", [sr.FSMRank(lambda2=1e-3), sr.FSRank(2), sr.GasRanker(2), sr.FSMSVM(2, lambda2=1e-3)], ids=repr
+    "model",
+    [
+        sr.FSMRank(lambda2=1e-3),
+        sr.FSRank(n_features_to_select=2),
+        sr.GasRanker(n_features_to_select=2),
+        sr.FSMSVM(n_features_to_select=2, lambda2=1e-3),
+    ],
+    ids=repr,
 )
 def test_a_query_of_weight_zero_is_not_there(model: sr.FSMRank) -> None:
     data = unit_problem(0)
@@ -88,7 +97,9 @@ def test_a_query_of_weight_zero_is_not_there(model: sr.FSMRank) -> None:
     np.testing.assert_allclose(with_zero, model.fit(some.X, some.relevance, qid=some.qid).coef_, atol=1e-9)
 
 
-@pytest.mark.parametrize("model", [sr.RankRLS(), *(sr.GreedyRankRLS(1, search=s) for s in ("forward", "backfitting"))])
+@pytest.mark.parametrize(
+    "model", [sr.RankRLS(), *(sr.GreedyRankRLS(n_features_to_select=1, search=s) for s in ("forward", "backfitting"))]
+)
 def test_equal_real_labels_are_no_preference(model: sr.RankRLS) -> None:
     X = np.random.default_rng(0).random((6, 2))
     with pytest.raises(DataError, match="no preferred pair"):
@@ -101,14 +112,14 @@ def test_equal_candidates_are_taken_in_order_whatever_the_draw(search: str) -> N
     same = np.repeat(data.X[:, [0]], 5, axis=1)
     same[:, 3] -= 0.7  # equal but for rounding
     for seed in range(4):
-        model = sr.GreedyRankRLS(1, search=search, n_candidates=5, random_state=seed)
+        model = sr.GreedyRankRLS(n_features_to_select=1, search=search, n_candidates=5, random_state=seed)
         assert model.fit(same, data.relevance, qid=data.qid).selected_[0] == 0
 
 
 def test_a_first_stage_that_keeps_nothing_says_so() -> None:
     data = unit_problem(0)
     with pytest.raises(DataError, match="first stage keeps no feature"):
-        sr.FSMSVM(2, lambda2=1e3).fit(data.X, data.relevance, qid=data.qid)
+        sr.FSMSVM(n_features_to_select=2, lambda2=1e3).fit(data.X, data.relevance, qid=data.qid)
 
 
 def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,8 +138,8 @@ def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPa
         sr.TGRank(step=np.inf),
         sr.TGRank(window=0),
         sr.FSMRank(max_iter=0),
-        sr.FSRank(1.5),
-        sr.GreedyRankRLS(2.5),
+        sr.FSRank(n_features_to_select=1.5),
+        sr.GreedyRankRLS(n_features_to_select=2.5),
         sr.FSMRank(form="quadratic", similarity=np.array([[0, 1.0], [1, 0]])),
         sr.Laporte2014(C_sum=0.0),
         sr.Laporte2014(penalty="scad"),

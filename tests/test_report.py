@@ -378,7 +378,7 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
         also=(),
         convention="default",
         settings=PathSettings(n_alphas=8),
-        n_folds=2,
+        folds=2,
         half_samples=0,
         **shapes,
     )

@@ -15,7 +15,6 @@ import polars as pl
 import pytest
 
 import sparserank as sr
-from sparserank import defaults
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
 
@@ -65,7 +64,7 @@ def test_files_data_sets_arrays_and_frames_give_one_model(
     X, y, qid = triples[0]
     named = frame(VALID)[[*reversed(frame(VALID).columns)]]  # columns in another order
     results = {
-        "files": sr.select(*files, reading={"feature_names": tmp_path / "names"}, **QUICK),
+        "files": sr.select(*files, feature_names=tmp_path / "names", **QUICK),
         "pandas": sr.select(frame(TRAIN), named, frame(TEST), **QUICK),
         "polars": sr.select(*(pl.from_pandas(frame(d)) for d in (TRAIN, VALID, TEST)), **QUICK),
         "named columns": sr.select(
@@ -99,47 +98,10 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     assert len(result.model.support) >= 5
     features = raw.drop(columns="label")  # its column qid is the query; scaling is learned inside, no scaler before
     plan = {"n_alphas": 15, "alpha_min_ratio": 3e-3}
-    cv = sr.SparseRankerCV("l1", cv=3, n_features_to_select=10, **plan).fit(features, raw["label"])
+    cv = sr.SparseRankerCV(penalty="l1", cv=3, n_features_to_select=10, **plan).fit(features, raw["label"])
     same = sr.select(raw, penalties=["l1"], folds=3, k=10, refits=False, transform="none", half_samples=0, **plan)
     np.testing.assert_array_equal(cv.scaled_coef_, same.model.coef)
     assert max(point["mean"] for point in cv.curve_ if point["n_features"] <= 10) == same.choice.chosen.mean
-
-
-def test_the_command_has_no_defaults_of_its_own() -> None:
-    import inspect
-
-    from sparserank.cli.select import select as command
-
-    api = inspect.signature(sr.select).parameters
-    shown = inspect.signature(command).parameters
-    for name in (
-        "metric",
-        "convention",
-        "scaling",
-        "protocol",
-        "folds",
-        "seed",
-        "margin",
-        "confidence",
-        "k",
-        "budget",
-        "costs",
-        "query_weight",
-        "refits",
-        "transform",
-        "half_samples",
-        "shapes",
-        "n_knots",
-        "current",
-        "n_alphas",
-        "alpha_min_ratio",
-        "tol",
-        "pair_weights",
-        "allow_overlap",
-        "restart",
-    ):
-        assert shown[name].default == api[name].default, name
-    assert api["penalties"].default == defaults.PENALTIES
 
 
 def test_a_notebook_shows_the_choice() -> None:
@@ -225,8 +187,8 @@ def test_query_weights_of_zero_leave_out_and_constant_ones_change_nothing(
 @pytest.mark.parametrize(
     ("options", "parameter"),
     [
-        ({"penalties": "nope"}, "penalty"),
-        ({"penalties": ["ridge"]}, "penalty"),
+        ({"penalties": "nope"}, "penalties"),
+        ({"penalties": ["ridge"]}, "penalties"),
         ({"metric": "pairwise_error"}, "metric"),
         ({"also": ["nope"]}, "also"),
         ({"convention": "nope"}, "convention"),
@@ -319,7 +281,7 @@ def test_document_weights_of_estimators_follow_the_rows_and_papers_rankers_refus
         if isinstance(ranker, sr.SparseRanker):
             torn = ranker.fit(X[order], y[order], qid=qid[order], doc_weight=weight[order]).coef_
             np.testing.assert_allclose(torn, weighted, atol=1e-6)
-    for other in (sr.FenchelRank(), sr.RankRLS(), sr.GreedyRankRLS(2), sr.RandomRanker()):
+    for other in (sr.FenchelRank(), sr.RankRLS(), sr.GreedyRankRLS(n_features_to_select=2), sr.RandomRanker()):
         with pytest.raises(DataError, match="takes no doc_weight"):
             other.fit(X, y, qid=qid, doc_weight=weight)
 

@@ -31,7 +31,7 @@ DATA = sr.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise=0.4, see
 
 
 def select(*penalties: Penalty, **options: object) -> SelectionResult:
-    plan = SelectionPlan(penalties, parse_metric("ndcg@10"), n_folds=2, **options)  # type: ignore[arg-type]
+    plan = SelectionPlan(penalties, parse_metric("ndcg@10"), folds=2, **options)  # type: ignore[arg-type]
     return SelectionJob(plan, DATA, None, DATA, n_threads=1).execute()
 
 
@@ -108,7 +108,7 @@ def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest
     X = sp.csr_matrix(sp.hstack([noise, sp.csr_matrix(DATA.relevance[:, None])]))
     wide = sr.RankingDataset(X, DATA.relevance, DATA.qid)
     monkeypatch.setattr(rivals, "MOST_SINGLE_FEATURES", 10)
-    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), n_folds=2)
+    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), folds=2)
     result = SelectionJob(plan, wide, None, wide, n_threads=1).execute()
     assert result.test is not None
     assert any("f61" in system for system in result.test.values)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sparserank as sr
-from sparserank.cli.options import joined_names, split_names
+from sparserank.cli.names import joined_names, split_names
 from sparserank.data.reading import Reading
 from sparserank.data.tables import survey as table_survey
 from sparserank.data.tables.batches import open_table, table_of
@@ -443,7 +443,7 @@ def test_python_is_told_the_call() -> None:
     assert data.n_queries == 40
     assert data.feature_names == sr.read_data(FRAME, **error.options).feature_names
     with pytest.raises(TableError, match="missing values in 'price'"):
-        sr.select(FRAME, label="relevance", qid="query", reading={"ignore_columns": ["url", "created_at", "category"]})
+        sr.select(FRAME, label="relevance", qid="query", ignore_columns=["url", "created_at", "category"])
 
 
 def test_many_columns_are_cut_in_the_sentence_and_whole_in_the_options() -> None:

@@ -43,11 +43,22 @@ class TableError(DataFormatError, DataError):
 
 
 class ParameterError(DataError):
-    """A parameter of a call, or an option of a command, outside its range; `parameter` is its name in Python."""
+    """A parameter of a call, or an option of a command, outside its range.
 
-    def __init__(self, parameter: str, message: str) -> None:
-        super().__init__(f"{parameter} {message}" if message[:1].islower() else f"{parameter}: {message}")
-        self.parameter, self.message = parameter, message
+    parameter   its name in Python; message: what is said of it; owner: the ranker that it is a parameter of, or ""
+    """
+
+    def __init__(self, parameter: str, message: str, *, owner: str = "") -> None:
+        sentence = f"{parameter} {message}" if message[:1].islower() else f"{parameter}: {message}"
+        super().__init__(f"{owner}: {sentence}" if owner else sentence)
+        self.parameter, self.message, self.owner = parameter, message, owner
+
+    def __reduce__(self) -> tuple[Any, ...]:  # from worker processes
+        return _parameter_error, (self.parameter, self.message, self.owner)
+
+
+def _parameter_error(parameter: str, message: str, owner: str) -> ParameterError:
+    return ParameterError(parameter, message, owner=owner)
 
 
 class ModelFormatError(SparserankError, ValueError):

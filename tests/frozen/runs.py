@@ -305,14 +305,14 @@ def cross_validated_rankers(data: Path, folder: Path) -> Arrays:
     train, valid = mq2008(data, "S1"), mq2008(data, "S4")
     made: Mapping[str, Any] = {
         "l1": sr.SparseRankerCV(n_alphas=12),
-        "mcp best": sr.SparseRankerCV("mcp", rule="best", n_alphas=12, cv=3, seed=4),
-        "ridge": sr.SparseRankerCV("ridge", rule="best", n_alphas=8),
-        "log three": sr.SparseRankerCV("log", n_features_to_select=3, n_alphas=12, scaling="none"),
+        "mcp best": sr.SparseRankerCV(penalty="mcp", rule="best", n_alphas=12, cv=3, seed=4),
+        "ridge": sr.SparseRankerCV(penalty="ridge", rule="best", n_alphas=8),
+        "log three": sr.SparseRankerCV(penalty="log", n_features_to_select=3, n_alphas=12, scaling="none"),
     }
     out = {f"{n} {k}": v for n, r in made.items() for k, v in of_ranker(r.fit_dataset(train)).items()}
     X, y, qid = train.X, train.relevance, qid_of(train)
     eval_qid = qid_of(valid)
-    held = sr.SparseRankerCV("scad", n_alphas=12)
+    held = sr.SparseRankerCV(penalty="scad", n_alphas=12)
     held.fit(X, y, qid=qid, eval_set=[(valid.X, valid.relevance)], eval_qid=[eval_qid])
     return out | {f"held out {k}": v for k, v in of_ranker(held).items()}
 
@@ -346,7 +346,7 @@ def rankers_of_papers(data: Path, folder: Path) -> Arrays:
         "fenchel": sr.FenchelRank(),
         "fsm": sr.FSMRank(),
         "rls": sr.RankRLS(),
-        "greedy rls": sr.GreedyRankRLS(5),
+        "greedy rls": sr.GreedyRankRLS(n_features_to_select=5),
         "laporte": sr.Laporte2014(),
         "tg": sr.TGRank(),
         "svm": sr.RankSVM(),

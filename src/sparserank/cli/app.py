@@ -12,6 +12,7 @@ import typer
 
 from sparserank import __version__
 from sparserank.cli import (
+    commands,
     compare,
     convert,
     demo,
@@ -56,15 +57,15 @@ def _root(
     """Sparse learning-to-rank."""
 
 
-app.command("select", help=select.HELP)(answering(select.select))
-app.command("compare", help=compare.HELP)(answering(compare.compare))
-app.command("fit", help=fit.HELP)(answering(fit.fit))
-app.command("predict", help=predict.HELP)(answering(predict.predict))
-app.command("evaluate", help=evaluate.HELP)(answering(evaluate.evaluate))
-app.command("inspect", help=inspect.HELP)(answering(inspect.inspect))
-app.command("explain", help=explain.HELP)(answering(explain.explain))
+app.command("select", help=select.HELP)(answering(commands.select))
+app.command("compare", help=compare.HELP)(answering(commands.compare))
+app.command("fit", help=fit.HELP)(answering(commands.fit))
+app.command("predict", help=predict.HELP)(answering(commands.predict))
+app.command("evaluate", help=evaluate.HELP)(answering(commands.evaluate))
+app.command("inspect", help=inspect.HELP)(answering(commands.inspect))
+app.command("explain", help=explain.HELP)(answering(commands.explain))
 app.command("export", help=export.HELP)(answering(export.export))
-app.command("convert", help=convert.HELP)(answering(convert.convert))
+app.command("convert", help=convert.HELP)(answering(commands.convert))
 app.command("demo", help=demo.HELP)(answering(demo.demo))
 app.command("letor", help=letor.HELP)(answering(letor.letor))
 app.add_typer(experiment.app, name="experiment", context_settings={"help_option_names": ["-h", "--help"]})

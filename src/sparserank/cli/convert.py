@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from sparserank.cli import options as opt
+from sparserank.cli.given import check, require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
+from sparserank.cli.reading import reading_of
 from sparserank.cli.screen import announce_compiling, counting, say
+from sparserank.options import Count
 
 HELP = """Write an on-disk store: every command takes it wherever it takes files, and reads features when they are used.
 
@@ -35,71 +34,17 @@ that ends in .txt or .parquet it writes that file instead.
 """
 
 
+SHARD_MB = Count(1, 1 << 20)
 FACTS = ("n_docs", "n_queries", "n_features", "dtype", "sparse")
 
 
-def convert(
-    files: Annotated[
-        list[Path], typer.Argument(help="Files of one kind, then the store (or file) to write.", show_default=False)
-    ],
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            "--dtype", help="float32 or float64. \\[default: float32; that of a store that is read]", show_default=False
-        ),
-    ] = None,
-    sparse: Annotated[
-        bool | None,
-        typer.Option(
-            "--sparse/--dense",
-            help="How features of text are kept. \\[default: whichever is smaller]",
-            show_default=False,
-        ),
-    ] = None,
-    shard_mb: Annotated[int, typer.Option("--shard-mb", min=1, help="Megabytes of features per shard.")] = 128,
-    doc_weight: Annotated[
-        str | None,
-        typer.Option(
-            "--doc-weight-column", help="Column of a table with the weights of documents.", rich_help_panel=opt.READING
-        ),
-    ] = None,
-    n_features: opt.NFeatures = None,
-    missing: opt.Missing = None,
-    index_base: opt.IndexBase = 1,
-    unjudged: opt.Unjudged = "error",
-    feature_names: opt.FeatureNames = None,
-    label_column: opt.LabelColumn = None,
-    qid_column: opt.QidColumn = None,
-    docid_column: opt.DocidColumn = None,
-    feature_columns: opt.FeatureColumns = None,
-    ignore_columns: opt.IgnoreColumns = None,
-    like: Annotated[
-        Path | None,
-        typer.Option(
-            "--like",
-            help="Store of the training data: its features in their order, and its values for missing ones.",
-            show_default=False,
-        ),
-    ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Discard what OUT already holds.")] = False,
-    threads: opt.Threads = None,
+def run(
+    *, files: list[Path], shard_mb: int = 128, like: Path | None = None, restart: bool = False, **options: Any
 ) -> None:
-    opt.require(len(files) >= 2, "FILES", "name what to read and then what to write.")
-    opt.require(dtype in (None, "float32", "float64"), "--dtype", f"must be float32 or float64; got {dtype!r}.")
-    reading = opt.reading_of(
-        n_features=n_features,
-        missing=missing,
-        index_base=index_base,
-        unjudged=unjudged,
-        feature_names=feature_names,
-        threads=threads,
-        label_column=label_column,
-        qid_column=qid_column,
-        docid_column=docid_column,
-        feature_columns=feature_columns,
-        ignore_columns=ignore_columns,
-    )
-    reading = replace(reading, dtype=dtype, sparse=sparse, doc_weight=doc_weight)
+    """Options are those of `Reading`."""
+    require(len(files) >= 2, "FILES", "name what to read and then what to write.")
+    check("--shard-mb", SHARD_MB, shard_mb)
+    reading = reading_of(options)
 
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.rewrite import is_file_name, rewrite
@@ -108,7 +53,7 @@ def convert(
     *sources, out = files
     announce_compiling(parse_lines)
     if is_file_name(out):
-        opt.require(like is None, "--like", "is for stores.")
+        require(like is None, "--like", "is for stores.")
         with counting("documents") as progress:
             n = rewrite(sources, out, reading, progress=progress)
         give({"wrote": str(out), "n_docs": n}, [{"wrote": str(out), "n_docs": n}])

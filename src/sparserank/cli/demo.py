@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sparserank.cli import options as opt
+from sparserank.cli import commands
 
 HELP = """Make a synthetic ranking problem with known true features, run 'select' on it, and say whether they were \
 found.
@@ -21,7 +21,7 @@ found.
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Directory for data and results.")] = Path("demo-run"),
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the problem.")] = 0,
-    threads: opt.Threads = None,
+    threads: commands.NThreads = None,
 ) -> None:
     import numpy as np
 
@@ -57,7 +57,7 @@ def demo(
                 restart=True,
                 n_threads=threads,
                 progress=progress,
-                reading={"feature_names": names},
+                feature_names=names,
             )
     show_selection(result)
     say(f"wrote {out / 'run'}")

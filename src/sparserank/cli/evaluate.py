@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from sparserank.cli import options as opt
+from sparserank.cli.given import parsed, require
 from sparserank.cli.output import give
+from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
 from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.quoting import brief
 from sparserank.reporting.document import figure, p_text
@@ -36,64 +35,33 @@ count, those that a run misses with 0.
 """
 
 
-def evaluate(
-    system: Annotated[
-        list[Path], typer.Option("--system", help="Model, TREC run or score file; may be repeated.", show_default=False)
-    ],
-    data: Annotated[
-        list[Path] | None, typer.Argument(help="LETOR files or tables with judgments.", show_default=False)
-    ] = None,
-    qrels: Annotated[
-        Path | None, typer.Option("--qrels", help="TREC judgments instead, for runs.", show_default=False)
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", help="Metric; may be repeated. \\[default: ndcg@10, map]", show_default=False),
-    ] = None,
-    convention: Annotated[
-        str | None,
-        typer.Option(
-            "--convention",
-            help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. \\[default: default; trec with "
-            "--qrels]",
-            show_default=False,
-        ),
-    ] = None,
-    n_features: opt.NFeatures = None,
-    missing: opt.MissingOfModel = None,
-    index_base: opt.IndexBase = 1,
-    unjudged: opt.Unjudged = "error",
-    label_column: opt.LabelColumn = None,
-    qid_column: opt.QidColumn = None,
-    docid_column: opt.DocidColumn = None,
-    feature_columns: opt.FeatureColumns = None,
-    ignore_columns: opt.IgnoreColumns = None,
+def run(
+    *,
+    system: list[Path],
+    data: list[Path] | None = None,
+    qrels: Path | None = None,
+    metric: list[str] | None = None,
+    convention: str | None = None,
+    n_features: int | None = None,
+    missing: str | None = None,
+    **options: Any,
 ) -> None:
+    """Options are those of `Reading`."""
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
     from sparserank.data.trec import read_qrels, read_run
     from sparserank.evaluation import evaluate as compare
     from sparserank.metrics import parse_convention, parse_metric
 
-    reading = opt.reading_of(
-        n_features=n_features,
-        missing=opt.of_reading(missing),
-        index_base=index_base,
-        unjudged=unjudged,
-        label_column=label_column,
-        qid_column=qid_column,
-        docid_column=docid_column,
-        feature_columns=feature_columns,
-        ignore_columns=ignore_columns,
-    )
-    opt.require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
-    rules = opt.parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
-    metrics = [opt.parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
-    opt.require(len(set(system)) == len(system), "--system", "names the same file twice.")
+    reading = reading_of(options, n_features=n_features, missing=of_reading(missing))
+    require(bool(data) != (qrels is not None), "DATA", "judged documents or --qrels, one of them, is needed.")
+    rules = parsed("--convention", parse_convention, convention or ("default" if qrels is None else "trec"))
+    metrics = [parsed("--metric", lambda m: parse_metric(m, rules), m) for m in metric or ["ndcg@10", "map"]]
+    require(len(set(system)) == len(system), "--system", "names the same file twice.")
     kinds = {path: _kind_of(path) for path in system}
     if qrels is not None:
         other = next((path for path in system if kinds[path] != "run"), None)
-        opt.require(other is None, "--system", f"must be TREC runs with --qrels; {other} is none.")
+        require(other is None, "--system", f"must be TREC runs with --qrels; {other} is none.")
         judgments, runs = read_qrels(qrels), {str(path): read_run(path) for path in system}
         for name, found in runs.items():
             absent = sorted({q for q, _ in judgments} - {q for q, _ in found})
@@ -105,12 +73,12 @@ def evaluate(
         _show(compare(runs, judgments, metrics).rows(), judgments.documents(list(runs.values())), metrics)
         return
     assert data
-    models = {path: opt.model_of(path, missing) for path in system if kinds[path] == "model"}
+    models = {path: model_of(path, missing) for path in system if kinds[path] == "model"}
     widths = {m.n_features for m in models.values()}
     width = n_features or (max(widths) if widths else None)
     announce_compiling(parse_lines)
     reading = replace(reading, featureless=not models)
-    judged = read_files(data, opt.for_models(replace(reading, n_features=width), list(models.values()), data))
+    judged = read_files(data, for_models(replace(reading, n_features=width), list(models.values()), data))
     scores: dict[str, Any] = {}
     for path in system:
         if kinds[path] == "run":

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparserank.cli import options as opt
+from sparserank.cli import commands
 from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
+from sparserank.cli.given import require
 from sparserank.cli.output import answering
 from sparserank.cli.screen import table
 
@@ -72,7 +73,7 @@ published.csv and as published.html with pictures. A data set that is absent is 
 def run(
     plan: Annotated[Path, typer.Argument(help="Plan, a TOML file.", show_default=False)],
     out: Out,
-    threads: opt.Threads = None,
+    threads: commands.NThreads = None,
 ) -> None:
     from sparserank.papers.protocol.plan import read_plan
 
@@ -92,7 +93,7 @@ def published(
     preface: Annotated[
         Path | None, typer.Option("--preface", help="Markdown file to put before the tables of --markdown.")
     ] = None,
-    threads: opt.Threads = None,
+    threads: commands.NThreads = None,
 ) -> None:
     from sparserank.bounded import read_bounded
     from sparserank.errors import DataError
@@ -103,7 +104,7 @@ def published(
     from sparserank.papers.systems import SYSTEMS
 
     check_systems(system)
-    opt.require(preface is None or markdown is not None, "--preface", "needs --markdown.")
+    require(preface is None or markdown is not None, "--preface", "needs --markdown.")
     if preface is not None and markdown is not None:
         refuse_inputs(markdown, [preface])
     try:

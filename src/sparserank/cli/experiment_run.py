@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparserank.cli import options as opt
+from sparserank.cli.given import parsed, require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.screen import announce_compiling, note, progress_bar, say, table
 
@@ -35,8 +35,8 @@ def check_systems(system: list[str] | None) -> None:
     from sparserank.papers.systems import find_system
 
     for s in system or ():
-        opt.parsed("--system", find_system, s)
-    opt.require(len(set(system or ())) == len(system or ()), "--system", "names the same system twice.")
+        parsed("--system", find_system, s)
+    require(len(set(system or ())) == len(system or ()), "--system", "names the same system twice.")
 
 
 More = Callable[[Any, bool], "tuple[list[Section], dict[str, list[dict[str, Any]]]]"]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from sparserank.cli import options as opt
+from sparserank.cli.given import check, require
 from sparserank.cli.output import give
+from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
 from sparserank.cli.screen import announce_compiling, say, table
+from sparserank.options import Count
 from sparserank.reporting.document import figure
+
+MOST = Count()
 
 HELP = """Say why documents of a query stand where they stand: what each feature adds, and why one document is above \
 another.
@@ -26,26 +28,18 @@ A score is a sum over features, so this is exact: contributions are what a featu
 """
 
 
-def explain(
-    model: Annotated[Path, typer.Argument(help="Model file of select or fit.", show_default=False)],
-    data: Annotated[list[Path], typer.Argument(help="Files with the query.", show_default=False)],
-    query: Annotated[str, typer.Option("--query", help="Id of the query.", show_default=False)],
-    pair: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--pair", help="Two documents of it, by their ids: why the first is above the second.", show_default=False
-        ),
-    ] = None,
-    most: Annotated[int, typer.Option("--most", min=1, help="Documents that are shown, best first.")] = 10,
-    missing: opt.MissingOfModel = None,
-    index_base: opt.IndexBase = 1,
-    unjudged: opt.Unjudged = "zero",
-    label_column: opt.LabelColumn = None,
-    qid_column: opt.QidColumn = None,
-    docid_column: opt.DocidColumn = None,
-    feature_columns: opt.FeatureColumns = None,
-    ignore_columns: opt.IgnoreColumns = None,
+def run(
+    *,
+    model: Path,
+    data: list[Path],
+    query: str,
+    pair: list[str] | None = None,
+    most: int = 10,
+    missing: str | None = None,
+    unjudged: str = "zero",
+    **options: Any,
 ) -> None:
+    """Options are those of `Reading`."""
     from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
@@ -53,22 +47,15 @@ def explain(
     from sparserank.data.tables.roles import LABEL
     from sparserank.export.explanation import explain_query
 
-    opt.require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
-    reading = opt.reading_of(
-        missing=opt.of_reading(missing),
-        index_base=index_base,
-        unjudged=unjudged,
-        label_column=label_column,
-        qid_column=qid_column,
-        docid_column=docid_column,
-        feature_columns=feature_columns,
-        ignore_columns=ignore_columns,
-    )
+    require(pair is None or len(pair) == 2, "--pair", "is needed twice, once for each document.")
+    check("--most", MOST, most)
+    label = options.get("label") or LABEL
+    reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged)
     kind = kind_of(data[0])
-    labelled = kind not in TABLES or (label_column or LABEL) in open_table(data[0], kind).schema.names
-    loaded = opt.model_of(model, missing)
+    labelled = kind not in TABLES or label in open_table(data[0], kind).schema.names
+    loaded = model_of(model, missing)
     announce_compiling(parse_lines)
-    reading = opt.for_models(replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data)
+    reading = for_models(replace(reading, n_features=loaded.n_features, labelled=labelled), [loaded], data)
     found = explain_query(loaded, read_files(data, reading), query)
     compared = None if pair is None else found.pair(*pair)
     documents: list[dict[str, Any]] = [

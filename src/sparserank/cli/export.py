@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from sparserank.cli import options as opt
+from sparserank.cli.given import require
 from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.reading import model_of
 from sparserank.cli.screen import note, say
 
 HELP = """Write a model for a search engine, a database or a runtime.
@@ -106,11 +107,11 @@ def export(
     from sparserank.export import export as write
     from sparserank.export.definitions import read_definitions
 
-    opt.require(to in FORMATS, "--to", f"must be one of {', '.join(FORMATS)}; got {to!r}.")
-    opt.require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
+    require(to in FORMATS, "--to", f"must be one of {', '.join(FORMATS)}; got {to!r}.")
+    require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
     known = None if features is None else read_definitions(features)
     files = write(
-        opt.model_of(model, missing),
+        model_of(model, missing),
         to,
         name=name,
         features=known,
@@ -123,7 +124,7 @@ def export(
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]
         several = answer.format != TEXT and len(texts) == len(files)
-        opt.require(several or len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")
+        require(several or len(texts) == len(files) == 1, "--out", f"is needed: {to} has {' and '.join(files)}.")
         if answer.format != TEXT:
             give({"files": files}, [{"file": name, "content": text} for name, text in files.items()], exact=True)
             return
@@ -147,7 +148,7 @@ def _is_file(out: Path, files: Mapping[str, str | bytes]) -> bool:
     names = next((file for file in files if out.suffix == Path(file).suffix), None)
     if names is None or out.is_dir():
         return False
-    opt.require(len(files) == 1, "--out", f"must be a folder for {' and '.join(files)}; got {str(out)!r}.")
+    require(len(files) == 1, "--out", f"must be a folder for {' and '.join(files)}; got {str(out)!r}.")
     return True
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from sparserank.cli import options as opt
+from sparserank.cli.given import require
 from sparserank.cli.output import give
+from sparserank.cli.reading import reading_of
 from sparserank.cli.screen import announce_compiling, say, table
 
 if TYPE_CHECKING:
@@ -34,34 +33,9 @@ would follow, ready to be pasted.
 """
 
 
-def inspect(
-    files: Annotated[
-        list[Path], typer.Argument(help="Data files (read as one set), a store, or one model file.", show_default=False)
-    ],
-    n_features: opt.NFeatures = None,
-    missing: opt.Missing = None,
-    index_base: opt.IndexBase = 1,
-    unjudged: opt.Unjudged = "error",
-    feature_names: opt.FeatureNames = None,
-    label_column: opt.LabelColumn = None,
-    qid_column: opt.QidColumn = None,
-    docid_column: opt.DocidColumn = None,
-    feature_columns: opt.FeatureColumns = None,
-    ignore_columns: opt.IgnoreColumns = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Read a store whole and compare every checksum.")] = False,
-) -> None:
-    reading = opt.reading_of(
-        n_features=n_features,
-        missing=missing,
-        index_base=index_base,
-        unjudged=unjudged,
-        feature_names=feature_names,
-        label_column=label_column,
-        qid_column=qid_column,
-        docid_column=docid_column,
-        feature_columns=feature_columns,
-        ignore_columns=ignore_columns,
-    )
+def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
+    """Options are those of `Reading`."""
+    reading = reading_of(options)
     if len(files) == 1 and files[0].suffix == ".json":
         _model(files[0])
         return
@@ -74,7 +48,7 @@ def inspect(
     from sparserank.data.store.opening import open_store
 
     for file in files if verify else []:
-        opt.require(kind_of(file) == "store", "--verify", f"is for stores; {file} is none.")
+        require(kind_of(file) == "store", "--verify", f"is for stores; {file} is none.")
         open_store(file, verify=True)
         say(f"{file}: every file is as it was written")
     kind = kind_of(files[0])

@@ -2,84 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from sparserank.cli import options as opt
+from sparserank.cli.commands import FLAGS
+from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
-
-JUDGES = ("lightgbm",)
-READING = (
-    "n_features",
-    "missing",
-    "index_base",
-    "unjudged",
-    "feature_names",
-    "label_column",
-    "qid_column",
-    "docid_column",
-    "feature_columns",
-    "ignore_columns",
-)
-TAKEN = (
-    "train",
-    "valid",
-    "test",
-    "out",
-    "judge",
-    "penalty",
-    "metric",
-    "also",
-    "convention",
-    "transform",
-    "folds",
-    "seed",
-    "margin",
-    "confidence",
-    "k",
-    "budget",
-    "costs",
-    "groups",
-    "keep",
-    "drop",
-    "n_trees",
-    "n_leaves",
-    "allow_overlap",
-    "restart",
-    "threads",
-    "format",
-    "quiet",
-    "verbose",
-    *READING,
-)
+from sparserank.options.spelling import flag_of
 
 
-def refuse_others(context: typer.Context, judge: str) -> None:
-    """An option of `select` that means nothing to trees, but was given, is misuse."""
-    opt.require(judge in JUDGES, "--judge", f"must be one of {', '.join(JUDGES)}; got {judge!r}.")
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        given = source is not None and source.name == "COMMANDLINE"
-        opt.require(not given or name in TAKEN, "--judge", f"cannot be combined with --{name.replace('_', '-')}.")
-
-
-def select_by_trees(train: list[Path], out: Path, restart: bool, **options: Any) -> None:
-    """Run, show, write; options as in `select_for_trees`."""
+def run(train: list[Path], out: Path, judge: str, given: Mapping[str, Any]) -> None:
+    """Run, show, write; what is given are options of `select`, of which `select_for_trees` takes some."""
     from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.jobs.trees.options import JUDGES, SELECT_FOR_TREES
     from sparserank.jobs.trees.select_for_trees import select_for_trees
     from sparserank.pages.selection_tables import comparison_rows
     from sparserank.pages.trees_tables import kept_table, list_table
     from sparserank.selection.for_trees import JUDGED_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    with resumable(out, restart=restart):
+    require(judge in JUDGES, "--judge", f"must be one of {', '.join(JUDGES)}; got {judge!r}.")
+    options = dict(given)
+    penalties = options.pop("penalties", [])
+    require(len(penalties) < 2, "--penalty", "may be given once with --judge.")
+    options |= {"penalty": penalties[0]} if penalties else {}
+    known = {"valid", "test", *(o.name for o in SELECT_FOR_TREES)}
+    for name in options:
+        require(name in known, "--judge", f"cannot be combined with {flag_of(name, FLAGS)}.")
+    with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
         with progress_bar("judge") as progress:
-            result = select_for_trees(train, out=out, restart=restart, progress=progress, **options)
+            result = select_for_trees(train, out=out, progress=progress, **options)
     give(result.to_json(), [{"feature": name} for name in result.features])
     for sentence in result.sentences:
         say(sentence)

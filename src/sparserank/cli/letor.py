@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sparserank.cli import options as opt
+from sparserank.cli import commands
 from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
+from sparserank.cli.given import parsed, require
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on validation, tests.
 
@@ -40,8 +41,8 @@ def letor(
     scaling: Annotated[
         str, typer.Option("--scaling", help="none, within-query-std, min-max, standard, log-standard, query-min-max.")
     ] = "none",
-    missing: opt.Missing = None,
-    threads: opt.Threads = None,
+    missing: commands.Missing = None,
+    threads: commands.NThreads = None,
 ) -> None:
     from sparserank.data.missing import MissingPolicy
     from sparserank.metrics import parse_convention, parse_metric
@@ -51,12 +52,12 @@ def letor(
     from sparserank.shards.scaling import SCALINGS
 
     check_systems(system)
-    rules = opt.parsed("--convention", parse_convention, convention)
-    chosen = [opt.parsed("--choose-by", lambda text: parse_metric(text, rules), m) for m in choose_by or ()]
-    opt.require(len(set(chosen)) == len(chosen), "--choose-by", "names the same metric twice.")
-    opt.require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
+    rules = parsed("--convention", parse_convention, convention)
+    chosen = [parsed("--choose-by", lambda text: parse_metric(text, rules), m) for m in choose_by or ()]
+    require(len(set(chosen)) == len(chosen), "--choose-by", "names the same metric twice.")
+    require(scaling in SCALINGS, "--scaling", f"must be one of {', '.join(SCALINGS)}; got {scaling!r}.")
     if missing is not None:
-        opt.parsed("--missing", MissingPolicy.parse, missing)
+        parsed("--missing", MissingPolicy.parse, missing)
     for folder in folders:
         find_folds(folder)
     names = [_name_of(f.resolve()) for f in folders]

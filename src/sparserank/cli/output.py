@@ -14,6 +14,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from sparserank.cli.commands import FLAGS
+from sparserank.errors import ParameterError
+from sparserank.options.spelling import command_line, flag_of
 from sparserank.text import visible
 
 TEXT, JSON, CSV = "text", "json", "csv"
@@ -95,7 +98,11 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
         answer.__dict__.update(Answer(format, quiet, verbose).__dict__)
         if verbose:
             print(_versions(), file=sys.stderr, flush=True)
-        command(*args, **options)
+        with command_line(FLAGS):
+            try:
+                command(*args, **options)
+            except ParameterError as error:
+                raise typer.BadParameter(error.message, param_hint=flag_of(error.parameter, FLAGS)) from error
         answer.print()
 
     own = inspect.signature(command).parameters.values()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from sparserank.cli import options as opt
+from sparserank.cli.given import require
 from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
 from sparserank.cli.screen import announce_compiling, warn
 
 if TYPE_CHECKING:
@@ -28,54 +27,37 @@ HELP = """Score documents with a saved model: one score per line in file order, 
 """
 
 
-def predict(
-    model: Annotated[Path, typer.Argument(help="Model file of select or fit.", show_default=False)],
-    data: Annotated[list[Path], typer.Argument(help="Files to score: LETOR text or tables.", show_default=False)],
-    out: Annotated[Path | None, typer.Option("--out", help="File for the scores; default standard output.")] = None,
-    run: Annotated[
-        Path | None, typer.Option("--run", help="Write a TREC run (qid Q0 docno rank score tag) instead.")
-    ] = None,
-    qrels: Annotated[
-        Path | None,
-        typer.Option("--qrels", help="Write the judgments of the documents as TREC qrels (qid 0 docno rel) too."),
-    ] = None,
-    missing: opt.MissingOfModel = None,
-    index_base: opt.IndexBase = 1,
-    unjudged: opt.Unjudged = "zero",
-    label_column: opt.LabelColumn = None,
-    qid_column: opt.QidColumn = None,
-    docid_column: opt.DocidColumn = None,
-    feature_columns: opt.FeatureColumns = None,
-    ignore_columns: opt.IgnoreColumns = None,
+def run(
+    *,
+    model: Path,
+    data: list[Path],
+    out: Path | None = None,
+    run: Path | None = None,
+    qrels: Path | None = None,
+    missing: str | None = None,
+    unjudged: str = "zero",
+    **options: Any,
 ) -> None:
+    """Options are those of `Reading`."""
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
     from sparserank.data.trec import write_qrels, write_run
     from sparserank.files import atomic_write, refuse_inputs
 
-    reading = opt.reading_of(
-        missing=opt.of_reading(missing),
-        index_base=index_base,
-        unjudged=unjudged,
-        label_column=label_column,
-        qid_column=qid_column,
-        docid_column=docid_column,
-        feature_columns=feature_columns,
-        ignore_columns=ignore_columns,
-        labelled=qrels is not None,
-    )
-    opt.require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
-    opt.require(run is None or out is None, "--run", "cannot be combined with --out.")
+    require(unjudged in ("error", "zero"), "--unjudged", f"must be error or zero here; got {unjudged!r}.")
+    by_query = "qid" in options
+    reading = reading_of(options, missing=of_reading(missing), unjudged=unjudged, labelled=qrels is not None)
+    require(run is None or out is None, "--run", "cannot be combined with --out.")
     both = [os.path.realpath(path) for path in (run or out, qrels) if path is not None]
-    opt.require(len(set(both)) == len(both), "--qrels", "names the file of the scores.")
+    require(len(set(both)) == len(both), "--qrels", "names the file of the scores.")
     for target in (run or out, qrels):
         if target is not None:
             refuse_inputs(target, [model, *data])
-    loaded = opt.model_of(model, missing)
+    loaded = model_of(model, missing)
     announce_compiling(parse_lines)
-    grouped = run is not None or qrels is not None or loaded.scaling.per_query or qid_column is not None
+    grouped = run is not None or qrels is not None or loaded.scaling.per_query or by_query
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped)
-    reading = opt.for_models(reading, [loaded], data)
+    reading = for_models(reading, [loaded], data)
     documents = read_files(data, reading)
     scores = loaded.score_dataset(documents)
     if run is not None or qrels is not None:

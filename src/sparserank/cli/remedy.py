@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparserank.cli.options import joined_names
+from sparserank.cli.names import joined_names
 from sparserank.errors import TableError
 from sparserank.text import visible
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank import defaults
+from sparserank.crossval import options as of_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
+from sparserank.options import check_given
 from sparserank.quoting import brief
 
 MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
@@ -30,19 +31,13 @@ class TreeSettings:
     """Of the ensemble; every seed draws 80% of the rows and of the features for each tree.
     Values do not depend on n_threads."""
 
-    n_trees: int = defaults.N_TREES
-    n_leaves: int = defaults.N_LEAVES
-    learning_rate: float = 0.1
+    n_trees: int = of_trees.N_TREES.default
+    n_leaves: int = of_trees.N_LEAVES.default
+    learning_rate: float = of_trees.LEARNING_RATE.default
     n_threads: int = 1
 
     def __post_init__(self) -> None:
-        for name, least in (("n_trees", 1), ("n_leaves", 2)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(name, f"must be an integer >= {least}; got {brief(value)}.")
-        rate = self.learning_rate
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < float("inf"):
-            raise ParameterError("learning_rate", f"must be a number > 0; got {brief(rate)}.")
+        check_given(of_trees.TREES, vars(self))
 
 
 def lengths_of(sizes: Any) -> tuple[int, ...]:

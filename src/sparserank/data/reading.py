@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sparserank.data.missing import MissingPolicy
+from sparserank.data.options import N_THREADS, READING
 from sparserank.data.tables.roles import ColumnNames
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError
+from sparserank.options import check_given
 from sparserank.quoting import brief
 
 
@@ -54,12 +55,7 @@ class Reading:
     docid: str | None = field(default=None, repr=False)  # earlier versions had none, and conversions go by their repr
 
     def __post_init__(self) -> None:
-        if self.unjudged not in ("error", "drop", "zero"):
-            raise DataError(f"unjudged must be 'error', 'drop' or 'zero'; got {brief(self.unjudged)}.")
-        for name in ("n_features", "n_threads"):
-            count = getattr(self, name)
-            if count is not None and (isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1):
-                raise DataError(f"{name} must be an integer of at least 1; got {brief(count)}.")
+        check_given((*READING, N_THREADS), vars(self))
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -73,6 +69,12 @@ class Reading:
         features = None if self.feature_columns is None else tuple(self.feature_columns)
         ignored = tuple(self.ignore_columns)
         return ColumnNames(self.label, self.qid, features, self.doc_weight, ignored, self.docid, self.featureless)
+
+
+def reading_from(options: Mapping[str, Any]) -> Reading:
+    """The options of reading among those of a job; columns that it names go to `as_datasets` by themselves."""
+    names = set(Reading.__dataclass_fields__) - {"label", "qid", "docid"}
+    return Reading(**{name: value for name, value in options.items() if name in names})
 
 
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
+from sparserank.options import option
 from sparserank.quoting import brief
 
 PERFECT = 0.99  # share of preferred pairs that a feature alone orders right (ties half) from which it is told
@@ -23,22 +24,21 @@ MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # that are looked at
 MAX_VALUES = 1 << 23  # of their rows; and 2 ** 24 of their pairs
 
 
-def warn_of_suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> list[str]:
+def warn_of_suspects(data: RankingDataset, dropped: Sequence[str] = ()) -> list[str]:
     """A DataWarning for each suspect, see `suspects`; what was said."""
-    told = suspects(data, remedy, dropped)
+    told = suspects(data, dropped)
     for sentence in told:
         warnings.warn(sentence, DataWarning, stacklevel=3)
     return told
 
 
-def suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> list[str]:
+def suspects(data: RankingDataset, dropped: Sequence[str] = ()) -> list[str]:
     """One sentence for each feature that equals the label, holds a different whole number in every row, or orders
     nearly all preferred pairs right alone.
 
     Cheap: a few hundred queries are looked at, and the columns that stand out there are read whole.
 
     Parameters
-        remedy    how a feature is left out, with {} in the place of its name: '--drop {}'
         dropped   features that are left out already
     Notes
         A feature without information, of which no value occurs twice in a query, orders all pairs of a query right with
@@ -54,7 +54,7 @@ def suspects(data: RankingDataset, remedy: str, dropped: Sequence[str] = ()) -> 
     for name_them in (_labels, _ids, _perfect):
         for j, sentence in name_them(data, sample):
             if j not in gone:
-                told.setdefault(j, f"feature {brief(names[j])} {sentence.format(remedy=remedy.format(names[j]))}")
+                told.setdefault(j, f"feature {brief(names[j])} {sentence.format(remedy=option('drop', [names[j]]))}")
     return [told[j] for j in sorted(told)]
 
 

@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 
-from sparserank import defaults
 from sparserank.crossval.choice import AUTO, Choice
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
 from sparserank.losses import loss_name
 from sparserank.number_range import kept_in_vain
+from sparserank.paths.options import LOSS
 from sparserank.selection.plan import SelectionPlan
 
 LARGE_MARGIN = 0.1  # of `auto`: from here on the note says that the queries are too few
@@ -38,7 +38,7 @@ def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: b
     loss, weighted = loss_name(plan.settings.loss), ["queries"] if weighted_queries else []
     if data.doc_weight is not None:
         weighted.append("preferred documents")
-    if loss == defaults.LOSS and not weighted:
+    if loss == LOSS.default and not weighted:
         return []
     return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
 

@@ -5,33 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from sparserank import defaults
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.reading import Reading, with_options
+from sparserank.data.reading import reading_from
 from sparserank.data.sources import as_datasets
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
 from sparserank.given_weights import usable_weights
+from sparserank.jobs.options import SELECT
 from sparserank.jobs.result_files import RESULT_FILES, write_results
 from sparserank.jobs.selection_job import SelectionJob
-from sparserank.losses import PairwiseLoss, parse_loss
+from sparserank.jobs.typed import SelectOptions
+from sparserank.losses import parse_loss
 from sparserank.metrics import Metric
-from sparserank.model.ranking_model import RankingModel
+from sparserank.options import asked
 from sparserank.paths import SizedMaker
+from sparserank.paths.options import LOSS, SETTINGS
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
+from sparserank.selection import options as of_selection
 from sparserank.selection.inputs import check_overlap, read_query_weights
+from sparserank.selection.options import OF_FEATURES
 from sparserank.selection.origin import origin_of
-from sparserank.selection.plan import make_plan
+from sparserank.selection.plan import make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.shards.dask import usable_client
 from sparserank.shards.scaling import LINEAR_SCALINGS
@@ -45,45 +49,15 @@ def select(
     *,
     label: Any = None,
     qid: Any = None,
-    docid: Any = None,
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = defaults.PENALTIES,
-    metric: str | Metric = defaults.METRIC,
-    also: Sequence[str | Metric] = defaults.ALSO,
-    convention: str = defaults.CONVENTION,
-    scaling: str = defaults.SCALING,
-    protocol: str = defaults.PROTOCOL,
-    folds: int = defaults.N_FOLDS,
-    seed: int = defaults.SEED,
-    margin: float | str = defaults.MARGIN,
-    confidence: float = defaults.CONFIDENCE,
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = of_selection.PENALTIES.default,
+    metric: str | Metric = of_selection.METRIC.default,
+    margin: float | str = of_selection.MARGIN.default,
     k: int | None = None,
     budget: float | None = None,
-    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None,
-    groups: str | os.PathLike | Mapping[str, str] | None = None,
-    query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None = None,
-    refits: bool = defaults.REFITS,
-    transform: str = defaults.TRANSFORM,
-    shapes: str = defaults.SHAPES,
-    n_knots: int = defaults.N_KNOTS,
-    monotone: Mapping[str, str | int] | None = None,
-    keep: Sequence[str] | None = None,
-    drop: Sequence[str] | None = None,
-    half_samples: int = defaults.HALF_SAMPLES,
-    current: str | os.PathLike | RankingModel | None = None,
-    n_alphas: int = defaults.N_ALPHAS,
-    alpha_min_ratio: float = defaults.ALPHA_MIN_RATIO,
-    tol: float = defaults.TOL,
-    pair_weights: str = defaults.PAIR_WEIGHTS,
-    loss: str | PairwiseLoss = defaults.LOSS,
-    doc_weight: Any = None,
-    allow_overlap: bool = False,
     out: str | os.PathLike | None = None,
-    restart: bool = False,
     n_threads: int | None = None,
     progress: Progress | None = None,
-    missing: Any = None,
-    reading: Reading | Mapping[str, Any] | None = None,
-    client: Any = None,
+    **options: Unpack[SelectOptions],
 ) -> SelectionResult:
     """Select the smallest ranking model that ranks as well as the best.
 
@@ -96,118 +70,74 @@ def select(
                              or (X, y, qid); train also X alone with `label` and `qid` the values of its rows. Features
                              of valid and test are found by name where they have names; others are left out
         label, qid           names of a frame's columns (default 'label', 'qid'); its other columns are features
-        docid                name of the column of document ids, which is then no feature (default a text column
-                             'docno', 'docid' or 'doc_id', if there is one); with X alone the ids of its rows
         penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size), Penalty objects, or
                              makers of paths by size (BestK, your own)
-        metric, also         metric of choice, further metrics to report; `convention` as in `evaluate`
-        scaling              as in `fit_scaling`; learned on the training queries of every fold
-        protocol             'cv' (out of fold), or 'holdout' (choice on valid alone)
+        metric               metric of choice; `convention` as in `evaluate`
         margin               loss that still counts as equally good, relative to the best, in [0, 1); 'auto': 1%, or
                              1.25 times the smallest loss that the queries can rule out, where that is more
         k, budget            the best model of at most k features, or of at most this total cost, instead
-        costs                one cost > 0 per feature, or a file with one per line; they weight the penalties too; with
-                             groups {group: cost}
-        groups               features that are computed together: {feature: group}, or a file of lines
-                             feature,group,cost. A group enters whole and is paid for once, the smallest model is the
-                             one of the lowest total cost; features that are not named are groups of their own, and a
-                             cost that is not given is 1. Under l1, mcp, scad, log and best_k
-        query_weight         weights >= 0 of queries in the loss: {query id: weight} for every query of train (and of
-                             valid, under 'cv'), a file of lines 'id weight', or an array in order of first appearance,
-                             train then valid. Queries of weight 0 are left out altogether; metrics count the others
-                             alike
-        loss                 'squared_hinge', 'modified_huber', or a loss: one whose pairs are weighted by their grades,
-                             SquaredHinge(table), or your own (docs/adding.md)
-        doc_weight           weights >= 0 of the training documents: of every pair in which the document is the
-                             preferred one. A file with one weight per line in the order of the training rows, an array,
-                             or the name of a column of the frames; data sets bring their own. Metrics do not know them
-        transform            shape in which features enter: 'none' (as they are), 'log' (sign(x) log(1 + |x|)), 'asinh'
-                             (asinh(x / median |x|)), or 'auto': as they are, as logs, and each feature in the better
-                             one of the two, tried out of fold like all else (logs are left out where they change no
-                             feature's shape within queries)
-        shapes               'linear', or 'curves': each feature may also enter as a piecewise linear curve, bent where
-                             that pays (n_knots knots at quantiles of the training values, flat outside them), under
-                             those of l1, mcp, scad and best_k that are asked for
-        monotone             {feature: '+' or '-'}: its weight, or its curve, may only rise or only fall
-        keep, drop           names of features that every sparse model uses, whatever they cost, or that none may use
-        half_samples         halves of the queries on which the chosen penalty and size are fitted again, to say how
-                             firm the choice of features is; even, 0: none
-        refits               try the models of each size without the shrinkage of their penalty too: half-way and fully
-                             refitted
-        current              what ranks today, as a rival inside the bounds: a model file, a RankingModel, or the
-                             feature that holds its score (which is then no feature of the new model, unless `keep`
-                             names it)
         out                  directory to keep finished work in, and to write the results to; the same call goes on
-                             after a kill; restart=True discards what a run of other data, options or code left there
+                             after a kill
+        n_threads            threads; None for all cores. Results do not depend on it
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
-        client               a dask.distributed Client whose workers read the training data: a store on a disk that they
-                             all see; anything else is written to one in the folder for temporary files (TMPDIR) first
-        missing              what missing values become, as in SparseRanker, or 'query-min': learned on all rows of
-                             train, without labels, and remembered by the model; default that of `reading`
-        reading              a `Reading` or some of its fields (unjudged, feature_columns, ignore_columns, ...), for
-                             files and frames
+        options              transform, shapes, groups, costs, keep, drop, folds, missing, current, ...: each with its
+                             type, default and meaning in `SelectOptions` and in docs/options.md
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
     Raises
-        ParameterError       names the parameter that is out of its range
+        ParameterError       names the parameter that is out of its range, or that there is not
         DataError            data that cannot be used: no preferred pair, one query, ids in two parts, ...
         RunDirectoryError    `out` cannot be used
     """
-    plan = make_plan(
-        penalties=penalties,
-        metric=metric,
-        also=also,
-        convention=convention,
-        settings=PathSettings(scaling, n_alphas, alpha_min_ratio, tol, pair_weights, parse_loss(loss)),
-        protocol=protocol,
-        n_folds=folds,
-        seed=seed,
-        margin=margin,
-        confidence=confidence,
-        k=k,
-        budget=budget,
-        refits=refits,
-        transform=transform,
-        shapes=shapes,
-        n_knots=n_knots,
-        half_samples=half_samples,
+    given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "margin": margin, "k": k}
+    given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, **options}
+    return _select({"train": train, "validation": valid, "test": test}, asked("select", SELECT, given))
+
+
+def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
+    settings = PathSettings(
+        **{o.name: chosen[o.name] for o in SETTINGS if o is not LOSS}, loss=parse_loss(chosen["loss"])
     )
-    if protocol == "holdout" and valid is None:
+    plan = make_plan(settings=settings, **planned(chosen), penalties=chosen["penalties"])
+    client, drop = chosen["client"], chosen["drop"]
+    if plan.protocol == "holdout" and sources["validation"] is None:
         raise ParameterError("protocol", "holdout needs validation data.")
     if client is not None:
         usable_client(client)
-    if missing is not None:
-        options = reading if isinstance(reading, Reading) else with_options(Reading(), reading or {})
-        reading = replace(options, missing=missing)
+    clustered = client is not None and settings.scaling in LINEAR_SCALINGS
     with warming_up():
-        sources = {"train": train, "validation": valid, "test": test}
         parts = as_datasets(
             sources,
-            label=label,
-            qid=qid,
-            docid=docid,
-            doc_weight=doc_weight,
-            reading=reading,
-            to_store=("train", "validation") if client is not None and scaling in LINEAR_SCALINGS else (),
+            **{name: chosen[name] for name in ("label", "qid", "docid", "doc_weight")},
+            reading=reading_from(chosen),
+            to_store=("train", "validation") if clustered else (),
         )
-    if not allow_overlap:
+    if not chosen["allow_overlap"]:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     names = tuple(train_data.feature_names or ())
-    suspected = warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
-    score = left_out(current, names, keep, drop, plan.penalties)
+    suspected = warn_of_suspects(train_data, drop if isinstance(drop, Sequence) else ())
+    current = chosen["current"]
+    score = left_out(current, names, chosen["keep"], drop, plan.penalties)
     if score is not None and not isinstance(drop, str):  # which is refused
         drop = [*(drop or ()), score]
-    plan = plan.for_features(names, costs=costs, groups=groups, monotone=monotone, keep=keep, drop=drop)
-    weight = None
+    plan = plan.for_features(names, **{**{o.name: chosen[o.name] for o in OF_FEATURES}, "drop": drop})
+    weight, query_weight = None, chosen["query_weight"]
     if query_weight is not None:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
-        train_data, valid_data, weight = _weighted(train_data, valid_data, given, protocol)
+        train_data, valid_data, weight = _weighted(train_data, valid_data, given, plan.protocol)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
     rival = None if current is None else in_use(current, names)
     job = SelectionJob(
-        plan, train_data, valid_data, test_data, query_weight=weight, n_threads=n_threads, client=client, current=rival
+        plan,
+        train_data,
+        valid_data,
+        test_data,
+        query_weight=weight,
+        n_threads=chosen["n_threads"],
+        client=client,
+        current=rival,
     )
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
 
@@ -215,10 +145,11 @@ def select(
         for data in used.values():
             check_unchanged(None if data is None else data.X)
 
-    with work_store_in(out, identity, kind="select", results=RESULT_FILES, restart=restart, check=check) as store:
+    place = {"kind": "select", "results": RESULT_FILES, "restart": chosen["restart"]}
+    with work_store_in(chosen["out"], identity, **place, check=check) as store:
         if store is not None:
             store.log({"event": "start"})
-        result = replace(job.execute(store, progress), origin=origin_of(sources, used))
+        result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used))
         result.notes.extend([*suspected, *([] if score is None else [left_out_note(score)])])
         check()
         if store is not None:

@@ -287,4 +287,4 @@ def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
         raise DataError(
             "one query cannot be split into training and validation; fit a single model with 'sparserank fit' instead."
         )
-    return query_folds(data.n_queries, min(plan.n_folds, data.n_queries), plan.seed)
+    return query_folds(data.n_queries, min(plan.folds, data.n_queries), plan.seed)

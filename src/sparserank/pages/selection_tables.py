@@ -233,7 +233,7 @@ def origin_tables(result: SelectionResult) -> list[Table]:
         ["versions", ", ".join(f"{name} {number}" for name, number in origin.versions.items())],
         [
             "folds",
-            f"{plan.n_folds}, drawn with seed {plan.seed}"
+            f"{plan.folds}, drawn with seed {plan.seed}"
             if plan.protocol == "cv"
             else "none: chosen on the validation queries",
         ],

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, ParameterError
-from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.losses import PairwiseLoss
 from sparserank.objective import PairwiseObjective
+from sparserank.options import asked
 from sparserank.paths.by_name import parse_maker
 from sparserank.paths.follow import DEFAULT_TOL, following, warn_of_missed
 from sparserank.paths.makers import PathPlan, SizedMaker
+from sparserank.paths.options import FIT_PATH
 from sparserank.paths.result import PathResult, Point
+from sparserank.paths.typed import PathOptions
 from sparserank.penalties import Penalty
 from sparserank.quoting import brief
 from sparserank.shards.dask import placed, sums_on
@@ -59,20 +60,11 @@ def fit_path(
     label: Any = None,
     qid: Any = None,
     docid: Any = None,
-    n_alphas: int = N_ALPHAS,
-    alpha_min_ratio: float = ALPHA_MIN_RATIO,
-    alphas: np.ndarray | None = None,
     query_weight: np.ndarray | None = None,
-    pair_weights: str = "pair",
-    loss: str | PairwiseLoss = "squared_hinge",
-    scaling: str = DEFAULT_SCALING,
-    tol: float = DEFAULT_TOL,
-    max_iter: int = 300,
-    max_features: int | None = None,
-    early_stop: float | None = None,
     n_threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     client: Any = None,
+    **options: Unpack[PathOptions],
 ) -> PathResult:
     """Fit a path of models, from the sparsest to the densest, warm-started.
 
@@ -91,6 +83,7 @@ def fit_path(
         max_features     stop after the first point with more features than this
         early_stop       stop once ten successive points together lower the loss by less than this share of it; None:
                          never
+        n_threads        threads; None for all cores. Results do not depend on it
         progress         called with (points done, points in all)
         client           a dask.distributed Client whose workers do the reading, of a store that they all see (anything
                          else is written to one in the folder for temporary files first)
@@ -105,6 +98,9 @@ def fit_path(
         loss says that this leads elsewhere, from the l1 solution of that alpha; the lower objective wins (a path
         followed from w = 0 alone never leaves 0 for lp).
     """
+    chosen = asked("fit_path", FIT_PATH, options)
+    loss, pair_weights, scaling = (chosen.pop(name) for name in ("loss", "pair_weights", "scaling"))
+    made = parse_maker(penalty)
     if not isinstance(data, RankingDataset):
         data = as_datasets({"data": data}, label=label, qid=qid, docid=docid)["data"]
     data = data if client is None else placed(client, data)
@@ -119,19 +115,8 @@ def fit_path(
         n_threads=n_threads,
         client=client,
     )
-    path = fit_path_on(
-        objective,
-        parse_maker(penalty).for_features(data.feature_names or ()),
-        n_alphas=n_alphas,
-        alpha_min_ratio=alpha_min_ratio,
-        alphas=alphas,
-        tol=tol,
-        max_iter=max_iter,
-        max_features=max_features,
-        early_stop=early_stop,
-        progress=progress,
-        feature_names=tuple(data.feature_names or ()),
-    )
+    names = tuple(data.feature_names or ())
+    path = fit_path_on(objective, made.for_features(names), progress=progress, feature_names=names, **chosen)
     return replace(path, scale=scale)
 
 

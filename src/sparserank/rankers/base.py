@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from sparserank.evaluation import evaluate, mean_of
 from sparserank.losses import PairwiseLoss, loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.objective import PairwiseObjective
+from sparserank.options import Option, check_given
 from sparserank.quoting import brief
 from sparserank.rankers.checks import (
     checked_metric,
@@ -35,6 +37,7 @@ from sparserank.rankers.evaluation_sets import evaluation_sets
 from sparserank.rankers.inputs import feature_names, features_to_score, training_data
 from sparserank.rankers.keywords import refuse_foreign
 from sparserank.rankers.query_weights import query_weights, weighted_mean
+from sparserank.rankers.training import TrainingSet
 from sparserank.shards.dask import placed
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
@@ -54,8 +57,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     coef_: np.ndarray
     scaled_coef_: np.ndarray
-    _evaluation: Sequence[RankingDataset] = ()  # evaluation sets of the fit that is going on
-    _one_list = False  # whether that fit was given no query ids at all
+    _options: Sequence[Option] = ()  # declarations of the constructor's parameters
     _takes_client = False  # whether all that it reads is a sum over shards
     _takes_doc_weight = False  # whether every pair of the ranker's loss can carry the weight of its preferred document
 
@@ -93,11 +95,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self._check_all_parameters()
         data = self._fit_dataset(X, y, qid, group, doc_weight, query_weight)
         sets = self._evaluation_sets(eval_set, eval_qid, eval_group, data)
-        self._evaluation, self._one_list = sets, qid is None and group is None and QID not in column_names(X)
-        try:
-            return self._fit(data, query_weight, client)
-        finally:
-            del self._evaluation, self._one_list
+        one_list = qid is None and group is None and QID not in column_names(X)
+        return self._fit(TrainingSet(data, query_weight, client, sets, one_list))
 
     def fit_dataset(self, data: RankingDataset, *, query_weight: Any = None, client: Any = None) -> Self:
         """Fit on a data set, which may be stored: its features are read where they are, and copied only for a
@@ -118,30 +117,29 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return self._fit(data, query_weight, client)
+        return self._fit(TrainingSet(data, query_weight, client))
 
-    def _fit(self, data: RankingDataset, query_weight: Any, client: Any) -> Self:
-        if client is not None:
+    def _fit(self, given: TrainingSet) -> Self:
+        data = given.data
+        if given.client is not None:
             if not self._takes_client:
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
-            data = placed(client, data)
-        self._client = client
+            data = placed(given.client, data)
         for old in ("transform_", "shaped_coef_", "curves_", "fill_values_", "medians_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
         try:
-            self._learn(data, checked_query_weight(data, query_weight))
+            weight = checked_query_weight(data, given.query_weight)
+            self._learn(replace(given, data=data, query_weight=weight))
             check_unchanged(data.X)
         except np.linalg.LinAlgError as error:
             raise DataError(
                 f"{type(self).__name__}: a system of equations has no solution in floating point ({error}); multiply "
                 "the features by constants that bring their values near 1, or take larger strengths."
             ) from error
-        finally:
-            del self._client  # an estimator can be pickled; a connection cannot
         self._keep_weights(self.coef_, data.X.dtype)
-        self.medians_ = training_medians(data.X, self.support_, _counted_rows(data, query_weight))
+        self.medians_ = training_medians(data.X, self.support_, _counted_rows(data, weight))
         if self._curves is not None:
             del self.coef_
         elif self._shapes is not None:
@@ -182,6 +180,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _check_all_parameters(self) -> None:
         """Arguments are stored unseen, as scikit-learn asks; every fit looks at them first."""
         parameters = self.get_params(deep=False)
+        check_given(self._options, parameters, type(self).__name__)
         if "metric" in parameters:
             checked_metric(type(self).__name__, "metric", parameters["metric"])
         if "n_threads" in parameters:
@@ -197,8 +196,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise DataError for parameters out of range that this ranker alone has."""
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        """Set coef_ (n_features,) float64 and what else the ranker reports; query_weight (n_queries,) or None."""
+    def _learn(self, given: TrainingSet) -> None:
+        """Set coef_ (n_features,) float64 and what else the ranker reports."""
         raise NotImplementedError
 
     def _fit_dataset(self, X: Any, y: Any, qid: Any, group: Any, doc_weight: Any, query_weight: Any) -> RankingDataset:
@@ -228,8 +227,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     def _objective(
         self,
-        data: RankingDataset,
-        query_weight: np.ndarray | None,
+        given: TrainingSet,
         *,
         loss: str | PairwiseLoss = "squared_hinge",
         pair_weights: str = "pair",
@@ -238,14 +236,14 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(
-            data,
+            given.data,
             loss=loss,
-            query_weight=query_weight,
+            query_weight=given.query_weight,
             pair_weights=pair_weights,
             scale=scale,
             knots=knots,
             n_threads=getattr(self, "n_threads", None),
-            client=getattr(self, "_client", None),
+            client=given.client,
         )
         require_variation(type(self).__name__, objective)
         return objective
@@ -369,9 +367,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return tags
 
 
-def _counted_rows(data: RankingDataset, query_weight: Any) -> np.ndarray | None:
+def _counted_rows(data: RankingDataset, weight: np.ndarray | None) -> np.ndarray | None:
     """(n_docs,) bool: the rows of queries of positive weight; None: all."""
-    weight = checked_query_weight(data, query_weight)
     return None if weight is None or (weight > 0).all() else np.repeat(weight > 0, np.diff(data.query_ptr))
 
 

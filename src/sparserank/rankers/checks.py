@@ -23,7 +23,6 @@ from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief
 
 LARGEST_COUNT = 10**9
-MOST_ALPHAS = 100_000
 
 
 def require_count(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,25 +12,21 @@ import numpy as np
 from sparserank.curves import (
     CURVES,
     DEFAULT_KNOTS,
-    LEAST_KNOTS,
     LINEAR,
-    MOST_KNOTS,
     NOT_IN_MEMORY,
-    SHAPES,
     Curve,
     Knots,
     fit_knots,
 )
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import fit_transform, transformed
-from sparserank.errors import DataError, DataWarning
+from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.losses import PairwiseLoss
 from sparserank.model.ranking_model import curve_model
 from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
+from sparserank.options import Option, option
 from sparserank.paths import (
-    DEFAULT_SCALING,
     BestK,
     PathResult,
     certificate_of,
@@ -44,28 +40,20 @@ from sparserank.paths import (
 from sparserank.penalties import FeatureRules, Penalty
 from sparserank.penalties.nested import NESTING, Nested, like_l1, nests
 from sparserank.rankers.base import LinearRanker, used_queries
-from sparserank.rankers.checks import (
-    MOST_ALPHAS,
-    checked_loss,
-    checked_penalty,
-    numbered_penalty,
-    require_choice,
-    require_count,
-    require_number,
-    usable_penalty,
-)
+from sparserank.rankers.checks import checked_penalty, numbered_penalty, usable_penalty
+from sparserank.rankers.options import RANK_SVM, SPARSE_RANKER
+from sparserank.rankers.parameters import RankSVMParameters, SparseRankerParameters
 from sparserank.rankers.penalty_parameters import PenaltyParameters
+from sparserank.rankers.training import TrainingSet
 from sparserank.shards.dask import placed, sums_on
-from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
-from sparserank.transforms import KINDS, NONE
-from sparserank.weighting import PAIR_WEIGHTS
+from sparserank.transforms import NONE
 
 MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
 
 
-class SparseRanker(PenaltyParameters, LinearRanker):
+class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     """Linear ranker with a sparsity penalty on the mean pairwise loss.
 
     Minimises (weighted mean over preferred pairs of max(0, 1 - margin)^2) + penalty(w), w the weights of scaled
@@ -129,66 +117,24 @@ class SparseRanker(PenaltyParameters, LinearRanker):
 
     penalty_: FeatureRules
     alpha_: float
+    _options: Sequence[Option] = SPARSE_RANKER
     _takes_doc_weight = _takes_client = True
-
-    def __init__(
-        self,
-        loss: str | PairwiseLoss = "squared_hinge",
-        penalty: str | Penalty | BestK | None = None,
-        alpha: float | None = None,
-        alpha_ratio: float = 0.05,
-        n_features_to_select: int | None = None,
-        scaling: str = DEFAULT_SCALING,
-        feature_transform: str = "none",
-        shapes: str = LINEAR,
-        n_knots: int = DEFAULT_KNOTS,
-        missing: str | float | Mapping = "error",
-        pair_weights: str = "pair",
-        tol: float = 1e-6,
-        max_iter: int = 500,
-        n_alphas: int = N_ALPHAS,
-        metric: str = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.alpha_ratio = alpha_ratio
-        self.n_features_to_select = n_features_to_select
-        self.scaling = scaling
-        self.feature_transform = feature_transform
-        self.shapes = shapes
-        self.n_knots = n_knots
-        self.missing = missing
-        self.pair_weights = pair_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_alphas = n_alphas
-        self.metric = metric
-        self.n_threads = n_threads
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        checked_loss(name, self.loss)
         penalty = checked_penalty(name, self._penalty)
-        require_choice(name, "feature_transform", self.feature_transform, KINDS)
-        require_choice(name, "shapes", self.shapes, SHAPES)
-        require_count(name, "n_knots", self.n_knots, least=LEAST_KNOTS, most=MOST_KNOTS)
-        if self.alpha is not None:
-            require_number(name, "alpha", self.alpha, above=0)
-        require_number(name, "alpha_ratio", self.alpha_ratio, above=0)
-        require_choice(name, "scaling", self.scaling, LINEAR_SCALINGS)
-        require_choice(name, "pair_weights", self.pair_weights, PAIR_WEIGHTS)
-        require_number(name, "tol", self.tol, above=0)
-        require_count(name, "max_iter", self.max_iter)
-        require_count(name, "n_alphas", self.n_alphas, most=MOST_ALPHAS)
-        require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
         if isinstance(penalty, BestK) and self.n_features_to_select is None:
-            raise DataError(f"{name}: {penalty.name} goes through sizes; set n_features_to_select.")
+            raise ParameterError(
+                "penalty", f"{penalty.name} goes through sizes; set {option('n_features_to_select')}.", owner=name
+            )
         if self.shapes == CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
-            raise DataError(f"{name}: curves know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}.")
+            known = f"curves know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}."
+            raise ParameterError("shapes", known, owner=name)
+        if self.n_features_to_select is not None and not maker_of(penalty).selects:
+            selects_none = f"{penalty.name} selects no features; use a sparse penalty such as 'l1'."
+            raise ParameterError("n_features_to_select", selects_none, owner=name)
         if self.n_features_to_select is not None and self.alpha is not None:
-            raise DataError(f"{name}: n_features_to_select and alpha exclude each other; set one of them.")
+            raise ParameterError("n_features_to_select", f"cannot be combined with {option('alpha')}.", owner=name)
 
     @property
     def _penalty(self) -> str | Penalty | BestK:
@@ -196,21 +142,21 @@ class SparseRanker(PenaltyParameters, LinearRanker):
             return self.penalty
         return "l1" if self.n_features_to_select is None else "mcp"
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        client = getattr(self, "_client", None)
+    def _learn(self, given: TrainingSet) -> None:
+        data, query_weight, client = given.data, given.query_weight, given.client
         if self.feature_transform != NONE:
             self.transform_ = fit_transform(used_queries(data, query_weight), self.feature_transform)
             data = transformed(data, [self.transform_])
             data = data if client is None else placed(client, data)
         knots = None
         if self.shapes == CURVES:
-            knots, self.scale_ = self._fit_knots(data, query_weight), None
+            knots, self.scale_ = self._fit_knots(replace(given, data=data)), None
         else:
             self.scale_ = feature_scale(
                 data, self.scaling, query_weight, None if client is None else sums_on(client, data.X)
             )
         objective = self._objective(
-            data, query_weight, loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
+            replace(given, data=data), loss=self.loss, pair_weights=self.pair_weights, scale=self.scale_, knots=knots
         )
         penalty = self._penalty_on(objective, data.feature_names or ())
         self._warn_kept_in_vain(objective, penalty, data.feature_names)
@@ -251,15 +197,16 @@ class SparseRanker(PenaltyParameters, LinearRanker):
             shown = [f"f{int(j) + 1}" if names is None else names[int(j)] for j in in_vain]
             warnings.warn(f"{type(self).__name__}: {kept_in_vain(shown)}", DataWarning, stacklevel=5)
 
-    def _fit_knots(self, data: RankingDataset, query_weight: np.ndarray | None) -> Knots:
+    def _fit_knots(self, given: TrainingSet) -> Knots:
         """Raises DataError for features that are not in memory, and for a penalty that signs other features."""
-        if data.is_stored or getattr(self, "_client", None) is not None:
+        data = given.data
+        if data.is_stored or given.client is not None:
             raise DataError(f"{type(self).__name__}: {NOT_IN_MEMORY}")
         penalty = numbered_penalty(type(self).__name__, self._penalty, data.feature_names or ())
         signs = penalty.feature_signs(data.n_features)
         if len(signs) != data.n_features:
             raise DataError(f"{type(self).__name__}: signs must hold {data.n_features} values; got {len(signs)}.")
-        return fit_knots(used_queries(data, query_weight), self.n_knots, signs)
+        return fit_knots(used_queries(data, given.query_weight), self.n_knots, signs)
 
     def _draw(self, objective: PairwiseObjective, data: RankingDataset) -> None:
         """curves_ of the coefficients that were found, and scaled_coef_ by feature."""
@@ -283,10 +230,6 @@ class SparseRanker(PenaltyParameters, LinearRanker):
         return solve(ProxNewton(), objective, penalty, stop=stop, start=start)
 
     def _fit_size(self, objective: PairwiseObjective, penalty: Penalty | BestK, k: int) -> None:
-        if not maker_of(penalty).selects:
-            raise DataError(
-                f"{penalty.name} selects no features; n_features_to_select needs a sparse penalty such as 'l1'."
-            )
         penalty = _within(penalty, objective, k)
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "max_features": k, "warn": False}
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
@@ -379,7 +322,7 @@ def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> P
     return replace(penalty, never_use=tuple(sorted({*penalty.never_use, *beyond})), always_keep=keep)
 
 
-class RankSVM(SparseRanker):
+class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alpha is never None
     """RankSVM in the primal: squared hinge over preferred pairs + ridge, by exact Newton steps.
 
     Parameters
@@ -389,22 +332,7 @@ class RankSVM(SparseRanker):
         Chapelle and Keerthi (2010), 'Efficient algorithms for ranking with SVMs' (RankSVM-Primal), without pairs.
     """
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        pair_weights: str = "pair",
-        tol: float = 1e-6,
-        max_iter: int = 500,
-        metric: str = "ndcg@10",
-        n_threads: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.pair_weights = pair_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.metric = metric
-        self.n_threads = n_threads
-
+    _options = RANK_SVM
     # What SparseRanker would take as arguments is fixed here.
     loss = "squared_hinge"
     penalty = "ridge"

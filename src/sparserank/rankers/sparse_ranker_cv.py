@@ -3,51 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from sparserank.crossval.candidates import Pool
-from sparserank.crossval.choice import AUTO, choose
+from sparserank.crossval.choice import choose
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.looks import RAW
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError, DataWarning, ParameterError
-from sparserank.evaluation.statistics import check_confidence, mean_interval
-from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
-from sparserank.losses import PairwiseLoss
-from sparserank.paths import DEFAULT_SCALING, BestK, PenaltyPath
-from sparserank.penalties import Penalty
-from sparserank.penalties._checks import real_number
+from sparserank.errors import DataError, DataWarning
+from sparserank.evaluation.statistics import mean_interval
+from sparserank.options import Option
+from sparserank.paths import BestK, PenaltyPath
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import (
-    MOST_ALPHAS,
     checked_loss,
     checked_metric,
     checked_penalty,
     numbered_penalty,
-    require_choice,
-    require_count,
-    require_number,
     require_variation,
     usable_penalty,
 )
+from sparserank.rankers.options import SPARSE_RANKER_CV
+from sparserank.rankers.parameters import SparseRankerCVParameters
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.rankers.query_splits import check_splits, split_queries
-from sparserank.shards.scaling import LINEAR_SCALINGS
-from sparserank.weighting import PAIR_WEIGHTS
+from sparserank.rankers.training import TrainingSet
 
-RULES = ("non_inferior", "best")
 PATH = "path"
 NO_FOLD = -2  # of queries that do not count, and of all with an eval_set
 
 
-class SparseRankerCV(PenaltyParameters, LinearRanker):
+class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     """Linear ranker whose strength is chosen by query-wise cross-validation, or on a given validation set.
 
     Parameters
@@ -76,56 +68,20 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
         if its qid was given.
     """
 
+    _options: Sequence[Option] = SPARSE_RANKER_CV
     _takes_doc_weight = _takes_client = True
 
-    def __init__(
-        self,
-        penalty: str | Penalty = "l1",
-        metric: str = "ndcg@10",
-        rule: str = "non_inferior",
-        margin: float | str = AUTO,
-        confidence: float = 0.95,
-        n_features_to_select: int | None = None,
-        cv: Any = 5,
-        seed: int = 0,
-        n_alphas: int = N_ALPHAS,
-        alpha_min_ratio: float = ALPHA_MIN_RATIO,
-        scaling: str = DEFAULT_SCALING,
-        missing: str | float | Mapping = "error",
-        pair_weights: str = "pair",
-        tol: float = 1e-6,
-        max_iter: int = 300,
-        n_threads: int | None = None,
-        loss: str | PairwiseLoss = "squared_hinge",
-    ) -> None:
-        self.penalty = penalty
-        self.metric = metric
-        self.rule = rule
-        self.margin = margin
-        self.confidence = confidence
-        self.n_features_to_select = n_features_to_select
-        self.cv = cv
-        self.seed = seed
-        self.n_alphas = n_alphas
-        self.alpha_min_ratio = alpha_min_ratio
-        self.scaling = scaling
-        self.missing = missing
-        self.pair_weights = pair_weights
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_threads = n_threads
-        self.loss = loss
-
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        metric, weight = checked_metric(type(self).__name__, "metric", self.metric), query_weight
+    def _learn(self, given: TrainingSet) -> None:
+        data, weight = given.data, given.query_weight
+        metric = checked_metric(type(self).__name__, "metric", self.metric)
         counted = np.arange(data.n_queries) if weight is None else np.flatnonzero(weight)
         if len(counted) == 0:
             raise DataError(f"{type(self).__name__}: every query has weight 0; nothing is left to learn from.")
-        if len(self._evaluation) > 1:
-            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(self._evaluation)}.")
-        unseen: RankingDataset | None = self._evaluation[0] if self._evaluation else None
+        if len(given.evaluation) > 1:
+            raise DataError(f"{type(self).__name__} takes one evaluation set; got {len(given.evaluation)}.")
+        unseen: RankingDataset | None = given.evaluation[0] if given.evaluation else None
         if unseen is None and len(counted) == 1:
-            if not self._one_list:
+            if not given.one_list:
                 warnings.warn(
                     "one query cannot be validated: it is scored on itself; pass eval_set.", DataWarning, stacklevel=4
                 )
@@ -152,7 +108,7 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
             query_weight=weight,
             max_iter=self.max_iter,
             n_threads=self.n_threads,
-            client=getattr(self, "_client", None),
+            client=given.client,
         )
         require_variation(name, cv.objective)
         penalty = usable_penalty(name, numbered_penalty(name, self.penalty, names), cv.objective)
@@ -171,28 +127,10 @@ class SparseRankerCV(PenaltyParameters, LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        checked_loss(name, self.loss)
         penalty = checked_penalty(name, self.penalty)
         if isinstance(penalty, BestK):
             raise DataError(f"{name}: {penalty.name} goes through sizes; `select` takes it (penalties='best_k').")
-        require_choice(name, "rule", self.rule, RULES)
-        if not (isinstance(self.margin, str) and self.margin == AUTO):
-            if isinstance(self.margin, str):
-                raise DataError(f"{name}: margin must be 'auto' or a number >= 0 and < 1; got {self.margin!r}.")
-            require_number(name, "margin", self.margin, least=0, below=1)
-        try:
-            check_confidence(real_number(name, "confidence", self.confidence))
-        except ParameterError as error:
-            raise DataError(f"{name}: {error}") from None
-        require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
         check_splits(name, self.cv)
-        require_count(name, "seed", self.seed, least=0)
-        require_count(name, "n_alphas", self.n_alphas, least=2, most=MOST_ALPHAS)
-        require_number(name, "alpha_min_ratio", self.alpha_min_ratio, above=0, below=1)
-        require_choice(name, "scaling", self.scaling, LINEAR_SCALINGS)
-        require_choice(name, "pair_weights", self.pair_weights, PAIR_WEIGHTS)
-        require_number(name, "tol", self.tol, above=0)
-        require_count(name, "max_iter", self.max_iter)
         if penalty.smooth_at_zero and self.rule != "best":
             raise DataError(
                 f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
-from sparserank import __version__, defaults
+from sparserank import __version__
 from sparserank.crossval.choice import AUTO, Candidate, Choice, choose
 from sparserank.crossval.groups import Groups, groups_of
 from sparserank.crossval.settings import PathSettings
-from sparserank.curves import CURVES, LEAST_KNOTS, MOST_KNOTS, SHAPES
+from sparserank.curves import CURVES
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation.statistics import check_confidence
 from sparserank.losses import loss_identity
 from sparserank.metrics import Metric, parse_convention, parse_metric
-from sparserank.parameter_checks import check_choice, check_count, check_number, check_real
+from sparserank.options import check_given, option
 from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
+from sparserank.paths import options as of_paths
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
-from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, foreign_code
+from sparserank.selection import options as of_selection
 from sparserank.selection.inputs import costs_of, rules_of
 from sparserank.shards.scaling import LINEAR_SCALINGS
-from sparserank.transforms import KINDS, NONE
-
-TRANSFORMS = (AUTO, *KINDS)
-PROTOCOLS = ("cv", "holdout")
+from sparserank.transforms import NONE
 
 
 @dataclass(frozen=True)
@@ -58,58 +54,40 @@ class SelectionPlan:
     metric: Metric
     report_metrics: tuple[Metric, ...] = ()
     settings: PathSettings = field(default_factory=PathSettings)
-    protocol: str = defaults.PROTOCOL
-    n_folds: int = defaults.N_FOLDS
-    seed: int = defaults.SEED
-    margin: float | str = defaults.MARGIN
-    confidence: float = defaults.CONFIDENCE
+    protocol: str = of_selection.PROTOCOL.default
+    folds: int = of_selection.FOLDS.default
+    seed: int = of_selection.SEED.default
+    margin: float | str = of_selection.MARGIN.default
+    confidence: float = of_selection.CONFIDENCE.default
     k: int | None = None
     budget: float | None = None
     costs: tuple[float, ...] | None = None
     groups: Groups | None = None
-    refits: bool = defaults.REFITS
-    transform: str = defaults.TRANSFORM
-    shapes: str = defaults.SHAPES
-    n_knots: int = defaults.N_KNOTS
-    half_samples: int = defaults.HALF_SAMPLES
+    refits: bool = of_selection.REFITS.default
+    transform: str = of_selection.TRANSFORM.default
+    shapes: str = of_paths.FEATURE_SHAPES.default
+    n_knots: int = of_paths.N_KNOTS.default
+    half_samples: int = of_selection.HALF_SAMPLES.default
 
     def __post_init__(self) -> None:
         dense = next((p.name for p in self.penalties if not maker_of(p).selects), None if self.penalties else "ridge")
         if dense is not None:
             it = "it" if dense == "ridge" else "ridge"
             said = f"{dense} selects no features; {it} is always fitted as the dense reference."
-            raise ParameterError("penalty", said)
+            raise ParameterError("penalties", said)
         if len({p.with_alpha(1.0) for p in self.penalties}) < len(self.penalties):
-            raise ParameterError("penalty", "names the same penalty twice; a path goes through all strengths.")
+            raise ParameterError("penalties", "names the same penalty twice; a path goes through all strengths.")
         if not self.metric.higher_is_better:
-            raise ParameterError("metric", "must be one where higher is better; report others with `also`.")
-        check_choice("protocol", self.protocol, PROTOCOLS)
-        check_choice("transform", self.transform, TRANSFORMS)
-        check_choice("shapes", self.shapes, SHAPES)
-        check_count("n_knots", self.n_knots, LEAST_KNOTS, MOST_KNOTS)
-        check_count("half_samples", self.half_samples, 0, 10_000)
+            raise ParameterError("metric", f"must be one where higher is better; report others with {option('also')}.")
+        check_given(of_selection.PLANNED, vars(self))
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even: two halves at a time; got {self.half_samples}.")
         if self.transform not in (AUTO, NONE) and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("transform", f"cannot be combined with the scaling {self.settings.scaling}.")
         if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("shapes", f"curves cannot be combined with the scaling {self.settings.scaling}.")
-        check_count("folds", self.n_folds, 2)
-        check_count("seed", self.seed, 0)
-        number = isinstance(self.margin, int | float) and not isinstance(self.margin, bool) and 0 <= self.margin < 1
-        if not number and not (isinstance(self.margin, str) and self.margin == AUTO):
-            raise ParameterError(
-                "margin", f"must be 'auto' or lie in [0, 1), relative to the best; got {brief(self.margin)}."
-            )
-        check_confidence(check_real("confidence", self.confidence))
-        if not isinstance(self.refits, bool):
-            raise ParameterError("refits", f"must be True or False; got {brief(self.refits)}.")
-        if self.k is not None:
-            check_count("k", self.k, 1)
-            if self.budget is not None:
-                raise ParameterError("budget", "cannot be combined with k.")
-        if self.budget is not None:
-            check_number("budget", self.budget, 0.0, math.inf)
+        if self.k is not None and self.budget is not None:
+            raise ParameterError("budget", "cannot be combined with k.")
 
     def for_features(
         self,
@@ -192,7 +170,7 @@ class SelectionPlan:
             "penalties": [repr(p) + foreign_code(type(p)) for p in self.penalties],
             "settings": repr({**vars(self.settings), "loss": loss_identity(self.settings.loss)}),
             "protocol": self.protocol,
-            "folds": self.n_folds,
+            "folds": self.folds,
             "seed": self.seed,
             "metrics": [repr(m) for m in self.metrics],
         }
@@ -208,9 +186,9 @@ OPTION_OF = {"signs": "monotone", "always_keep": "keep", "never_use": "drop", "g
 
 def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
     """Raise ParameterError for a rule that the models of somebody else's maker would break."""
-    for rule, option in OPTION_OF.items():
+    for rule, name in OPTION_OF.items():
         if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
-            raise ParameterError(option, f"is no rule that models of {p.name} keep; it knows {', '.join(p.respects)}.")
+            raise ParameterError(name, f"is no rule that models of {p.name} keep; it knows {', '.join(p.respects)}.")
 
 
 def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
@@ -241,7 +219,7 @@ def make_plan(
     """
     listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
     rules = _parsed("convention", parse_convention, convention)
-    parsed = [_parsed("penalty", parse_maker, p) for p in listed]
+    parsed = [_parsed("penalties", parse_maker, p) for p in listed]
     k = choices.get("k")
     if isinstance(k, Integral) and int(k) >= 1:  # sizes up to the one that is asked for
         parsed = [replace(p, k_max=int(k)) if isinstance(p, BestK) and p.k_max < int(k) else p for p in parsed]
@@ -252,6 +230,12 @@ def make_plan(
         settings or PathSettings(),
         **choices,
     )
+
+
+def planned(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What `make_plan` takes of the options of a job, but penalties and settings."""
+    names = {"metric", "also", "convention", *(o.name for o in of_selection.PLANNED)}
+    return {name: value for name, value in chosen.items() if name in names}
 
 
 def _parsed(name: str, parse: Any, value: Any) -> Any:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
-from sparserank import defaults
 from sparserank.crossval.trees import TreeSettings, check_trees
-from sparserank.data.reading import Reading
+from sparserank.data.reading import reading_from
 from sparserank.data.sources import as_datasets
-from sparserank.jobs.trees.comparison_job import SIZES, ComparisonPlan, compare
+from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
 from sparserank.jobs.trees.files import COMPARISON_FILES, write_comparison
+from sparserank.jobs.trees.options import COMPARE
+from sparserank.jobs.typed import CompareOptions
 from sparserank.metrics import Metric
+from sparserank.options import asked
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
+from sparserank.selection import options as of_selection
 from sparserank.selection.comparison import ComparisonResult
-from sparserank.selection.plan import make_plan
+from sparserank.selection.plan import make_plan, planned
 
 
 def compare_with_trees(
@@ -26,34 +29,23 @@ def compare_with_trees(
     *,
     label: Any = None,
     qid: Any = None,
-    docid: Any = None,
-    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = defaults.PENALTIES,
-    metric: str | Metric = defaults.METRIC,
-    convention: str = defaults.CONVENTION,
-    transform: str = defaults.TRANSFORM,
-    shapes: str = defaults.SHAPES,
-    n_knots: int = defaults.N_KNOTS,
-    sizes: Sequence[int] = SIZES,
-    folds: int = defaults.N_FOLDS,
-    repeats: int = 1,
-    n_seeds: int = 5,
-    seed: int = defaults.SEED,
-    n_trees: int = defaults.N_TREES,
-    n_leaves: int = defaults.N_LEAVES,
+    penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = of_selection.PENALTIES.default,
+    metric: str | Metric = of_selection.METRIC.default,
     out: str | os.PathLike | None = None,
-    restart: bool = False,
     n_threads: int | None = None,
     progress: Progress | None = None,
-    reading: Reading | Mapping[str, Any] | None = None,
+    **options: Unpack[CompareOptions],
 ) -> ComparisonResult:
     """Our models of every size beside LightGBM, on the same folds: trees on all features, and on k features of their
     own choice or of ours.
 
     Parameters
-        data      a path or paths, a RankingDataset, a frame, or (X, y, qid), as in `select`; label to n_knots as there
+        data      a path or paths, a RankingDataset, a frame, or (X, y, qid), as in `select`; label, qid, penalties,
+                  metric, out, n_threads and progress as there
         sizes     numbers of features
         repeats   times that all folds are drawn anew; n_seeds: of the trees on all features, whose mean is shown
-        out       directory to keep finished work in, and to write the results to; the same call goes on after a kill
+        options   n_trees, n_leaves, transform, shapes, folds, ...: each with its type, default and meaning in
+                  `CompareOptions` and in docs/options.md
     Returns
         ComparisonResult: .sentences(), .rows(), .choice, .all_features
     Raises
@@ -61,27 +53,21 @@ def compare_with_trees(
         ParameterError       names the parameter that is out of its range
         RunDirectoryError    `out` cannot be used
     """
+    given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "out": out, "n_threads": n_threads}
+    chosen = asked("compare_with_trees", COMPARE, {**given, "progress": progress, **options})
     plan = ComparisonPlan(
-        make_plan(
-            penalties=penalties,
-            metric=metric,
-            also=(),
-            convention=convention,
-            transform=transform,
-            shapes=shapes,
-            n_knots=n_knots,
-            n_folds=folds,
-            seed=seed,
-        ),
-        TreeSettings(n_trees, n_leaves),
-        tuple(sizes),
-        repeats,
-        n_seeds,
+        make_plan(penalties=penalties, also=(), **planned(chosen)),
+        TreeSettings(chosen["n_trees"], chosen["n_leaves"]),
+        tuple(chosen["sizes"]),
+        chosen["repeats"],
+        chosen["n_seeds"],
     )
-    held = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]
+    columns = {name: chosen[name] for name in ("label", "qid", "docid")}
+    held = as_datasets({"data": data}, **columns, reading=reading_from(chosen))["data"]
     assert held is not None
     check_trees(held)
-    with work_store_in(out, plan.identity(held), restart=restart, kind="compare", results=COMPARISON_FILES) as store:
+    place = {"restart": chosen["restart"], "kind": "compare", "results": COMPARISON_FILES}
+    with work_store_in(out, plan.identity(held), **place) as store:
         result = compare(held, plan, progress, store, n_threads=n_threads)
         if store is not None:
             write_comparison(result, store.path)

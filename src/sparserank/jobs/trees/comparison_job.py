@@ -16,14 +16,14 @@ from sparserank.data.folds import query_folds
 from sparserank.errors import ParameterError
 from sparserank.execution import available_cores
 from sparserank.jobs.selection_job import SelectionJob
+from sparserank.jobs.trees.options import COMPARED, N_SEEDS, REPEATS
 from sparserank.jobs.trees.out_of_fold import VALUES, Arrays, TreesOfFold, named
+from sparserank.options import check_given
 from sparserank.runs.progress import Progress
 from sparserank.runs.work import Work
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import CHOICE, ComparedSystem, ComparisonResult, Costs
 from sparserank.selection.plan import SelectionPlan
-
-SIZES = (1, 2, 3, 4, 5, 7, 10, 12, 15, 20)
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,12 @@ class ComparisonPlan:
 
     plan: SelectionPlan
     trees: TreeSettings = field(default_factory=TreeSettings)
-    sizes: tuple[int, ...] = SIZES
+    sizes: tuple[int, ...] = COMPARED
     repeats: int = 1
     n_seeds: int = 5
 
     def __post_init__(self) -> None:
-        for name, value in (("repeats", self.repeats), ("seeds", self.n_seeds)):
-            if value < 1:
-                raise ParameterError(name, f"must be at least 1; got {value}.")
+        check_given((REPEATS, N_SEEDS), vars(self))
         object.__setattr__(self, "sizes", lengths_of(self.sizes))
         if self.plan.protocol != "cv":
             raise ParameterError("protocol", "must be cv: all systems are judged on the same folds.")
@@ -72,7 +70,7 @@ def compare(
     """
     check_trees(data)
     own = replace(plan.plan, half_samples=0, refits=True)
-    fold_of = [query_folds(data.n_queries, min(own.n_folds, data.n_queries), own.seed + r) for r in range(plan.repeats)]
+    fold_of = [query_folds(data.n_queries, min(own.folds, data.n_queries), own.seed + r) for r in range(plan.repeats)]
     n_folds = len(set(fold_of[0]))
     n_workers = n_threads or available_cores()
     names = [n for r in range(plan.repeats) for n in (f"ours-{r}", *(f"trees-{r}-{f}" for f in range(n_folds)))]
@@ -140,7 +138,7 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], 
     out |= {named(c.penalty, int(c.k)): c.values for c in _best_by_size(pool.sparse, sizes)}
     own = [c for c in pool.sparse if c.penalty == chosen.penalty and c.relax == 0]
     for k, c in largest_within(own, sizes).items():
-        out |= {f"features|{f}|{k}": pool.features(c, f) for f in range(min(plan.n_folds, data.n_queries))}
+        out |= {f"features|{f}|{k}": pool.features(c, f) for f in range(min(plan.folds, data.n_queries))}
     return out
 
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
-from sparserank import defaults
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.groups import each_alone
 from sparserank.crossval.looks import looks
+from sparserank.crossval.options import TREES
 from sparserank.crossval.trees import TreeSettings, check_trees, fit_trees, identity_of_trees, lengths_of
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
-from sparserank.data.reading import Reading
+from sparserank.data.reading import reading_from
 from sparserank.data.sources import as_datasets
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
@@ -28,23 +28,24 @@ from sparserank.evaluation import evaluate
 from sparserank.execution import available_cores
 from sparserank.jobs.trees.comparison_job import largest_within, systems_of
 from sparserank.jobs.trees.files import write_judged
+from sparserank.jobs.trees.options import SELECT_FOR_TREES, SIZES
 from sparserank.jobs.trees.out_of_fold import GAIN, OURS, SHAP, Arrays, TreesOfFold, on_list, ranked, whole_groups
+from sparserank.jobs.typed import TreesOptions
 from sparserank.metrics import Metric
+from sparserank.options import asked
 from sparserank.paths import SizedMaker, maker_of
 from sparserank.penalties import Penalty
-from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.runs.work import Work
 from sparserank.runs.work_store import WorkStore, work_store_in
+from sparserank.selection import options as of_selection
 from sparserank.selection.comparison import ALL
 from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
 from sparserank.selection.inputs import check_overlap
-from sparserank.selection.plan import SelectionPlan, make_plan
+from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.warmup import warming_up
 
-SIZES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45)
 LISTS = (GAIN, SHAP, OURS)
-N_SEEDS = 3
 
 
 def select_for_trees(
@@ -54,33 +55,16 @@ def select_for_trees(
     *,
     label: Any = None,
     qid: Any = None,
-    docid: Any = None,
     penalty: str | Penalty | SizedMaker = "mcp",
-    metric: str | Metric = defaults.METRIC,
-    also: Sequence[str | Metric] = defaults.ALSO,
-    convention: str = defaults.CONVENTION,
-    transform: str = defaults.TRANSFORM,
-    folds: int = defaults.N_FOLDS,
-    seed: int = defaults.SEED,
-    margin: float | str = defaults.MARGIN,
-    confidence: float = defaults.CONFIDENCE,
+    metric: str | Metric = of_selection.METRIC.default,
+    margin: float | str = of_selection.MARGIN.default,
+    sizes: Sequence[int] = SIZES.default,
     k: int | None = None,
     budget: float | None = None,
-    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None = None,
-    groups: str | os.PathLike | Mapping[str, str] | None = None,
-    keep: Sequence[str] | None = None,
-    drop: Sequence[str] | None = None,
-    sizes: Sequence[int] = SIZES,
-    n_trees: int = TreeSettings.n_trees,
-    n_leaves: int = TreeSettings.n_leaves,
-    learning_rate: float = TreeSettings.learning_rate,
-    n_seeds: int = N_SEEDS,
-    allow_overlap: bool = False,
     out: str | os.PathLike | None = None,
-    restart: bool = False,
     n_threads: int | None = None,
     progress: Progress | None = None,
-    reading: Reading | Mapping[str, Any] | None = None,
+    **options: Unpack[TreesOptions],
 ) -> JudgedSelection:
     """Select the shortest list of features on which LightGBM ranks as well as on the best that was tried.
 
@@ -92,12 +76,13 @@ def select_for_trees(
     so that lists may be longer than asked for.
 
     Parameters
-        penalty, transform   of our path: on features in the last of the shapes that `select` would try
+        train, valid, test   as in `select`, and so are label, qid, metric, margin, k, budget, out, n_threads, progress
+        penalty              of our path: on features in the last of the shapes that `select` would try
         sizes                lengths of lists, those below the number of features that vary; k, where given, is one of
                              them and the longest
-        n_trees, n_leaves, learning_rate   of LightGBM's lambdarank; rows and features are sampled at 80%
-        n_seeds              of the trees on every list; values are means over them
-        costs, groups, budget   price lists, as in `select`; the others as there
+        options              n_trees, n_leaves, learning_rate (of LightGBM's lambdarank; rows and features are sampled
+                             at 80%), n_seeds, costs, groups, ...: each with its type, default and meaning in
+                             `TreesOptions` and in docs/options.md
     Returns
         JudgedSelection: .features, .sentence, .sizes(), .save(folder), .to_json()
     Raises
@@ -105,36 +90,30 @@ def select_for_trees(
         ParameterError       names the parameter that is out of its range
         RunDirectoryError    `out` cannot be used
     """
-    plan = make_plan(
-        penalties=penalty,
-        metric=metric,
-        also=also,
-        convention=convention,
-        n_folds=folds,
-        seed=seed,
-        margin=margin,
-        confidence=confidence,
-        k=k,
-        budget=budget,
-        transform=transform,
-    )
-    if len(plan.penalties) != 1:
+    given = {"label": label, "qid": qid, "penalty": penalty, "metric": metric, "margin": margin, "sizes": sizes, "k": k}
+    given |= {"budget": budget, "out": out, "n_threads": n_threads, "progress": progress, **options}
+    sources = {"train": train, "validation": valid, "test": test}
+    return _select(sources, asked("select_for_trees", SELECT_FOR_TREES, given))
+
+
+def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
+    if isinstance(chosen["penalty"], list | tuple):
         raise ParameterError("penalty", "must be one.")
-    settings = TreeSettings(n_trees, n_leaves, learning_rate)
-    listed = lengths_of(sizes)
-    if isinstance(n_seeds, bool) or not isinstance(n_seeds, int | np.integer) or n_seeds < 1:
-        raise ParameterError("n_seeds", f"must be an integer >= 1; got {brief(n_seeds)}.")
+    plan = make_plan(penalties=chosen["penalty"], **planned(chosen))
+    settings = TreeSettings(**{o.name: chosen[o.name] for o in TREES})
+    listed, k, drop = lengths_of(chosen["sizes"]), plan.k, chosen["drop"]
+    columns = {name: chosen[name] for name in ("label", "qid", "docid")}
     with warming_up():
-        parts = as_datasets(
-            {"train": train, "validation": valid, "test": test}, label=label, qid=qid, docid=docid, reading=reading
-        )
-    if not allow_overlap:
+        parts = as_datasets(sources, **columns, reading=reading_from(chosen))
+    if not chosen["allow_overlap"]:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()
     assert train_data is not None
     data = train_data if valid_data is None else concatenate([train_data, valid_data], join_queries=False)
-    warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
-    plan = plan.for_features(tuple(data.feature_names or ()), costs=costs, groups=groups, keep=keep, drop=drop)
+    warn_of_suspects(train_data, drop if isinstance(drop, Sequence) else ())
+    plan = plan.for_features(
+        tuple(data.feature_names or ()), **{name: chosen[name] for name in ("costs", "groups", "keep", "drop")}
+    )
     check_trees(data)
     lengths = _possible(listed, k, data, plan)
     identity = {
@@ -142,12 +121,14 @@ def select_for_trees(
         "trees": repr(settings),
         "sizes": repr(listed),
         "k": k,
-        "n_seeds": n_seeds,
-        "transform": transform,
+        "n_seeds": chosen["n_seeds"],
+        "transform": plan.transform,
         **identity_of_trees(),
     }
-    with work_store_in(out, identity, restart=restart, kind="judge", results=JUDGED_FILES) as store:
-        result = _judged(data, test_data, plan, settings, lengths, n_seeds, n_threads, store, progress)
+    place = {"restart": chosen["restart"], "kind": "judge", "results": JUDGED_FILES}
+    with work_store_in(chosen["out"], identity, **place) as store:
+        run = (chosen["n_seeds"], chosen["n_threads"], store, chosen["progress"])
+        result = _judged(data, test_data, plan, settings, lengths, *run)
         if store is not None:
             write_judged(result, store.path)
     return result
@@ -190,7 +171,7 @@ def _judged(
     progress: Progress | None,
 ) -> JudgedSelection:
     n_workers = n_threads or available_cores()
-    fold = query_folds(data.n_queries, min(plan.n_folds, data.n_queries), plan.seed)
+    fold = query_folds(data.n_queries, min(plan.folds, data.n_queries), plan.seed)
     folds = range(int(fold.max()) + 1)
     kept, usable = plan.penalties[0].always_keep, _usable(data, plan)
     kinds = {"ours-0": "ours", **{f"trees-{f}": "trees" for f in folds}}

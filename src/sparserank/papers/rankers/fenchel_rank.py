@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
-from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning
 from sparserank.papers.solvers.fenchel_rank import EXACT_GOAL, STEPS, frank_wolfe, solve_ball
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import require_choice, require_count, require_number
+from sparserank.rankers.training import TrainingSet
 
 SOLVERS = ("frank_wolfe", "exact")
 
@@ -43,6 +41,7 @@ class FenchelRank(LinearRanker):
 
     def __init__(
         self,
+        *,
         radius: float = 8.0,
         epsilon: float = 1e-3,
         max_iter: int = 1000,
@@ -67,9 +66,9 @@ class FenchelRank(LinearRanker):
         require_count(name, "max_iter", self.max_iter)
         require_number(name, "epsilon", self.epsilon, least=0)
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+    def _learn(self, given: TrainingSet) -> None:
         name = type(self).__name__
-        objective = self._objective(data, query_weight)
+        objective = self._objective(given)
         if self.solver == "exact":
             result, goal = solve_ball(objective, self.radius), EXACT_GOAL
         else:

@@ -19,6 +19,7 @@ from sparserank.papers.measures import (
 from sparserank.papers.solvers.fsm import FsmProblem, accelerated_gradient
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import checked_metric, require_choice, require_count, require_flag, require_number
+from sparserank.rankers.training import TrainingSet
 from sparserank.solvers.solution import Status
 
 FORMS = ("split", "quadratic")
@@ -57,6 +58,7 @@ class FSMRank(LinearRanker):
 
     def __init__(
         self,
+        *,
         lambda1: float = 0.1,
         lambda2: float = 0.01,
         importance: str | np.ndarray = "pearson",
@@ -91,9 +93,10 @@ class FSMRank(LinearRanker):
         if isinstance(self.similarity, str):
             require_choice(name, "similarity", self.similarity, SIMILARITIES)
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+    def _learn(self, given: TrainingSet) -> None:
+        data, query_weight = given.data, given.query_weight
         name = type(self).__name__
-        objective = self._objective(data, query_weight)
+        objective = self._objective(given)
         measured = used_queries(data, query_weight)
         self.importance_ = self._importance(measured)
         if not (objective.varying & (self.importance_ > 0)).any():

@@ -22,6 +22,7 @@ from sparserank.papers.rls.gram_search import floating_search, gram_greedy_searc
 from sparserank.papers.rls.greedy import Candidates, GreedyStep, greedy_search
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import random_generator, require_choice, require_count, require_number
+from sparserank.rankers.training import TrainingSet
 
 SEARCHES = ("forward", "floating", "backfitting", "exact")
 
@@ -67,6 +68,7 @@ class GreedyRankRLS(LinearRanker):
 
     def __init__(
         self,
+        *,
         n_features_to_select: int | None = None,
         lam: float = 1.0,
         search: str = "forward",
@@ -91,7 +93,8 @@ class GreedyRankRLS(LinearRanker):
         self.time_limit = time_limit
         self.tie = tie
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+    def _learn(self, given: TrainingSet) -> None:
+        data, query_weight = given.data, given.query_weight
         k = self.n_features_to_select if self.n_features_to_select is not None else self.max_features
         path, empty_error = self._search(data, k, query_weight)
         chosen = path[-1]

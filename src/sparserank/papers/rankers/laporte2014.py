@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.papers.solvers.laporte2014 import MAX_ROUNDS, PENALTIES, laporte2014_penalty, laporte2014_solve
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import require_choice, require_count, require_flag, require_number
+from sparserank.rankers.training import TrainingSet
 from sparserank.solvers import Stop
 
 
@@ -42,6 +42,7 @@ class Laporte2014(LinearRanker):
 
     def __init__(
         self,
+        *,
         penalty: str = "log",
         C_sum: float = 1.0,
         published: bool = False,
@@ -66,10 +67,10 @@ class Laporte2014(LinearRanker):
         require_number(name, "tol", self.tol, above=0)
         require_count(name, "max_iter", self.max_iter, optional=True)
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+    def _learn(self, given: TrainingSet) -> None:
         name = type(self).__name__
         penalty = laporte2014_penalty(self.penalty)
-        objective = self._objective(data, query_weight)
+        objective = self._objective(given)
         summed = float(self.C_sum) * objective.total_weight
         self.alpha_ = 1.0 / summed if summed > 0 else float("inf")
         if not 0 < self.alpha_ < float("inf"):

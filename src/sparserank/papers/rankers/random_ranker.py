@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
 from sparserank.data.varying import nothing_varies
 from sparserank.errors import DataError
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import random_generator
+from sparserank.rankers.training import TrainingSet
 
 
 class RandomRanker(LinearRanker):
@@ -21,14 +21,15 @@ class RandomRanker(LinearRanker):
         Lai et al. (2012), Section 8.4, where the results of ten of these are averaged.
     """
 
-    def __init__(self, random_state: int | None = None, metric: str = "ndcg@10") -> None:
+    def __init__(self, *, random_state: int | None = None, metric: str = "ndcg@10") -> None:
         self.random_state = random_state
         self.metric = metric
 
     def _check_parameters(self) -> None:
         random_generator(type(self).__name__, "random_state", self.random_state)
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+    def _learn(self, given: TrainingSet) -> None:
+        data = given.data
         varying = ~data.constant_features()
         if not varying.any():
             raise DataError(f"{type(self).__name__}: {nothing_varies(data.n_docs)}")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sparserank.data.dataset import RankingDataset
 from sparserank.papers.rls import leave_query_out
 from sparserank.papers.rls.leave_query_out import strengths
 from sparserank.rankers.base import LinearRanker
+from sparserank.rankers.training import TrainingSet
 
 
 class RankRLS(LinearRanker):
@@ -33,14 +33,15 @@ class RankRLS(LinearRanker):
         Pahikkala et al. (2010), equations (3)-(6), Theorem 3.1.
     """
 
-    def __init__(self, lam: float | Sequence[float] = 1.0, metric: str = "ndcg@10") -> None:
+    def __init__(self, *, lam: float | Sequence[float] = 1.0, metric: str = "ndcg@10") -> None:
         self.lam = lam
         self.metric = metric
 
     def _check_parameters(self) -> None:
         strengths(type(self).__name__, self.lam)
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+    def _learn(self, given: TrainingSet) -> None:
+        data, query_weight = given.data, given.query_weight
         lams = np.sort(strengths(type(self).__name__, self.lam))
         result = leave_query_out(data, lams, query_weight=query_weight)
         best = int(np.argmin(result.errors))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.papers.solvers.importance import ImportanceWeighted
@@ -11,6 +9,7 @@ from sparserank.papers.solvers.truncated_gradient import TruncatedGradient
 from sparserank.penalties import L1
 from sparserank.rankers.base import LinearRanker
 from sparserank.rankers.checks import require_count, require_number
+from sparserank.rankers.training import TrainingSet
 from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.lockstep import run
 from sparserank.solvers.loop import minimising
@@ -42,6 +41,7 @@ class TGRank(LinearRanker):
 
     def __init__(
         self,
+        *,
         alpha: float = 1e-3,
         window: int = 10,
         max_iter: int = 1000,
@@ -63,8 +63,9 @@ class TGRank(LinearRanker):
         require_count(name, "window", self.window)
         require_count(name, "max_iter", self.max_iter)
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
-        objective = self._objective(data, query_weight)
+    def _learn(self, given: TrainingSet) -> None:
+        data = given.data
+        objective = self._objective(given)
         penalised = Penalised(objective, L1(self.alpha))
         solver = TruncatedGradient(
             self.alpha, step=self.step / tight_lipschitz(objective), window=self.window, max_iter=self.max_iter

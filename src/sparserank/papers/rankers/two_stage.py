@@ -18,6 +18,7 @@ from sparserank.papers.rankers.fsm_rank import FSMRank
 from sparserank.paths import refit_on_support
 from sparserank.rankers.base import LinearRanker, used_queries
 from sparserank.rankers.checks import checked_metric, require_choice, require_convention, require_count, require_number
+from sparserank.rankers.training import TrainingSet
 
 
 class TwoStageRanker(LinearRanker):
@@ -38,9 +39,10 @@ class TwoStageRanker(LinearRanker):
         require_count(name, "n_features_to_select", self.n_features_to_select)
         require_number(name, "alpha", self.alpha, above=0)
 
-    def _learn(self, data: RankingDataset, query_weight: np.ndarray | None) -> None:
+    def _learn(self, given: TrainingSet) -> None:
+        data, query_weight = given.data, given.query_weight
         name = type(self).__name__
-        objective = self._objective(data, query_weight)
+        objective = self._objective(given)
         order = self.feature_order(used_queries(data, query_weight))
         order = order[objective.varying[order]]
         if len(order) == 0:
@@ -71,6 +73,7 @@ class FSRank(TwoStageRanker):
 
     def __init__(
         self,
+        *,
         n_features_to_select: int = 10,
         alpha: float = 1e-3,
         importance: str = "ndcg@10",
@@ -114,6 +117,7 @@ class GasRanker(TwoStageRanker):
 
     def __init__(
         self,
+        *,
         n_features_to_select: int = 10,
         alpha: float = 1e-3,
         c: float = 0.1,
@@ -167,6 +171,7 @@ class FSMSVM(TwoStageRanker):
 
     def __init__(
         self,
+        *,
         n_features_to_select: int = 10,
         alpha: float = 1e-3,
         lambda1: float = 0.1,
@@ -187,6 +192,6 @@ class FSMSVM(TwoStageRanker):
             require_number(type(self).__name__, strength, getattr(self, strength), least=0)
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
-        ranker = FSMRank(self.lambda1, self.lambda2, n_threads=self.n_threads)
+        ranker = FSMRank(lambda1=self.lambda1, lambda2=self.lambda2, n_threads=self.n_threads)
         coef = ranker.fit(data.X, data.relevance, qid=data.qid).coef_
         return np.argsort(-np.abs(coef), kind="stable")[: np.count_nonzero(coef)]

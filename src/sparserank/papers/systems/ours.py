@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparserank import defaults
 from sparserank.crossval import choice
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
@@ -18,8 +17,9 @@ from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.papers.systems.base import Candidate, Fold, Grid
 from sparserank.paths import PathResult, fit_path_on, maker_of, parse_maker
+from sparserank.selection import options as of_selection
 
-N_FOLDS, MARGIN = defaults.N_FOLDS, defaults.MARGIN
+N_FOLDS, MARGIN = of_selection.FOLDS.default, of_selection.MARGIN.default
 
 
 def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
@@ -70,7 +70,9 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):
         by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in sizes}
-        chosen = choice.choose(list(by_metric), margin=MARGIN, confidence=defaults.CONFIDENCE, seed=fold.seed).chosen
+        chosen = choice.choose(
+            list(by_metric), margin=MARGIN, confidence=of_selection.CONFIDENCE.default, seed=fold.seed
+        ).chosen
         preferred.setdefault(by_metric[chosen], []).append(name)
         for size, i in by_metric.items():
             models[i] = replace(models[i], valid={**(models[i].valid or {}), name: size.mean})

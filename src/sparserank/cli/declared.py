@@ -1,0 +1,192 @@
+"""The commands, as `make options` writes them into `commands.py`: their arguments, their options, what runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sparserank.cli.convert import SHARD_MB
+from sparserank.cli.explain import MOST
+from sparserank.crossval.options import LEARNING_RATE, TREES
+from sparserank.data import options as of_data
+from sparserank.jobs import options as of_jobs
+from sparserank.jobs.trees.options import COMPARE, JUDGES
+from sparserank.options import Choice, Flag, Given, Option, Or
+from sparserank.selection import options as of_selection
+
+TRAINING = "Training files: LETOR text (plain or gzip), Parquet, CSV or Arrow tables, or a folder of Parquet files."
+MODEL = "Model file of select or fit."
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What stands in a command without a flag; command: the type that it reads."""
+
+    name: str
+    command: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: `run` of the module `cli.NAME` is called with what was given, by the names of options.
+
+    required   options that must be given
+    """
+
+    name: str
+    arguments: Sequence[Argument]
+    options: Sequence[Option]
+    required: Sequence[str] = ()
+
+
+def own(name: str, command: str, help: str, *, flag: str | None = None, shown: str = "", panel: str = "") -> Option:
+    """An option that the command line alone has."""
+    return Option(name=name, kind=Given("", command), help=help, flag=flag, shown=shown, panel=panel)
+
+
+def without(options: Sequence[Option], *names: str) -> tuple[Option, ...]:
+    return tuple(o for o in options if o.name not in names)
+
+
+OUT = replace(of_jobs.OUT, help="Directory for results; the same command goes on there after a kill.")
+OF_MODEL = replace(
+    of_data.MISSING,
+    help="What NULL, nan, inf and 1.797e308 become: what training said, else error; model (the training median that "
+    "the model holds), zero, query-min, a number, or per feature: '11,12=zero;bm25=3'.",
+    shown="what training said, else error",
+)
+COLUMNS = of_data.COLUMNS
+WITH_MODELS = (OF_MODEL, of_data.INDEX_BASE, replace(of_data.UNJUDGED, default="zero"), *COLUMNS)
+JUDGE = replace(
+    own(
+        "judge",
+        "str | None",
+        "lightgbm: the shortest list of features on which LightGBM ranks as well as on the best that was tried, among "
+        "lists of ours, of its own gain and of SHAP values; needs sparserank[trees].",
+        panel="Trees",
+    ),
+    kind=Or(None, Choice(JUDGES)),
+)
+SELECT = Command(
+    "select",
+    [Argument("train", "list[Path]", TRAINING)],
+    [
+        OUT,
+        own("valid", "list[Path] | None", "Validation file; may be repeated."),
+        own("test", "list[Path] | None", "Test file; may be repeated. Used for the comparison only."),
+        *without(of_jobs.SELECT, "out", "sparse", "dtype"),
+        JUDGE,
+        *(o for o in TREES if o is not LEARNING_RATE),
+    ],
+    required=["out"],
+)
+COMPARE_COMMAND = Command(
+    "compare",
+    [Argument("data", "list[Path]", TRAINING)],
+    [
+        OUT,
+        replace(
+            JUDGE,
+            name="with_",
+            flag="--with",
+            kind=Choice(JUDGES),
+            default="lightgbm",
+            help="The tree ranker: lightgbm.",
+        ),
+        *without(COMPARE, "out", "sparse", "dtype"),
+    ],
+    required=["out"],
+)
+FIT = Command(
+    "fit",
+    [Argument("train", "list[Path]", TRAINING)],
+    [
+        replace(OUT, help="Model file to write (JSON)."),
+        *without(of_jobs.FIT, "sparse", "dtype"),
+    ],
+    required=["out"],
+)
+CONVERT = Command(
+    "convert",
+    [Argument("files", "list[Path]", "Files of one kind, then the store (or file) to write.")],
+    [
+        replace(
+            of_data.DTYPE,
+            shown="float32; that of a store that is read",
+        ),
+        of_data.SPARSE,
+        replace(own("shard_mb", "int", "Megabytes of features per shard."), kind=SHARD_MB, default=128),
+        own(
+            "doc_weight",
+            "str | None",
+            "Column of a table with the weights of documents.",
+            panel=of_data.PANEL,
+        ),
+        *of_data.ROWS,
+        *COLUMNS,
+        own(
+            "like",
+            "Path | None",
+            "Store of the training data: its features in their order, and its values for missing ones.",
+        ),
+        replace(of_jobs.RESTART, help="Discard what OUT already holds."),
+        of_data.N_THREADS,
+    ],
+)
+PREDICT = Command(
+    "predict",
+    [
+        Argument("model", "Path", MODEL),
+        Argument("data", "list[Path]", "Files to score: LETOR text or tables."),
+    ],
+    [
+        own("out", "Path | None", "File for the scores; default standard output."),
+        own("run", "Path | None", "Write a TREC run (qid Q0 docno rank score tag) instead."),
+        own("qrels", "Path | None", "Write the judgments of the documents as TREC qrels (qid 0 docno rel) too."),
+        *WITH_MODELS,
+    ],
+)
+EVALUATE = Command(
+    "evaluate",
+    [Argument("data", "list[Path] | None", "LETOR files or tables with judgments.")],
+    [
+        own("system", "list[Path]", "Model, TREC run or score file; may be repeated."),
+        own("qrels", "Path | None", "TREC judgments instead, for runs."),
+        own("metric", "list[str] | None", "Metric; may be repeated.", shown="ndcg@10, map"),
+        replace(
+            of_selection.CONVENTION,
+            kind=Given("", "str | None"),
+            default=None,
+            panel="",
+            shown="default; trec with {qrels}",
+        ),
+        of_data.N_FEATURES,
+        OF_MODEL,
+        of_data.INDEX_BASE,
+        of_data.UNJUDGED,
+        *COLUMNS,
+    ],
+    required=["system"],
+)
+INSPECT = Command(
+    "inspect",
+    [Argument("files", "list[Path]", "Data files (read as one set), a store, or one model file.")],
+    [
+        *of_data.ROWS,
+        *COLUMNS,
+        replace(own("verify", "bool", "Read a store whole and compare every checksum."), kind=Flag(), default=False),
+    ],
+)
+EXPLAIN = Command(
+    "explain",
+    [Argument("model", "Path", MODEL), Argument("data", "list[Path]", "Files with the query.")],
+    [
+        own("query", "str", "Id of the query."),
+        own("pair", "list[str] | None", "Two documents of it, by their ids: why the first is above the second."),
+        replace(own("most", "int", "Documents that are shown, best first."), kind=MOST, default=10),
+        *WITH_MODELS,
+    ],
+    required=["query"],
+)
+COMMANDS = (SELECT, COMPARE_COMMAND, FIT, CONVERT, PREDICT, EVALUATE, INSPECT, EXPLAIN)

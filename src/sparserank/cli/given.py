@@ -1,0 +1,94 @@
+"""From what stands on a command line to what Python is called with."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from sparserank.cli.names import split_names
+from sparserank.errors import DataError
+from sparserank.options.kinds import Kind
+from sparserank.quoting import brief
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def call(command: str, context: typer.Context, values: Mapping[str, Any]) -> None:
+    """Run a command with those of its arguments and options that were given."""
+    importlib.import_module(f"sparserank.cli.{command}").run(**_given(context, values))
+
+
+def _given(context: typer.Context, values: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name in (p.name for p in context.command.params if p.name in values):
+        assert name is not None
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            out[name] = READ[name](values[name]) if name in READ else values[name]
+    return out
+
+
+def require(condition: bool, flag: str, message: str) -> None:
+    """Misuse of the command line (exit 2), unless the condition holds."""
+    if not condition:
+        raise typer.BadParameter(message, param_hint=flag)
+
+
+def check(flag: str, kind: Kind, value: Any) -> None:
+    """Refuse a value that an option cannot have."""
+    problem = kind.problem(value)
+    require(not problem, flag, problem)
+
+
+def parsed(flag: str, parse: Callable[[S], T], value: S) -> T:
+    """What an option names; a bad name is misuse."""
+    try:
+        return parse(value)
+    except DataError as error:
+        raise typer.BadParameter(str(error), param_hint=flag) from error
+
+
+def _columns(given: list[str]) -> list[str]:
+    """Names of columns, from names with commas between them and files with one per line."""
+    from sparserank.data.text_lines import read_names
+
+    names = [n for text in given for n in (read_names(text) if Path(text).is_file() else split_names(text))]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    require(twice is None, "--feature-columns", f"names {twice!r} twice.")
+    return names
+
+
+def _names(given: list[str]) -> list[str]:
+    return [name for text in given for name in split_names(text)]
+
+
+def _directions(given: list[str]) -> dict[str, str]:
+    """{feature: '+' or '-'} from NAME=+ and NAME=-."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, direction = text.rpartition("=")
+        valid = bool(equals) and bool(name) and direction in ("+", "-")
+        require(valid, "--monotone", f"must be NAME=+ or NAME=-; got {brief(text)}.")
+        require(name not in found, "--monotone", f"names {brief(name)} twice.")
+        found[name] = direction
+    return found
+
+
+def _number_or_word(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+READ: dict[str, Callable[[Any], Any]] = {  # how options are written that Python takes otherwise
+    "feature_columns": _columns,
+    "ignore_columns": _names,
+    "margin": _number_or_word,
+    "monotone": _directions,
+}

@@ -1,0 +1,82 @@
+"""The options of reading files, and what models ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparserank.cli.given import require
+from sparserank.errors import DataError
+from sparserank.quoting import brief
+
+if TYPE_CHECKING:
+    from sparserank.data.reading import Reading
+    from sparserank.model.ranking_model import RankingModel
+
+
+def reading_of(options: dict[str, Any], **fixed: Any) -> Reading:
+    """The options of reading among those that were given, which are taken out, and others that the command fixes.
+
+    Raises
+        ParameterError   a value that no file could make right
+    """
+    from sparserank.data.reading import Reading
+
+    names = [name for name in options if name in Reading.__dataclass_fields__]
+    return Reading(**{name: options.pop(name) for name in names}, **fixed)
+
+
+def for_models(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
+    """The same, taking from a table the columns that the models use, where it has them and the user names none, and
+    leaving missing values to models that know what they become, where the user does not say."""
+    from sparserank.data.missing import KEEP, MissingPolicy
+
+    policy = MissingPolicy.parse(reading.missing)
+    require(
+        policy is None or not policy.learns,
+        "--missing",
+        "min and median are learned in training, and the model remembers them: leave the option out, or say model, "
+        "zero, query-min or a number.",
+    )
+    reading = _with_columns_of(reading, models, data)
+    knows = any(m.fill_values is not None or m.medians is not None for m in models)
+    return replace(reading, missing=KEEP) if policy is None and knows else reading
+
+
+def of_reading(missing: str | None) -> str | None:
+    """What --missing asks of the reader: nothing where the model is asked."""
+    return None if missing == "model" else missing
+
+
+def model_of(path: Path, missing: str | None) -> RankingModel:
+    """The model of a file, which takes its training medians where --missing asks for them."""
+    from sparserank.model.model_file import load_model
+
+    model = load_model(path)
+    return model if of_reading(missing) == missing else model.with_missing(missing)
+
+
+def _with_columns_of(reading: Reading, models: Sequence[RankingModel], data: Sequence[Path]) -> Reading:
+    from sparserank.data.dataset import numbered
+    from sparserank.data.kinds import TABLES, kind_of
+    from sparserank.data.tables.batches import open_table
+
+    def selected(model: RankingModel) -> list[str]:
+        return [model.feature_names[j] for j in model.support]
+
+    kind = kind_of(data[0])
+    if reading.feature_columns is not None or kind not in TABLES:
+        return reading
+    # Features that are called f1, f2, ... may also be found by their place, for which all of them are needed.
+    used = list(
+        dict.fromkeys(name for m in models for name in (m.feature_names if numbered(m.feature_names) else selected(m)))
+    )
+    held = set(open_table(data[0], kind).schema.names)
+    if used and held.issuperset(used):
+        return replace(reading, feature_columns=used)
+    lacking = next((name for m in models for name in selected(m) if name not in held), None)
+    if lacking is not None and not held.isdisjoint(used):
+        raise DataError(f"{data[0]} has no column {brief(lacking)}, which the model uses.")
+    return reading

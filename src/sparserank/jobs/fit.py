@@ -1,0 +1,142 @@
+"""`fit_model`: one model at one strength, or of one size, from files to a model file's content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from sparserank.crossval.groups import groups_of
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.filling import training_medians
+from sparserank.data.reading import reading_from
+from sparserank.data.sources import as_datasets
+from sparserank.data.suspects import warn_of_suspects
+from sparserank.data.transformed import fit_transform, transformed
+from sparserank.errors import ParameterError
+from sparserank.jobs.options import FIT
+from sparserank.jobs.typed import FitOptions
+from sparserank.losses import loss_name, parse_loss
+from sparserank.model.ranking_model import RankingModel
+from sparserank.options import asked
+from sparserank.paths import BestK, parse_maker
+from sparserank.penalties import Penalty
+from sparserank.penalties.nested import NESTING, nests
+from sparserank.rankers import SparseRanker
+from sparserank.selection.inputs import rules_of
+from sparserank.shards.dask import placed, sums_on
+from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scalings, prepared
+from sparserank.transforms import NONE
+
+REST_OF = {"log-standard": "standard", "query-min-max": "none"}  # of a scaling, when what is not linear is done
+OF_RANKER = ("loss", "alpha", "alpha_ratio", "n_features_to_select", "shapes", "n_knots", "tol", "n_threads")
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A model, with what it was fitted by and on."""
+
+    model: RankingModel
+    ranker: SparseRanker
+    data: RankingDataset
+
+    @property
+    def by_size(self) -> bool:
+        """Whether there is no strength: best_k."""
+        return isinstance(self.ranker.penalty_, BestK)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What programs are told."""
+        ranker, names = self.ranker, self.model.feature_names
+        return {
+            "n_features": len(self.model.support),
+            "features": [names[j] for j in self.model.support],
+            "objective": float(ranker.objective_),
+            "duality_gap": ranker.duality_gap_,
+            "n_iter": ranker.n_iter_,
+            "n_queries": self.data.n_queries,
+            "n_docs": self.data.n_docs,
+            **self.model.metadata,
+            **_strengths(ranker),
+        }
+
+
+def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) -> FittedModel:
+    """Fit one model.
+
+    Parameters
+        train     as in `select`
+        client    as in `select`
+        options   penalty, alpha, alpha_ratio or n_features_to_select as in SparseRanker; scaling (nonlinear ones too),
+                  transform, monotone, keep, drop, groups and options of reading as in `select`
+    Raises
+        ParameterError   names the parameter that is out of its range
+        DataError        data that cannot be used
+    """
+    chosen = asked("fit", FIT, options)
+    penalty = parse_maker(chosen["penalty"] or ("l1" if chosen["n_features_to_select"] is None else "mcp"))
+    scaling, shapes = chosen["scaling"], chosen["shapes"]
+    linear = scaling in LINEAR_SCALINGS
+    if not isinstance(penalty, Penalty | BestK):
+        raise ParameterError("penalty", f"must be a penalty or best_k; got {penalty.name}.")
+    if isinstance(penalty, BestK) and chosen["n_features_to_select"] is None:
+        raise ParameterError("penalty", f"{penalty.name} goes through sizes; set n_features_to_select.")
+    for name, plain in (("transform", NONE), ("shapes", "linear")):
+        if chosen[name] != plain and not linear:
+            raise ParameterError(name, f"cannot be combined with the scaling {scaling}.")
+    if chosen["groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):
+        raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}.")
+    to_store = ["train"] if client is not None and linear else []  # others are done here first
+    columns = {name: chosen[name] for name in ("label", "qid", "docid")}
+    data = as_datasets({"train": train}, **columns, reading=reading_from(chosen), to_store=to_store)["train"]
+    assert data is not None
+    names = tuple(data.feature_names or ())
+    drop = chosen["drop"]
+    warn_of_suspects(data, drop if isinstance(drop, Sequence) else ())
+    if chosen["groups"] is not None:
+        own = groups_of(chosen["groups"], None, names)
+        penalty = replace(penalty, weights=own.cost_of_feature, groups=own.of_feature)
+    penalty = replace(penalty, **rules_of(chosen["monotone"], chosen["keep"], drop, names, penalty))
+    shape = fit_transform(data, chosen["transform"])
+    ready = transformed(prepared(data, scaling), [shape])  # what no factor per feature can do; else the data themselves
+    if client is not None:
+        ready = placed(client, ready)
+    ranker = SparseRanker(
+        penalty=penalty,
+        scaling=scaling if linear else REST_OF[scaling],
+        **{name: chosen[name] for name in OF_RANKER},
+    ).fit_dataset(ready, client=client)
+    fitted = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
+    if shapes == "linear":
+        sums_of = None if client is None else sums_on(client, ready.X)
+        center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool), sums_of)
+        fitted = FeatureScaling(scaling, center[0], scale[0])
+    parameters = {
+        "loss": loss_name(parse_loss(chosen["loss"])),
+        "transform": chosen["transform"],
+        "shapes": shapes,
+        "penalty": repr(ranker.penalty_),
+        **_strengths(ranker),
+        "r": ranker.r_,
+    }
+    model = RankingModel(
+        ranker.scaled_coef_,
+        names,
+        fitted,
+        parameters,
+        {**vars(ranker.certificate_), "n_pairs": ranker.n_pairs_},
+        None if shape.is_identity else shape,
+        ranker.to_model().curves,
+        data.fill_values,
+        training_medians(data.X, np.flatnonzero(ranker.scaled_coef_)),
+    )
+    return FittedModel(model, ranker, data)
+
+
+def _strengths(ranker: SparseRanker) -> dict[str, float]:
+    if isinstance(ranker.penalty_, BestK):
+        return {}
+    return {"alpha": ranker.alpha_, "C_sum": ranker.C_sum_, "C_mean": ranker.C_mean_}

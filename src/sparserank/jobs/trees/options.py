@@ -1,0 +1,68 @@
+"""Options of the jobs with trees: what each takes, in the order of documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparserank.crossval.options import N_LEAVES, N_TREES, PANEL, TREES
+from sparserank.crossval.trees import lengths_of
+from sparserank.data import options as of_data
+from sparserank.jobs.options import ALLOW_OVERLAP, RUN
+from sparserank.options import Count, Option, Parsed
+from sparserank.paths import options as of_paths
+from sparserank.selection import options as of_selection
+
+JUDGES = ("lightgbm",)  # tree rankers
+SIZES = Option(
+    name="sizes",
+    kind=Parsed(lengths_of, "Sequence[int]", refused=(0, "three", (0,), (2.5,), (True,), ())),
+    default=(1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45),
+    help="Lengths of lists of features.",
+    panel=PANEL,
+    flag="--size",
+    command="list[int] | None",
+)
+N_SEEDS = Option(
+    name="n_seeds",
+    kind=Count(),
+    default=3,
+    help="Seeds of the trees on every list; values are means over them.",
+    panel=PANEL,
+    flag="--seeds",
+)
+COMPARED = (1, 2, 3, 4, 5, 7, 10, 12, 15, 20)  # sizes
+REPEATS = Option(
+    name="repeats", kind=Count(), default=1, help="Times that all folds are drawn anew.", panel=of_selection.CHOICE
+)
+SELECT_FOR_TREES = (
+    replace(of_paths.PENALTY, default="mcp", help="Penalty of our path, whose features make lists."),
+    of_selection.TRANSFORM,
+    of_selection.KEEP,
+    of_selection.DROP,
+    of_selection.GROUPS,
+    *of_selection.CHOOSING,
+    of_selection.COSTS,
+    SIZES,
+    *TREES,
+    N_SEEDS,
+    *of_data.READING,
+    ALLOW_OVERLAP,
+    *RUN,
+)
+COMPARE = (
+    of_selection.PENALTIES,
+    of_selection.TRANSFORM,
+    of_paths.FEATURE_SHAPES,
+    of_paths.N_KNOTS,
+    replace(SIZES, default=COMPARED, help="Numbers of features.", shown="1 to 20"),
+    of_selection.FOLDS,
+    REPEATS,
+    replace(N_SEEDS, default=5, help="Seeds of the trees on all features, whose mean is shown."),
+    of_selection.SEED,
+    N_TREES,
+    N_LEAVES,
+    of_selection.METRIC,
+    of_selection.CONVENTION,
+    *of_data.READING,
+    *RUN,
+)

@@ -1,0 +1,313 @@
+"""The types of options by name.
+
+Written by `make options` from the declarations in jobs/options.py: edit those."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from sparserank.losses import PairwiseLoss
+    from sparserank.metrics import Metric
+    from sparserank.model.ranking_model import RankingModel
+    from sparserank.paths.best_k import BestK
+    from sparserank.penalties import Penalty
+
+
+class SelectOptions(TypedDict, total=False):
+    """Options of `select` by name."""
+
+    scaling: str
+    """What features are divided by: within-query-std (their standard deviation within queries), none, min-max,
+    standard, log-standard (signed log1p first), query-min-max; learned on training queries. Default
+    'within-query-std'."""
+    n_alphas: int
+    """Points on each path. Default 40."""
+    alpha_min_ratio: float
+    """Last strength of a path relative to the first. Default 0.01."""
+    tol: float
+    """KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).
+    Default 1e-06."""
+    pair_weights: str
+    """pair (every pair counts the same) or query (every query does). Default 'pair'."""
+    loss: str | PairwiseLoss
+    """squared_hinge or modified_huber; in Python also a loss of your own. Default 'squared_hinge'."""
+    transform: str
+    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they
+    are, as logs, and each feature in the better of the two, whichever is best out of fold. Default 'auto'."""
+    shapes: str
+    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
+    'linear'."""
+    n_knots: int
+    """Knots of each curve, at quantiles of the training values. Default 10."""
+    monotone: Mapping[str, str | int] | None
+    """NAME=+ or NAME=-, in Python {name: '+'}: a larger value of the feature may only raise, or only lower, the
+    score. Default None."""
+    keep: Sequence[str] | None
+    """Features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    drop: Sequence[str] | None
+    """Features that no model may use. Default None."""
+    groups: str | os.PathLike | Mapping[str, str] | None
+    """Features that are computed together: a file of lines feature,group,cost, in Python also {feature: group}. A
+    group enters whole and is paid for once; other features are groups of their own, and a cost that is not given is
+    1. Default None."""
+    refits: bool
+    """Try the models of each size also half-way and fully refitted without the sparsity penalty. Default True."""
+    query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None
+    """Weights >= 0 of the queries of train and validation in the loss: a file of lines 'query-id weight', in Python
+    also {query id: weight} or one for each query in order of first appearance. Queries of weight 0 are left out;
+    metrics count the others alike. Default None."""
+    doc_weight: Any
+    """Weights >= 0 of the training documents, of every pair in which the document is the preferred one, e.g. 1 /
+    propensity of its click: a file with one per line of the training files, a column of a table, in Python also an
+    array. Metrics do not know them. Default None."""
+    also: Sequence[str | Metric]
+    """Further metrics to report. Default ('map', 'ndcg@5')."""
+    convention: str
+    """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
+    folds: int
+    """Folds of the cv protocol. Default 5."""
+    seed: int
+    """Seed of the folds. Default 0."""
+    confidence: float
+    """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
+    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
+    """Costs > 0 of the features: a file with one per line, or one for each; they weight the penalties too. With
+    groups in Python {group: cost}. Default None."""
+    protocol: str
+    """cv (out of fold over the queries of train and validation) or holdout (choice on validation alone). Default
+    'cv'."""
+    half_samples: int
+    """Halves of the queries on which the choice of features is repeated, to say how firm it is; even, 0: none.
+    Default 20."""
+    current: str | os.PathLike | RankingModel | None
+    """What ranks today: a model file, or the feature that holds its score, which is then left out of the features
+    unless keep names it. It is a rival inside the bounds, and the result says what a change gains and loses.
+    Default None."""
+    n_features: int | None
+    """Number of features of text, when the files need not show the last one. Default None."""
+    missing: str | float | Mapping[Any, str | float] | None
+    """What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model
+    remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. Default error."""
+    index_base: int
+    """Number of the first feature in files of text, 0 or 1. Default 1."""
+    unjudged: str
+    """Rows with label -1: error, drop or zero. Default 'error'."""
+    feature_names: str | os.PathLike | Sequence[str] | None
+    """File with one feature name per line. Default None."""
+    docid: Any
+    """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
+    column docno, docid or doc_id."""
+    feature_columns: Sequence[str] | None
+    """Columns of a table that are features, in order. On the command line names with commas between them (in double
+    quotes where a name holds one), or a file with one per line; may be repeated. Default every other column."""
+    ignore_columns: Sequence[str]
+    """Columns of a table that are left out. On the command line names with commas between them (in double quotes
+    where a name holds one); may be repeated. Default none."""
+    sparse: bool | None
+    """Keep features of text sparse, or dense. Default whichever is smaller."""
+    dtype: Any | None
+    """What features are kept in: float32 or float64. Default what the files hold."""
+    allow_overlap: bool
+    """Accept a query id in two of train, validation and test. Default False."""
+    restart: bool
+    """Discard what out already holds of other data or options. Default False."""
+    client: Any
+    """A dask.distributed Client, on the command line the address of its scheduler (tcp://host:8786), whose workers
+    read the training data: a store on a disk that they all see; anything else is written to one in the folder for
+    temporary files (TMPDIR) first. Default None."""
+
+
+class TreesOptions(TypedDict, total=False):
+    """Options of `select_for_trees` by name."""
+
+    transform: str
+    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they
+    are, as logs, and each feature in the better of the two, whichever is best out of fold. Default 'auto'."""
+    keep: Sequence[str] | None
+    """Features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    drop: Sequence[str] | None
+    """Features that no model may use. Default None."""
+    groups: str | os.PathLike | Mapping[str, str] | None
+    """Features that are computed together: a file of lines feature,group,cost, in Python also {feature: group}. A
+    group enters whole and is paid for once; other features are groups of their own, and a cost that is not given is
+    1. Default None."""
+    also: Sequence[str | Metric]
+    """Further metrics to report. Default ('map', 'ndcg@5')."""
+    convention: str
+    """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
+    folds: int
+    """Folds of the cv protocol. Default 5."""
+    seed: int
+    """Seed of the folds. Default 0."""
+    confidence: float
+    """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
+    costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
+    """Costs > 0 of the features: a file with one per line, or one for each; they weight the penalties too. With
+    groups in Python {group: cost}. Default None."""
+    n_trees: int
+    """Trees of each ensemble of LightGBM. Default 150."""
+    n_leaves: int
+    """Leaves of each tree. Default 7."""
+    learning_rate: float
+    """Shrinkage of each tree. Default 0.1."""
+    n_seeds: int
+    """Seeds of the trees on every list; values are means over them. Default 3."""
+    n_features: int | None
+    """Number of features of text, when the files need not show the last one. Default None."""
+    missing: str | float | Mapping[Any, str | float] | None
+    """What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model
+    remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. Default error."""
+    index_base: int
+    """Number of the first feature in files of text, 0 or 1. Default 1."""
+    unjudged: str
+    """Rows with label -1: error, drop or zero. Default 'error'."""
+    feature_names: str | os.PathLike | Sequence[str] | None
+    """File with one feature name per line. Default None."""
+    docid: Any
+    """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
+    column docno, docid or doc_id."""
+    feature_columns: Sequence[str] | None
+    """Columns of a table that are features, in order. On the command line names with commas between them (in double
+    quotes where a name holds one), or a file with one per line; may be repeated. Default every other column."""
+    ignore_columns: Sequence[str]
+    """Columns of a table that are left out. On the command line names with commas between them (in double quotes
+    where a name holds one); may be repeated. Default none."""
+    sparse: bool | None
+    """Keep features of text sparse, or dense. Default whichever is smaller."""
+    dtype: Any | None
+    """What features are kept in: float32 or float64. Default what the files hold."""
+    allow_overlap: bool
+    """Accept a query id in two of train, validation and test. Default False."""
+    restart: bool
+    """Discard what out already holds of other data or options. Default False."""
+
+
+class CompareOptions(TypedDict, total=False):
+    """Options of `compare_with_trees` by name."""
+
+    transform: str
+    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they
+    are, as logs, and each feature in the better of the two, whichever is best out of fold. Default 'auto'."""
+    shapes: str
+    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
+    'linear'."""
+    n_knots: int
+    """Knots of each curve, at quantiles of the training values. Default 10."""
+    sizes: Sequence[int]
+    """Numbers of features. Default 1 to 20."""
+    folds: int
+    """Folds of the cv protocol. Default 5."""
+    repeats: int
+    """Times that all folds are drawn anew. Default 1."""
+    n_seeds: int
+    """Seeds of the trees on all features, whose mean is shown. Default 5."""
+    seed: int
+    """Seed of the folds. Default 0."""
+    n_trees: int
+    """Trees of each ensemble of LightGBM. Default 150."""
+    n_leaves: int
+    """Leaves of each tree. Default 7."""
+    convention: str
+    """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
+    n_features: int | None
+    """Number of features of text, when the files need not show the last one. Default None."""
+    missing: str | float | Mapping[Any, str | float] | None
+    """What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model
+    remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. Default error."""
+    index_base: int
+    """Number of the first feature in files of text, 0 or 1. Default 1."""
+    unjudged: str
+    """Rows with label -1: error, drop or zero. Default 'error'."""
+    feature_names: str | os.PathLike | Sequence[str] | None
+    """File with one feature name per line. Default None."""
+    docid: Any
+    """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
+    column docno, docid or doc_id."""
+    feature_columns: Sequence[str] | None
+    """Columns of a table that are features, in order. On the command line names with commas between them (in double
+    quotes where a name holds one), or a file with one per line; may be repeated. Default every other column."""
+    ignore_columns: Sequence[str]
+    """Columns of a table that are left out. On the command line names with commas between them (in double quotes
+    where a name holds one); may be repeated. Default none."""
+    sparse: bool | None
+    """Keep features of text sparse, or dense. Default whichever is smaller."""
+    dtype: Any | None
+    """What features are kept in: float32 or float64. Default what the files hold."""
+    restart: bool
+    """Discard what out already holds of other data or options. Default False."""
+
+
+class FitOptions(TypedDict, total=False):
+    """Options of `fit_model` by name."""
+
+    penalty: str | Penalty | BestK | None
+    """l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (splicing, size by size), or with parameters:
+    'mcp(gamma=2.0)'. Default l1, with n_features_to_select mcp."""
+    alpha: float | None
+    """Strength on the mean-loss scale, for scaled features. Default alpha_ratio times where the path starts."""
+    alpha_ratio: float
+    """Strength relative to where the penalty's path starts. Default 0.05."""
+    n_features_to_select: int | None
+    """Take the densest point of the path with at most K features. Default None."""
+    scaling: str
+    """What features are divided by: within-query-std (their standard deviation within queries), none, min-max,
+    standard, log-standard (signed log1p first), query-min-max; learned on training queries. Default
+    'within-query-std'."""
+    transform: str
+    """Shape in which features enter: none, log (signed log1p) or asinh (of x over its median size). Default
+    'none'."""
+    shapes: str
+    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
+    'linear'."""
+    n_knots: int
+    """Knots of each curve, at quantiles of the training values. Default 10."""
+    monotone: Mapping[str, str | int] | None
+    """NAME=+ or NAME=-, in Python {name: '+'}: a larger value of the feature may only raise, or only lower, the
+    score. Default None."""
+    keep: Sequence[str] | None
+    """Features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    drop: Sequence[str] | None
+    """Features that no model may use. Default None."""
+    groups: str | os.PathLike | Mapping[str, str] | None
+    """Features that are computed together: a file of lines feature,group,cost, in Python also {feature: group}. A
+    group enters whole and is paid for once; other features are groups of their own, and a cost that is not given is
+    1. Default None."""
+    loss: str | PairwiseLoss
+    """squared_hinge or modified_huber; in Python also a loss of your own. Default 'squared_hinge'."""
+    tol: float
+    """KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).
+    Default 1e-06."""
+    n_features: int | None
+    """Number of features of text, when the files need not show the last one. Default None."""
+    missing: str | float | Mapping[Any, str | float] | None
+    """What NULL, nan, inf and 1.797e308 become: error, zero, min or median (of the training values; the model
+    remembers), query-min, a number, or per feature: '11,12=zero;bm25=min;*=median'. Default error."""
+    index_base: int
+    """Number of the first feature in files of text, 0 or 1. Default 1."""
+    unjudged: str
+    """Rows with label -1: error, drop or zero. Default 'error'."""
+    feature_names: str | os.PathLike | Sequence[str] | None
+    """File with one feature name per line. Default None."""
+    label: Any
+    """Column of a table with the labels; beside an array of features, the labels themselves. Default label."""
+    qid: Any
+    """Column of a table with the query ids; beside an array of features, the ids themselves. Default qid."""
+    docid: Any
+    """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
+    column docno, docid or doc_id."""
+    feature_columns: Sequence[str] | None
+    """Columns of a table that are features, in order. On the command line names with commas between them (in double
+    quotes where a name holds one), or a file with one per line; may be repeated. Default every other column."""
+    ignore_columns: Sequence[str]
+    """Columns of a table that are left out. On the command line names with commas between them (in double quotes
+    where a name holds one); may be repeated. Default none."""
+    sparse: bool | None
+    """Keep features of text sparse, or dense. Default whichever is smaller."""
+    dtype: Any | None
+    """What features are kept in: float32 or float64. Default what the files hold."""
+    n_threads: int | None
+    """Threads; results do not depend on it. Default all cores."""

@@ -1,0 +1,20 @@
+"""Options, declared once: name, values, default, help. Each room declares its own; front ends and documents are written
+from the declarations, and checks read them."""
+
+from sparserank.options.declared import Option, asked, check_given
+from sparserank.options.kinds import Choice, Count, Flag, Given, Number, Or, Parsed
+from sparserank.options.spelling import option
+
+__all__ = [
+    "Choice",
+    "Count",
+    "Flag",
+    "Given",
+    "Number",
+    "Option",
+    "Or",
+    "Parsed",
+    "asked",
+    "check_given",
+    "option",
+]

@@ -1,0 +1,67 @@
+"""An option, and what a call makes of options that are given by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparserank.errors import ParameterError
+from sparserank.options.kinds import Kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One option of a job or ranker.
+
+    help      what it does, for Python and the command line: {name} and {name=value} name other options, and each says
+              them in its own way
+    panel     heading that it stands under in documents
+    flag      what the command line calls it; None: its name with dashes; "": it has none there
+    command   type that a command reads, where it is not that of the kind
+    shown     its default in documents, where that is not the value itself
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    default: Any = None
+    panel: str = ""
+    flag: str | None = None
+    command: str = ""
+    shown: str = ""
+
+    @property
+    def spelled(self) -> str:
+        """As a command line has it, e.g. --n-alphas; "" where it has none."""
+        return f"--{self.name.replace('_', '-')}" if self.flag is None else self.flag
+
+    def check(self, value: Any, owner: str = "") -> None:
+        """Raise ParameterError for a value that the option cannot have."""
+        problem = self.kind.problem(value)
+        if problem:
+            raise ParameterError(self.name, problem, owner=owner)
+
+
+def check_given(options: Iterable[Option], given: Mapping[str, Any], owner: str = "") -> None:
+    """Raise ParameterError for the first option that has a value which it cannot have."""
+    for option in options:
+        if option.name in given:
+            option.check(given[option.name], owner)
+
+
+def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of a call, with their defaults where none is given.
+
+    Raises
+        ParameterError   names an option that there is not, or the first that is out of its range
+    """
+    known = {option.name: option for option in options}
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            meant = f"; did you mean {close[0]}?" if close else f"; it takes {', '.join(known)}."
+            raise ParameterError(name, f"is no option of {owner}{meant}")
+    check_given(known.values(), given)
+    return {name: given.get(name, option.default) for name, option in known.items()}

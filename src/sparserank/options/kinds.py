@@ -1,0 +1,207 @@
+"""What values an option may have: what is said of others, how a command reads them, and some that are refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+import numpy as np
+
+from sparserank.errors import DataError, ParameterError
+from sparserank.number_range import LARGEST, SMALLEST
+from sparserank.quoting import brief
+
+LARGEST_COUNT = 10**9
+
+
+class Kind(Protocol):
+    """Values that an option may have.
+
+    python    their type in Python, as annotations have it; command: the type that a command reads
+    """
+
+    @property
+    def python(self) -> str: ...
+
+    @property
+    def command(self) -> str: ...
+
+    def problem(self, value: Any) -> str:
+        """What is wrong with a value, after the name of its option: 'must be ...; got 0.'; "" where nothing is."""
+        ...
+
+    @property
+    def refused(self) -> tuple[Any, ...]:
+        """Some values that are refused: what tests attack every option with."""
+        ...
+
+
+@dataclass(frozen=True)
+class Count:
+    """Whole numbers."""
+
+    least: int = 1
+    most: int = LARGEST_COUNT
+    python = command = "int"
+
+    def problem(self, value: Any) -> str:
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if whole and self.least <= int(value) <= self.most:
+            return ""
+        upper = f" and <= {self.most}" if whole and int(value) > self.most else ""
+        return f"must be an integer >= {self.least}{upper}; got {brief(value)}."
+
+    @property
+    def refused(self) -> tuple[Any, ...]:
+        return (self.least - 1, self.most + 1, 10**30, 2.5, "three", True, float("nan"), (1,))
+
+
+@dataclass(frozen=True)
+class Number:
+    """Real numbers: 0, or between 1e-100 and 1e100 in size, which squares and products leave in floating point."""
+
+    above: float | None = None
+    least: float | None = None
+    below: float | None = None
+    most: float | None = None
+    python = command = "float"
+
+    def problem(self, value: Any) -> str:
+        number = _real(value)
+        inside = math.isfinite(number) and not (
+            (self.above is not None and number <= self.above)
+            or (self.least is not None and number < self.least)
+            or (self.below is not None and number >= self.below)
+            or (self.most is not None and number > self.most)
+        )
+        if not inside:
+            return f"must be {self._range}; got {brief(value)}."
+        if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
+            return f"must lie within {SMALLEST:g} ... {LARGEST:g}; got {number:g}."
+        return ""
+
+    @property
+    def _range(self) -> str:
+        lower = (
+            f"> {self.above:g}" if self.above is not None else f">= {self.least:g}" if self.least is not None else ""
+        )
+        upper = f"< {self.below:g}" if self.below is not None else f"<= {self.most:g}" if self.most is not None else ""
+        return "finite and " + lower if not upper else f"{lower} and {upper}"
+
+    @property
+    def refused(self) -> tuple[Any, ...]:
+        edges = [v for v in (self.above, self.below) if v is not None]
+        beyond = [v for v in (self.least and self.least - 1, self.most and 2 * self.most) if v]
+        return (*edges, *beyond, -1.0, 1e-200, 1e200, float("nan"), float("inf"), 10**400, "many", True, (1.0,))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some words."""
+
+    words: Sequence[str]
+    python = command = "str"
+
+    def problem(self, value: Any) -> str:
+        known = isinstance(value, str) and value in self.words
+        return "" if known else f"must be one of {', '.join(self.words)}; got {brief(value)}."
+
+    @property
+    def refused(self) -> tuple[Any, ...]:
+        return ("", "nothing", self.words[0].upper() + "x", 3, True, None, (self.words[0],))
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Yes or no."""
+
+    python = command = "bool"
+
+    def problem(self, value: Any) -> str:
+        return "" if isinstance(value, bool | np.bool_) else f"must be True or False; got {brief(value)}."
+
+    @property
+    def refused(self) -> tuple[Any, ...]:
+        return (2, "yes", None, (True,))
+
+
+@dataclass(frozen=True)
+class Or:
+    """A word (or None) that stands for itself, or a value of another kind."""
+
+    word: str | None
+    kind: Kind
+
+    @property
+    def python(self) -> str:
+        return f"{self.kind.python} | {'None' if self.word is None else 'str'}"
+
+    @property
+    def command(self) -> str:
+        return "str" if self.word is not None else f"{self.kind.command} | None"
+
+    def problem(self, value: Any) -> str:
+        if value is None or isinstance(value, str):
+            if value == self.word:
+                return ""
+            if self.word is not None:
+                told = self.kind.problem(float("nan")).partition("; got")[0].removeprefix("must be ")
+                return f"must be {self.word!r} or {told}; got {brief(value)}."
+        return self.kind.problem(value)
+
+    @property
+    def refused(self) -> tuple[Any, ...]:
+        return tuple(v for v in self.kind.refused if v != self.word)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A name that is parsed, or an object that it stands for; with `several`, one of these or a sequence."""
+
+    parse: Callable[[Any], Any]
+    python: str
+    several: bool = False
+    refused: tuple[Any, ...] = ("nothing", "nothing(3)", 3.5, float("nan"), b"l1")
+
+    @property
+    def command(self) -> str:
+        return "list[str]" if self.several else "str"
+
+    def problem(self, value: Any) -> str:
+        for one in value if self.several and not isinstance(value, str) and _is_sequence(value) else (value,):
+            try:
+                self.parse(one)
+            except ParameterError as error:
+                return error.message
+            except DataError as error:
+                return f"cannot be understood: {error}"
+        return ""
+
+
+@dataclass(frozen=True)
+class Given:
+    """Values that are looked at where they are used: files, arrays, mappings, functions."""
+
+    python: str
+    command: str = ""
+    refused: tuple[Any, ...] = ()
+
+    def problem(self, value: Any) -> str:
+        return ""
+
+
+def _real(value: Any) -> float:
+    """A real number as a float; NaN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence)

@@ -1,0 +1,57 @@
+"""How people write an option: ignore_columns=['a'] in Python, --ignore-columns a on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+PLACE = re.compile(r"\{(\w+)(?:=([^{}]*))?\}")
+_flags: Mapping[str, str] | None = None  # of the command line while it runs; None: Python calls
+
+
+@contextmanager
+def command_line(flags: Mapping[str, str]) -> Iterator[None]:
+    """Inside, messages name options as the command line does; {name: flag} of those that are not their names."""
+    global _flags
+    before, _flags = _flags, flags
+    try:
+        yield
+    finally:
+        _flags = before
+
+
+def flag_of(name: str, flags: Mapping[str, str]) -> str:
+    """The flag of an option."""
+    return flags.get(name, f"--{name.replace('_', '-')}")
+
+
+def option(name: str, value: Any = None) -> str:
+    """An option in a message, with a value if there is one, as whoever called has to write it."""
+    if _flags is None:
+        return name if value is None else f"{name}={value!r}"
+    flag = flag_of(name, _flags)
+    if value is None or value is True:
+        return flag
+    values = value if isinstance(value, list | tuple) else [value]
+    return " ".join(f"{flag} {_shell(v)}" for v in values)
+
+
+def rendered(text: str, flags: Mapping[str, str] | None) -> str:
+    """A text in which {name} and {name=value} stand for options: in Python (flags None), or on the command line."""
+
+    def one(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        if flags is None:
+            return name if value is None else f"{name}={value}"
+        flag = flag_of(name, flags)
+        bare = "" if value is None or value == "True" else value.strip("'\"")
+        return f"{flag} {bare}".rstrip()
+
+    return PLACE.sub(one, text)
+
+
+def _shell(value: Any) -> str:
+    text = str(value)
+    return text if re.fullmatch(r"[\w.,:/=+%@-]+", text) else "'" + text.replace("'", "'\"'\"'") + "'"

@@ -1,0 +1,126 @@
+"""How paths of models are fitted: options of jobs and rankers alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparserank.curves import DEFAULT_KNOTS, LEAST_KNOTS, LINEAR, MOST_KNOTS, SHAPES
+from sparserank.grid import ALPHA_MIN_RATIO as SMALLEST_RATIO
+from sparserank.grid import N_ALPHAS as ALPHAS
+from sparserank.losses import parse_loss
+from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed
+from sparserank.paths.by_name import parse_maker
+from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
+from sparserank.transforms import KINDS, NONE
+from sparserank.weighting import PAIR_WEIGHTS as WEIGHTS
+
+PANEL = "Models"
+MOST_ALPHAS = 10_000
+
+PENALTY = Option(
+    name="penalty",
+    kind=Parsed(parse_maker, "str | Penalty | SizedMaker"),
+    default="l1",
+    help="l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (splicing, size by size), or with parameters: "
+    "'mcp(gamma=2.0)'.",
+    panel=PANEL,
+)
+SCALING = Option(
+    name="scaling",
+    kind=Choice(SCALINGS),
+    default="within-query-std",
+    help="What features are divided by: within-query-std (their standard deviation within queries), none, min-max, "
+    "standard, log-standard (signed log1p first), query-min-max; learned on training queries.",
+    panel=PANEL,
+)
+LINEAR_SCALING = Option(
+    name="scaling",
+    kind=Choice(LINEAR_SCALINGS),
+    default="within-query-std",
+    help="What features are divided by: within-query-std (their standard deviation within queries), standard, min-max "
+    "or none.",
+    panel=PANEL,
+)
+N_ALPHAS = Option(name="n_alphas", kind=Count(2, MOST_ALPHAS), default=ALPHAS, help="Points on each path.", panel=PANEL)
+ALPHA_MIN_RATIO = Option(
+    name="alpha_min_ratio",
+    kind=Number(above=0, below=1),
+    default=SMALLEST_RATIO,
+    help="Last strength of a path relative to the first.",
+    panel=PANEL,
+)
+TOL = Option(
+    name="tol",
+    kind=Number(above=0),
+    default=1e-6,
+    help="KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).",
+    panel=PANEL,
+)
+MAX_ITER = Option(
+    name="max_iter", kind=Count(), default=300, help="Iterations of the solver at one strength.", panel=PANEL
+)
+PAIR_WEIGHTS = Option(
+    name="pair_weights",
+    kind=Choice(WEIGHTS),
+    default="pair",
+    help="pair (every pair counts the same) or query (every query does).",
+    panel=PANEL,
+)
+LOSS = Option(
+    name="loss",
+    kind=Parsed(parse_loss, "str | PairwiseLoss"),
+    default="squared_hinge",
+    help="squared_hinge or modified_huber; in Python also a loss of your own.",
+    panel=PANEL,
+)
+TRANSFORM = Option(
+    name="transform",
+    kind=Choice(KINDS),
+    default=NONE,
+    help="Shape in which features enter: none, log (signed log1p) or asinh (of x over its median size).",
+    panel=PANEL,
+)
+FEATURE_SHAPES = Option(
+    name="shapes",
+    kind=Choice(SHAPES),
+    default=LINEAR,
+    help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots.",
+    panel=PANEL,
+)
+N_KNOTS = Option(
+    name="n_knots",
+    kind=Count(LEAST_KNOTS, MOST_KNOTS),
+    default=DEFAULT_KNOTS,
+    help="Knots of each curve, at quantiles of the training values.",
+    panel=PANEL,
+)
+SETTINGS = (SCALING, N_ALPHAS, ALPHA_MIN_RATIO, TOL, PAIR_WEIGHTS, LOSS)  # of every path of a job
+FIT_PATH = (  # of `fit_path`
+    replace(N_ALPHAS, kind=Count(1, 10 * MOST_ALPHAS)),
+    ALPHA_MIN_RATIO,
+    Option(
+        name="alphas",
+        kind=Given("Sequence[float] | np.ndarray | None"),
+        help="Strengths > 0 instead of n_alphas and alpha_min_ratio; sorted downwards.",
+        panel=PANEL,
+    ),
+    PAIR_WEIGHTS,
+    LOSS,
+    LINEAR_SCALING,
+    TOL,
+    MAX_ITER,
+    Option(
+        name="max_features",
+        kind=Or(None, Count()),
+        help="Stop after the first point with more features than this.",
+        panel=PANEL,
+        shown="never",
+    ),
+    Option(
+        name="early_stop",
+        kind=Or(None, Number(least=0)),
+        help="Stop once ten successive points together lower the loss by less than this share of it.",
+        panel=PANEL,
+        shown="never",
+    ),
+)

@@ -1,0 +1,93 @@
+"""Parameters of the rankers, in the order of their documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparserank.data import options as of_data
+from sparserank.metrics import parse_metric
+from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed
+from sparserank.paths import options as of_paths
+from sparserank.paths.by_name import parse_maker
+from sparserank.selection import options as of_selection
+
+MOST_ALPHAS = 100_000
+RULES = ("non_inferior", "best")
+
+METRIC = Option(name="metric", kind=Parsed(parse_metric, "str | Metric"), default="ndcg@10", help="Metric of `score`.")
+MISSING = replace(
+    of_data.MISSING,
+    kind=replace(of_data.MISSING.kind, python="str | float | Mapping[Any, str | float] | None"),  # type: ignore[type-var]
+    default="error",
+)
+ALPHA = Option(
+    name="alpha",
+    kind=Or(None, Number(above=0)),
+    help="Strength on the mean-loss scale, for scaled features.",
+    panel=of_paths.PANEL,
+    shown="{alpha_ratio} times where the path starts",
+)
+ALPHA_RATIO = Option(
+    name="alpha_ratio",
+    kind=Number(above=0),
+    default=0.05,
+    help="Strength relative to where the penalty's path starts.",
+    panel=of_paths.PANEL,
+)
+SIZE = Option(
+    name="n_features_to_select",
+    kind=Or(None, Count()),
+    help="Take the densest point of the path with at most K features.",
+    panel=of_paths.PANEL,
+    flag="--k",
+)
+SPARSE_RANKER = (
+    of_paths.LOSS,
+    replace(
+        of_paths.PENALTY,
+        kind=Or(None, Parsed(parse_maker, "str | Penalty | BestK")),
+        default=None,
+        shown="l1, with {n_features_to_select} mcp",
+    ),
+    ALPHA,
+    ALPHA_RATIO,
+    SIZE,
+    of_paths.LINEAR_SCALING,
+    replace(of_paths.TRANSFORM, name="feature_transform", flag="--transform"),
+    of_paths.FEATURE_SHAPES,
+    of_paths.N_KNOTS,
+    MISSING,
+    of_paths.PAIR_WEIGHTS,
+    of_paths.TOL,
+    replace(of_paths.MAX_ITER, default=500),
+    replace(of_paths.N_ALPHAS, kind=Count(1, MOST_ALPHAS)),
+    METRIC,
+    of_data.N_THREADS,
+)
+SPARSE_RANKER_CV = (
+    replace(of_paths.PENALTY, kind=Parsed(parse_maker, "str | Penalty")),
+    replace(METRIC, help="Metric to choose by, higher is better."),
+    Option(name="rule", kind=Choice(RULES), default="non_inferior", help="non_inferior or best."),
+    of_selection.MARGIN,
+    of_selection.CONFIDENCE,
+    replace(SIZE, help="The best model of at most this many features instead."),
+    Option(name="cv", kind=Given("Any"), default=5, help="Query folds: their number, a splitter, or a list of pairs."),
+    of_selection.SEED,
+    replace(of_paths.N_ALPHAS, kind=Count(2, MOST_ALPHAS)),
+    of_paths.ALPHA_MIN_RATIO,
+    of_paths.LINEAR_SCALING,
+    MISSING,
+    of_paths.PAIR_WEIGHTS,
+    of_paths.TOL,
+    of_paths.MAX_ITER,
+    of_data.N_THREADS,
+    of_paths.LOSS,
+)
+RANK_SVM = (
+    replace(ALPHA, kind=Number(above=0), default=1e-3),
+    of_paths.PAIR_WEIGHTS,
+    of_paths.TOL,
+    replace(of_paths.MAX_ITER, default=500),
+    METRIC,
+    of_data.N_THREADS,
+)

@@ -1,0 +1,122 @@
+"""The constructors of rankers.
+
+Written by `make options` from the declarations in rankers/options.py: edit those."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sparserank.losses import PairwiseLoss
+    from sparserank.metrics import Metric
+    from sparserank.paths.best_k import BestK
+    from sparserank.penalties import Penalty
+
+
+class SparseRankerParameters(BaseEstimator):
+    """The constructor of SparseRanker."""
+
+    def __init__(
+        self,
+        *,
+        loss: str | PairwiseLoss = "squared_hinge",
+        penalty: str | Penalty | BestK | None = None,
+        alpha: float | None = None,
+        alpha_ratio: float = 0.05,
+        n_features_to_select: int | None = None,
+        scaling: str = "within-query-std",
+        feature_transform: str = "none",
+        shapes: str = "linear",
+        n_knots: int = 10,
+        missing: str | float | Mapping[Any, str | float] | None = "error",
+        pair_weights: str = "pair",
+        tol: float = 1e-06,
+        max_iter: int = 500,
+        n_alphas: int = 40,
+        metric: str | Metric = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.alpha_ratio = alpha_ratio
+        self.n_features_to_select = n_features_to_select
+        self.scaling = scaling
+        self.feature_transform = feature_transform
+        self.shapes = shapes
+        self.n_knots = n_knots
+        self.missing = missing
+        self.pair_weights = pair_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_alphas = n_alphas
+        self.metric = metric
+        self.n_threads = n_threads
+
+
+class SparseRankerCVParameters(BaseEstimator):
+    """The constructor of SparseRankerCV."""
+
+    def __init__(
+        self,
+        *,
+        penalty: str | Penalty = "l1",
+        metric: str | Metric = "ndcg@10",
+        rule: str = "non_inferior",
+        margin: float | str = "auto",
+        confidence: float = 0.95,
+        n_features_to_select: int | None = None,
+        cv: Any = 5,
+        seed: int = 0,
+        n_alphas: int = 40,
+        alpha_min_ratio: float = 0.01,
+        scaling: str = "within-query-std",
+        missing: str | float | Mapping[Any, str | float] | None = "error",
+        pair_weights: str = "pair",
+        tol: float = 1e-06,
+        max_iter: int = 300,
+        n_threads: int | None = None,
+        loss: str | PairwiseLoss = "squared_hinge",
+    ) -> None:
+        self.penalty = penalty
+        self.metric = metric
+        self.rule = rule
+        self.margin = margin
+        self.confidence = confidence
+        self.n_features_to_select = n_features_to_select
+        self.cv = cv
+        self.seed = seed
+        self.n_alphas = n_alphas
+        self.alpha_min_ratio = alpha_min_ratio
+        self.scaling = scaling
+        self.missing = missing
+        self.pair_weights = pair_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_threads = n_threads
+        self.loss = loss
+
+
+class RankSVMParameters(BaseEstimator):
+    """The constructor of RankSVM."""
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.001,
+        pair_weights: str = "pair",
+        tol: float = 1e-06,
+        max_iter: int = 500,
+        metric: str | Metric = "ndcg@10",
+        n_threads: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.pair_weights = pair_weights
+        self.tol = tol
+        self.max_iter = max_iter
+        self.metric = metric
+        self.n_threads = n_threads

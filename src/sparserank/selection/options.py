@@ -1,0 +1,156 @@
+"""What is selected and how: options of `select`, and of the lists for trees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparserank.crossval.choice import AUTO
+from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, MOST_CONFIDENCE
+from sparserank.metrics import parse_convention, parse_metric
+from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
+from sparserank.paths import options as of_paths
+from sparserank.paths.by_name import parse_maker
+from sparserank.transforms import KINDS
+
+MODEL, CHOICE = of_paths.PANEL, "Choice"
+PROTOCOLS = ("cv", "holdout")
+TRANSFORMS = (AUTO, *KINDS)
+
+PENALTIES = Option(
+    name="penalties",
+    kind=Parsed(parse_maker, "str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker]", several=True),
+    default=("l1", "log", "mcp"),
+    help="l1, l0.5, log, mcp, scad, elastic_net, best_k (splicing, size by size), or with parameters: "
+    "'mcp(gamma=2.0)'.",
+    panel=MODEL,
+    flag="--penalty",
+)
+METRIC = Option(
+    name="metric",
+    kind=Parsed(parse_metric, "str | Metric"),
+    default="ndcg@10",
+    help="Metric of choice.",
+    panel=CHOICE,
+)
+ALSO = Option(
+    name="also",
+    kind=Parsed(parse_metric, "Sequence[str | Metric]", several=True),
+    default=("map", "ndcg@5"),
+    help="Further metrics to report.",
+    panel=CHOICE,
+)
+CONVENTION = Option(
+    name="convention",
+    kind=Parsed(parse_convention, "str"),
+    default="default",
+    help="Metric convention: default, letor3, letor4, trec, xgboost, lightgbm.",
+    panel=CHOICE,
+)
+PROTOCOL = Option(
+    name="protocol",
+    kind=Choice(PROTOCOLS),
+    default="cv",
+    help="cv (out of fold over the queries of train and validation) or holdout (choice on validation alone).",
+    panel=CHOICE,
+)
+FOLDS = Option(name="folds", kind=Count(2), default=5, help="Folds of the cv protocol.", panel=CHOICE)
+SEED = Option(name="seed", kind=Count(0), default=0, help="Seed of the folds.", panel=CHOICE)
+MARGIN = Option(
+    name="margin",
+    kind=Or(AUTO, Number(least=0, below=1)),
+    default=AUTO,
+    help="Loss that still counts as equally good, relative to the best (0.01 is 1%), or auto: 1%, or 1.25 times the "
+    "smallest loss that the queries can rule out, where that is more.",
+    panel=CHOICE,
+)
+CONFIDENCE = Option(
+    name="confidence",
+    kind=Number(above=0.5, most=MOST_CONFIDENCE),
+    default=DEFAULT_CONFIDENCE,
+    help="Of every bound and interval: above 0.5, at most 0.99.",
+    panel=CHOICE,
+)
+K = Option(name="k", kind=Or(None, Count()), help="Take the best model of at most K features.", panel=CHOICE)
+BUDGET = Option(
+    name="budget", kind=Or(None, Number(above=0)), help="Take the best model of at most this total cost.", panel=CHOICE
+)
+COSTS = Option(
+    name="costs",
+    kind=Given("str | os.PathLike | Sequence[float] | Mapping[str, float] | None", "Path | None"),
+    help="Costs > 0 of the features: a file with one per line, or one for each; they weight the penalties too. With "
+    "{groups} in Python {group: cost}.",
+    panel=CHOICE,
+)
+GROUPS = Option(
+    name="groups",
+    kind=Given("str | os.PathLike | Mapping[str, str] | None", "Path | None"),
+    help="Features that are computed together: a file of lines feature,group,cost, in Python also {feature: group}. "
+    "A group enters whole and is paid for once; other features are groups of their own, and a cost that is not given "
+    "is 1.",
+    panel=MODEL,
+)
+QUERY_WEIGHT = Option(
+    name="query_weight",
+    kind=Given("str | os.PathLike | Mapping[Any, float] | Sequence[float] | None", "Path | None"),
+    help="Weights >= 0 of the queries of train and validation in the loss: a file of lines 'query-id weight', in "
+    "Python also {query id: weight} or one for each query in order of first appearance. Queries of weight 0 are left "
+    "out; metrics count the others alike.",
+    panel=MODEL,
+)
+REFITS = Option(
+    name="refits",
+    kind=Flag(),
+    default=True,
+    help="Try the models of each size also half-way and fully refitted without the sparsity penalty.",
+    panel=MODEL,
+    flag="--refits/--no-refits",
+)
+TRANSFORM = replace(
+    of_paths.TRANSFORM,
+    kind=Choice(TRANSFORMS),
+    default=AUTO,
+    help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they "
+    "are, as logs, and each feature in the better of the two, whichever is best out of fold.",
+)
+MONOTONE = Option(
+    name="monotone",
+    kind=Given("Mapping[str, str | int] | None", "list[str] | None"),
+    help="NAME=+ or NAME=-, in Python {name: '+'}: a larger value of the feature may only raise, or only lower, the "
+    "score.",
+    panel=MODEL,
+)
+KEEP = Option(
+    name="keep",
+    kind=Given("Sequence[str] | None", "list[str] | None"),
+    help="Features that every sparse model uses, whatever they cost ({budget} counts it).",
+    panel=MODEL,
+)
+DROP = Option(
+    name="drop",
+    kind=Given("Sequence[str] | None", "list[str] | None"),
+    help="Features that no model may use.",
+    panel=MODEL,
+)
+HALF_SAMPLES = Option(
+    name="half_samples",
+    kind=Count(0, 10_000),
+    default=20,
+    help="Halves of the queries on which the choice of features is repeated, to say how firm it is; even, 0: none.",
+    panel=CHOICE,
+)
+CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, CONFIDENCE, K, BUDGET)
+PLANNED = (  # what `SelectionPlan` holds and checks itself
+    PROTOCOL,
+    FOLDS,
+    SEED,
+    MARGIN,
+    CONFIDENCE,
+    K,
+    BUDGET,
+    REFITS,
+    TRANSFORM,
+    of_paths.FEATURE_SHAPES,
+    of_paths.N_KNOTS,
+    HALF_SAMPLES,
+)
+OF_FEATURES = (COSTS, GROUPS, MONOTONE, KEEP, DROP)  # what users say of single features

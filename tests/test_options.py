@@ -1,0 +1,231 @@
+"""Options are declared once: what is written from the declarations is what stands here, both front ends take the same
+ones, and every value that an option cannot have is refused by its name."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tools import write_options
+from typer.testing import CliRunner
+
+import sparserank as sr
+from sparserank.cli.app import app
+from sparserank.cli.declared import COMMANDS, Command
+from sparserank.data.options import READING
+from sparserank.errors import DataError, ParameterError
+from sparserank.jobs.options import SELECT
+from sparserank.jobs.trees.options import COMPARE, SELECT_FOR_TREES
+from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
+from sparserank.options.spelling import command_line, option, rendered
+from sparserank.paths.options import FIT_PATH
+from sparserank.rankers.options import RANK_SVM, SPARSE_RANKER, SPARSE_RANKER_CV
+
+PROBLEM = sr.make_ranking(12, (4, 6), 5, n_informative=2, n_redundant=0)
+DATA = PROBLEM.data
+ROWS = (DATA.X, DATA.relevance, DATA.qid)
+Entry = tuple[Callable[..., Any], Sequence[Option]]
+ENTRIES: dict[str, Entry] = {
+    "select": (lambda **options: sr.select(DATA, **options), SELECT),
+    "select_for_trees": (lambda **options: sr.select_for_trees(DATA, **options), SELECT_FOR_TREES),
+    "compare_with_trees": (lambda **options: sr.compare_with_trees(DATA, **options), COMPARE),
+    "fit_path": (lambda **options: sr.fit_path(DATA, **options), FIT_PATH),
+    "read_data": (lambda **options: sr.read_data("absent.txt", **options), READING),
+    "SparseRanker": (lambda **options: sr.SparseRanker(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER),
+    "SparseRankerCV": (lambda **options: sr.SparseRankerCV(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER_CV),
+    "RankSVM": (lambda **options: sr.RankSVM(**options).fit(*ROWS[:2], qid=ROWS[2]), RANK_SVM),
+}
+
+
+def attacks() -> Iterator[Any]:
+    for name, (_, options) in ENTRIES.items():
+        for declared in options:
+            for i, value in enumerate(declared.kind.refused):
+                yield pytest.param(name, declared.name, value, id=f"{name}-{declared.name}-{i}")
+
+
+@pytest.mark.parametrize(("entry", "name", "value"), list(attacks()))
+def test_a_value_that_an_option_cannot_have_is_refused_by_its_name(entry: str, name: str, value: Any) -> None:
+    call, _ = ENTRIES[entry]
+    with pytest.raises(ParameterError) as caught:
+        call(**{name: value})
+    assert caught.value.parameter == name
+    assert name in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+def test_the_attack_finds_an_option_that_is_not_checked() -> None:
+    """An entry point that looks at nothing lets every attack through."""
+    declared = Option(name="n", kind=Count(1), help="")
+    assert declared.kind.refused
+    with pytest.raises(ParameterError):
+        declared.check(declared.kind.refused[0])
+    Option(name="n", kind=Given("Any"), help="").check(declared.kind.refused[0])
+
+
+WORDS = {"select": ["{train}", "--out", "{out}"], "compare": ["{train}", "--out", "{out}"]}
+WORDS |= {"fit": ["{train}", "--out", "{out}"], "convert": ["{train}", "{out}"], "inspect": ["{train}"]}
+WORDS |= {"predict": ["{model}", "{train}"], "explain": ["{model}", "{train}", "--query", "1"]}
+WORDS |= {"evaluate": ["{train}", "--system", "{model}"]}
+
+
+def spoken(kind: Any) -> Iterator[str]:
+    """The refused values that a command line can spell."""
+    inner = kind.kind if isinstance(kind, Or) else kind
+    for value in kind.refused:
+        if isinstance(inner, Count):
+            fits = isinstance(value, int) and not isinstance(value, bool)
+        elif isinstance(inner, Number):
+            fits = isinstance(value, float) and not isinstance(value, bool)
+        else:
+            fits = isinstance(value, str) and isinstance(inner, Choice | Parsed)
+        if fits and value != "":
+            yield str(value)
+
+
+def spoken_attacks() -> Iterator[Any]:
+    for command in COMMANDS:
+        for declared in command.options:
+            for i, text in enumerate(spoken(declared.kind)):
+                yield pytest.param(command, declared, text, id=f"{command.name}-{declared.name}-{i}")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("options")
+    sr.write_letor(DATA, folder / "train.txt")
+    sr.SparseRanker().fit(*ROWS[:2], qid=ROWS[2]).save(folder / "model.json")
+    return {"train": str(folder / "train.txt"), "model": str(folder / "model.json")}
+
+
+@pytest.mark.parametrize(("command", "declared", "text"), list(spoken_attacks()))
+def test_the_command_line_refuses_it_by_its_flag(
+    command: Command, declared: Option, text: str, files: dict[str, str], tmp_path: Path
+) -> None:
+    words = [word.format(**files, out=tmp_path / "out") for word in WORDS[command.name]]
+    if command.name == "select" and declared.panel == "Trees" and declared.name != "judge":
+        words += ["--judge", "lightgbm"]
+    flag = declared.spelled.partition("/")[0]
+    outcome = CliRunner().invoke(app, [command.name, *words, f"{flag}={text}"])
+    assert outcome.exit_code == 2, outcome.output
+    shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", outcome.output).split())
+    assert flag in shown
+    assert "Traceback" not in outcome.output
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- what is written from the declarations -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(write_options.files(), key=str), ids=lambda p: p.name)
+def test_what_is_written_from_the_declarations_is_what_stands_here(path: Path) -> None:
+    assert path.read_text() == write_options.files()[path], "run `make options`"
+
+
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [(sr.select, SELECT), (sr.select_for_trees, SELECT_FOR_TREES), (sr.compare_with_trees, COMPARE)],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+def test_written_defaults_are_the_declared_ones(function: Callable[..., Any], options: Sequence[Option]) -> None:
+    default = {o.name: o.default for o in options}
+    written = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    assert len(written) <= 15
+    assert [(p.name, p.default) for p in written] == [(p.name, default[p.name]) for p in written]
+
+
+def test_no_written_function_has_more_than_fifteen_parameters() -> None:
+    import ast
+
+    written = {path for path in write_options.files() if path.suffix == ".py"}
+    long = []
+    for path in sorted(write_options.SOURCE.rglob("*.py")):
+        kernels = path.name.startswith("_")  # which take arrays one by one
+        for node in [] if path in written or kernels else ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and len(node.args.args) + len(node.args.kwonlyargs) > 16:  # with self
+                long.append((path.name, node.name))
+    assert long == []
+
+
+def test_python_and_the_command_line_take_the_same_options() -> None:
+    for command, options in (("select", SELECT), ("compare", COMPARE)):
+        (declared,) = (c for c in COMMANDS if c.name == command)
+        own = {o.name for o in declared.options}
+        left_to_python = {o.name for o in options if o.name not in own}
+        assert left_to_python <= {"progress", "sparse", "dtype"}
+
+
+def test_an_option_that_there_is_not_is_named_with_the_one_that_may_be_meant() -> None:
+    with pytest.raises(ParameterError, match=r"fold is no option of select; did you mean folds\?"):
+        sr.select(DATA, fold=3)  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match=r"is no option of fit_path; it takes n_alphas, "):
+        sr.fit_path(DATA, wholly_unknown=3)  # type: ignore[call-arg]
+
+
+SCRIPT = """
+import sparserank as sr
+
+data = sr.make_ranking(20, (5, 8), 6).data
+found = sr.select(data, folds=3, transform="none", keep=["f1"], margin=0.02, n_alphas=10)
+print(found.sentence, sr.fit_path(data, "mcp", n_alphas=10).nnz)
+ranker = sr.SparseRanker(penalty="scad", alpha_ratio=0.1)
+"""
+WRONG = {
+    'sr.select(data, folds="three")': "folds",
+    "sr.select(data, fold=3)": "fold",
+    "sr.fit_path(data, tol=None)": "tol",
+    'sr.SparseRanker("l1")': "positional",
+}
+
+
+def test_a_users_script_is_checked_by_its_types(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT + "".join(f"{line}\n" for line in WRONG))
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports", "--follow-imports=silent", script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    errors = [line for line in checked.stdout.splitlines() if "error:" in line]
+    n = len(SCRIPT.splitlines())
+    assert sorted({int(line.split(":")[1]) for line in errors}) == list(range(n + 1, n + 1 + len(WRONG))), (
+        checked.stdout
+    )
+    for i, word in enumerate(WRONG.values()):
+        assert any(f":{n + 1 + i}:" in line and word in line for line in errors), checked.stdout
+
+
+# -- how options are spelled -------------------------------------------------------------------------------------------
+
+
+def test_an_option_is_spelled_as_its_front_end_has_it() -> None:
+    assert option("drop", ["a"]) == "drop=['a']"
+    assert option("restart", True) == "restart=True"
+    assert option("n_features") == "n_features"
+    with command_line({"n_threads": "--threads"}):
+        assert option("drop", ["a b"]) == "--drop 'a b'"
+        assert option("restart", True) == "--restart"
+        assert option("n_threads", 1) == "--threads 1"
+    assert option("n_threads", 1) == "n_threads=1"
+    assert rendered("with {keep} or {missing='zero'}, {a: b}", None) == "with keep or missing='zero', {a: b}"
+    assert rendered("with {keep} or {missing='zero'}", {}) == "with --keep or --missing zero"
+
+
+@pytest.mark.parametrize("kind", [Count(1), Number(above=0), Choice(("a", "b")), Flag(), Or("auto", Number(least=0))])
+def test_a_kind_says_nothing_of_what_it_takes(kind: Any) -> None:
+    good = {Count: 3, Number: np.float32(0.5), Choice: "b", Flag: np.bool_(True), Or: "auto"}[type(kind)]
+    assert kind.problem(good) == ""
+    assert all(kind.problem(value) for value in kind.refused)
+
+
+def test_a_wrong_value_of_an_array_does_not_escape_as_something_else() -> None:
+    with pytest.raises(DataError):
+        sr.SparseRanker(tol=np.array([1.0, 2.0])).fit(*ROWS[:2], qid=ROWS[2])  # type: ignore[arg-type]
