@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.crossval import options as of_trees
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import columns_dense
 from sparserank.errors import DataError, ParameterError
+from sparserank.evaluation import per_query_values
+from sparserank.metrics import Metric
 from sparserank.options import check_given
 from sparserank.quoting import brief
 
@@ -69,7 +71,7 @@ class Trees:
 
     def scores(self, X: Any) -> np.ndarray:
         """(n_docs,)"""
-        return np.asarray(self.booster.predict(_columns(X, self.columns)))
+        return np.asarray(self.booster.predict(columns_dense(X, self.columns)))
 
     def by_gain(self) -> np.ndarray:
         """Its columns, those of the largest total gain first."""
@@ -79,7 +81,7 @@ class Trees:
     def by_shap(self, X: Any) -> np.ndarray:
         """Its columns, those of the largest mean |SHAP value| first, over about SHAP_ROWS rows of X."""
         rows = X[:: max(X.shape[0] // SHAP_ROWS, 1)]
-        parts = np.asarray(self.booster.predict(_columns(rows, self.columns), pred_contrib=True))[:, :-1]
+        parts = np.asarray(self.booster.predict(columns_dense(rows, self.columns), pred_contrib=True))[:, :-1]
         return self.columns[np.argsort(-np.abs(parts).mean(axis=0), kind="stable")]
 
     @property
@@ -135,11 +137,10 @@ def fit_trees(
         "force_row_wise": True,
         "verbosity": -1,
     }
-    X = _columns(data.X, columns)
     own = [names[j] for j in columns] if names else []
     plain = bool(own) and all(PLAIN_NAME.fullmatch(name) for name in own)
     held = lightgbm.Dataset(
-        X,
+        columns_dense(data.X, columns),
         data.relevance,
         group=np.diff(data.query_ptr),
         feature_name=own if plain else "auto",
@@ -152,7 +153,37 @@ def fit_trees(
     return Trees(booster, columns, time.perf_counter() - began)
 
 
-def _columns(X: Any, columns: np.ndarray) -> Any:
-    """Some columns, dense for LightGBM: what is 0 in sparse data is a value to us, not a missing one."""
-    part = X[:, columns]
-    return part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
+class HeldOutTrees:
+    """Maker of scores that no training query has touched: trees on all queries but those of a fold, for the fold's.
+
+    Parameters
+        data, fold   training queries and (n_queries,) their folds, as everything that chooses has them: queries of a
+                     number below 0 are learned from in every fold, and in none judged
+        f            the fold
+        settings     of the trees
+        seed         of the trees without fold 0; those without fold f have seed + f
+    Attributes
+        where   (n,) the queries of the fold; unseen: they, train: all others
+    """
+
+    def __init__(self, data: RankingDataset, fold: np.ndarray, f: int, settings: TreeSettings, seed: int = 0) -> None:
+        self.where = np.flatnonzero(fold == f)
+        self.train, self.unseen = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(self.where)
+        self._settings, self.seed = settings, seed + f
+
+    def usable(self, never: Collection[int] = ()) -> np.ndarray:
+        """The features that vary in `train`, without those of `never`."""
+        varying = np.flatnonzero(~self.train.constant_features())
+        return varying[~np.isin(varying, list(never))]
+
+    def fit(self, columns: np.ndarray, draw: int = 0) -> Trees:
+        """Trees on some columns; every draw has a seed of its own."""
+        return fit_trees(self.train, columns, self._settings, self.seed + 100_000 * draw)
+
+    def scores(self, trees: Trees) -> np.ndarray:
+        """(n_docs of the fold,)"""
+        return trees.scores(self.unseen.X)
+
+    def values(self, trees: Sequence[Trees], metric: Metric) -> np.ndarray:
+        """(len(where),) means over some trees of what their scores are worth."""
+        return np.mean([per_query_values(self.scores(t), self.unseen, [metric])[0] for t in trees], axis=0)

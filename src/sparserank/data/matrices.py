@@ -81,3 +81,9 @@ def with_zeros(X: Any) -> Any:
     out = X.copy()
     out.data = np.nan_to_num(X.data, nan=0.0)
     return out
+
+
+def columns_dense(X: Any, columns: np.ndarray) -> np.ndarray:
+    """(n_docs, len(columns)) some columns of features, contiguous; what sparse rows leave out is 0."""
+    part = X[:, columns]
+    return part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)

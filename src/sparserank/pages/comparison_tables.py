@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparserank.evaluation.statistics import as_percent
+from sparserank.pages.selection_tables import interval
 from sparserank.reporting.document import Table, figure
 from sparserank.selection.comparison import ALL, CHOICE, ComparisonResult
 
@@ -39,7 +40,7 @@ def difference_table(result: ComparisonResult) -> Table:
             "-" if r["features"] is None else str(r["features"]),
             figure(r["mean"]),
             figure(r["difference"], signed=True),
-            f"[{figure(r['low'], signed=True)}, {figure(r['high'], signed=True)}]",
+            interval(r, signed=True),
         ]
         for r in result.rows()
         if "difference" in r

@@ -76,19 +76,7 @@ def quality_against_size(result: SelectionResult) -> str:
         clip_on=False,
         label="dense RankSVM",
     )
-    chosen = result.chosen
-    axes.plot(
-        [size(chosen)],
-        [chosen.mean],
-        marker="o",
-        markersize=11,
-        markerfacecolor="none",
-        markeredgewidth=2.2,
-        color=ACCENT,
-        linestyle="none",
-        clip_on=False,
-        label=f"chosen: {counted(chosen.n_features)}",
-    )
+    mark_chosen(axes, size(result.chosen), result.chosen, clip_on=False)
     lowest, highest = min([floor, result.dense.mean, *means]), max(best.mean, *means)
     room = max(0.35 * (highest - lowest), 1e-3)
     axes.set_ylim(lowest - room, highest + room)
@@ -97,6 +85,22 @@ def quality_against_size(result: SelectionResult) -> str:
     axes.xaxis.get_major_locator().set_params(integer=not choice.by_cost)
     legend_below(figure, 1)
     return to_svg(figure, f"Quality against {'cost' if choice.by_cost else 'number of features'}")
+
+
+def mark_chosen(axes: Any, size: float, chosen: Candidate, **style: Any) -> None:
+    """A ring around the chosen candidate."""
+    axes.plot(
+        [size],
+        [chosen.mean],
+        marker="o",
+        markersize=11,
+        markerfacecolor="none",
+        markeredgewidth=2.2,
+        color=ACCENT,
+        linestyle="none",
+        label=f"chosen: {counted(chosen.n_features)}",
+        **style,
+    )
 
 
 def coefficient_path(result: SelectionResult) -> str:

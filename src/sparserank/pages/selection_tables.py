@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from sparserank.crossval.choice import Candidate
+from sparserank.crossval.choice import Candidate, Choice
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.reporting.document import Table, figure, listed, p_text
+from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Added, Pair
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import share
@@ -37,14 +39,16 @@ def penalty_table(result: SelectionResult) -> Table:
                     label.replace("ridge", "dense (ridge)", 1),
                     str(dense.n_features),
                     figure(dense.mean),
-                    _bound(result, dense),
+                    bound_text(result.choice, dense),
                     *certificate,
                 ]
             )
         elif found is None:
             rows.append([label, "none", "-", "-", *certificate])
         else:
-            rows.append([found.label, str(found.n_features), figure(found.mean), _bound(result, found), *certificate])
+            rows.append(
+                [found.label, str(found.n_features), figure(found.mean), bound_text(result.choice, found), *certificate]
+            )
     return Table(
         f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model of each penalty shown to lose at most "
         f"{share(result.choice.margin, result.choice)}, and the best dense one ({result.plan.metric.title} "
@@ -75,8 +79,26 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
         for i, c in enumerate(result.by_size)
         if most is None or (i < most if choice.by_cost else c.n_features <= most) or c in (result.chosen, result.best)
     ]
-    costed = result.plan.costs is not None or choice.by_cost
     moves = dict(zip(result.by_size, result.moves(), strict=True))
+    head, rows = size_rows(choice, sizes, result.plan, "penalty")
+    return Table(
+        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} (all bounds hold at "
+        f"once, {as_percent(result.plan.confidence)})",
+        [*head, "enter", "leave"],
+        [[*row, *map(listed, moves[c])] for row, c in zip(rows, sizes, strict=True)],
+        screen=tuple(range(len(head))),
+        words=(head.index("penalty"), len(head), len(head) + 1),
+        strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
+    )
+
+
+def size_rows(
+    choice: Choice, shown: Sequence[Candidate], plan: SelectionPlan, what: str
+) -> tuple[list[str], list[list[str]]]:
+    """(the head, a row for each) of candidates by size: how many features they have, what they cost where that counts,
+    `what` their label says, what they are worth."""
+    costed = plan.costs is not None or choice.by_cost
+    head = ["features", *(["cost"] if costed else []), what, repr(plan.metric), "below the best", "loses at most"]
     rows = [
         [
             str(c.n_features),
@@ -84,21 +106,11 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
             c.label,
             figure(c.mean),
             figure(choice.loss(c)),
-            _bound(result, c),
-            *map(listed, moves[c]),
+            bound_text(choice, c),
         ]
-        for c in sizes
+        for c in shown
     ]
-    head = ["features", *(["cost"] if costed else []), "penalty", result.metric, "below the best", "loses at most"]
-    return Table(
-        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} (all bounds hold at "
-        f"once, {as_percent(result.plan.confidence)})",
-        [*head, "enter", "leave"],
-        rows,
-        screen=tuple(range(len(head))),
-        words=(head.index("penalty"), len(head), len(head) + 1),
-        strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
-    )
+    return head, rows
 
 
 def left_table(result: SelectionResult) -> Table:
@@ -247,8 +259,8 @@ def origin_tables(result: SelectionResult) -> list[Table]:
     ]
 
 
-def _bound(result: SelectionResult, c: Candidate) -> str:
-    return share(result.choice.bound(c), result.choice) if math.isfinite(result.choice.bound(c)) else "-"
+def bound_text(choice: Choice, c: Candidate) -> str:
+    return share(choice.bound(c), choice) if math.isfinite(choice.bound(c)) else "-"
 
 
 def feature_table(result: SelectionResult) -> Table:

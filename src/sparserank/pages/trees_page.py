@@ -2,55 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from sparserank import __version__
+from sparserank.crossval.choice import Candidate
 from sparserank.pages.comparison_tables import comparison_table, cost_table, difference_table
-from sparserank.pages.selection_figures import PAGE_SIZE, limits_of
+from sparserank.pages.selection_figures import PAGE_SIZE, limits_of, mark_chosen
 from sparserank.pages.selection_tables import comparison_rows
 from sparserank.pages.trees_tables import kept_table, list_table
 from sparserank.reporting.colours import ACCENT, INK, SERIES, SOFT
 from sparserank.reporting.document import Picture, Section, figure, first_names
 from sparserank.reporting.plots import keep_within, legend_below, new_axes, to_svg
 from sparserank.reporting.render import to_html
-from sparserank.selection.comparison import ALL, CHOICE, ComparisonResult
+from sparserank.selection.comparison import ALL, CHOICE, ComparedSystem, ComparisonResult
 from sparserank.selection.for_trees import JudgedSelection
-from sparserank.selection.statements import counted
 
 LEGEND = len(SERIES)  # makers of ours in a picture; more would hide each other
 
 
 def comparison_picture(result: ComparisonResult) -> str:
     """Quality against the number of features: ours in colour, trees in grey, what has no size as lines across."""
-    drawn, axes = new_axes("number of features", f"mean {result.metric}, out of fold", PAGE_SIZE)
+    drawn, axes = _quality_axes(result.metric)
     ours = [n for n in result.names if not n.startswith("trees")]
     best_first = sorted(ours, key=lambda n: -max(s.mean for s in result.of(n).values()))[:LEGEND]
-    for i, name in enumerate(best_first):
-        own = result.of(name)
-        axes.plot(
-            sorted(own),
-            [own[k].mean for k in sorted(own)],
-            color=SERIES[i % len(SERIES)],
-            marker="o",
-            markersize=3,
-            linewidth=1.5,
-            label=name,
-        )
-    for name, style in zip(
-        [n for n in result.names if n.startswith("trees")], ("-", "--", "-.", ":", (0, (1, 3))), strict=False
-    ):
-        own = result.of(name)
-        axes.plot(
-            sorted(own), [own[k].mean for k in sorted(own)], color=SOFT, linestyle=style, linewidth=1.3, label=name
-        )
+    for name, colour in zip(best_first, SERIES, strict=False):
+        _line(axes, name, result.of(name), color=colour, marker="o", markersize=3, linewidth=1.5)
+    of_trees = [n for n in result.names if n.startswith("trees")]
+    for name, style in zip(of_trees, ("-", "--", "-.", ":", (0, (1, 3))), strict=False):
+        _line(axes, name, result.of(name), color=SOFT, linestyle=style, linewidth=1.3)
     axes.axhline(result.all_features.mean, color=INK, linewidth=1.0, label=ALL)
     axes.axhline(result.choice.mean, color=ACCENT, linewidth=1.0, linestyle="--", label=f"{CHOICE} ({result.span})")
+    return _finished(drawn, axes, limits_of(result.metric), "Quality against number of features, ours and trees")
+
+
+def _quality_axes(metric: str) -> tuple[Figure, Any]:
+    return new_axes("number of features", f"mean {metric}, out of fold", PAGE_SIZE)
+
+
+def _line(axes: Any, name: str, by_size: Mapping[Any, ComparedSystem | Candidate], **style: Any) -> None:
+    """The means of a system by its number of features."""
+    axes.plot(sorted(by_size), [by_size[k].mean for k in sorted(by_size)], label=name, **style)
+
+
+def _finished(drawn: Figure, axes: Any, limits: tuple[float, float], title: str) -> str:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    keep_within(axes, limits_of(result.metric))
+    keep_within(axes, limits)
     legend_below(drawn)
-    return to_svg(drawn, "Quality against number of features, ours and trees")
+    return to_svg(drawn, title)
 
 
 def comparison_section(result: ComparisonResult, title: str, name: str) -> Section:
@@ -105,33 +108,11 @@ def judged_page(result: JudgedSelection) -> str:
 
 
 def _lists_picture(result: JudgedSelection) -> str:
-    drawn, axes = new_axes("number of features", f"mean {result.metric}, out of fold", PAGE_SIZE)
+    drawn, axes = _quality_axes(result.metric)
     lists = [c for c in result.choice.candidates if c is not result.all_features]
-    for i, name in enumerate(dict.fromkeys(c.penalty for c in lists)):
-        own = sorted((c for c in lists if c.penalty == name), key=lambda c: c.k)
-        axes.plot(
-            [c.k for c in own],
-            [c.mean for c in own],
-            color=SERIES[i],
-            marker="o",
-            markersize=3,
-            linewidth=1.5,
-            label=name,
-        )
+    for name, colour in zip(dict.fromkeys(c.penalty for c in lists), SERIES, strict=False):
+        own = {c.k: c for c in lists if c.penalty == name}
+        _line(axes, name, own, color=colour, marker="o", markersize=3, linewidth=1.5)
     axes.axhline(result.all_features.mean, color=INK, linewidth=1.0, label=result.all_features.penalty)
-    chosen = result.chosen
-    axes.plot(
-        [chosen.k],
-        [chosen.mean],
-        marker="o",
-        markersize=11,
-        markerfacecolor="none",
-        markeredgewidth=2.2,
-        color=ACCENT,
-        linestyle="none",
-        label=f"chosen: {counted(chosen.n_features)}",
-    )
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    keep_within(axes, result.plan.metric.limits)
-    legend_below(drawn)
-    return to_svg(drawn, "LightGBM on lists of features")
+    mark_chosen(axes, result.chosen.k, result.chosen)
+    return _finished(drawn, axes, result.plan.metric.limits, "LightGBM on lists of features")

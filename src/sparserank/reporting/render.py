@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -216,8 +217,12 @@ def write_picture(path: Path, svg: str) -> Path:
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    with atomic_write(path) as out:
-        writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
+    return write_text(path, csv_text(rows))
+
+
+def csv_text(rows: Sequence[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

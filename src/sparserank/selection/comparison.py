@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
+from sparserank import __version__
 from sparserank.crossval.trees import TreeSettings
 from sparserank.evaluation.loss_bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.selection.statements import counted
+from sparserank.strict_json import plain
 
+FORMAT, FORMAT_VERSION = "sparserank-comparison", 1
 ALL = "trees on all features"
 CHOICE = "our choice"
 N_DRAWS = 2000
@@ -147,6 +149,29 @@ class ComparisonResult:
             )
         return said
 
+    def to_json(self) -> dict[str, Any]:
+        """The content of comparison.json."""
+        content = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "sparserank": __version__,
+            "headline": self.headline,
+            "sentences": self.sentences(),
+            "metric": self.metric,
+            "n_queries": self.n_queries,
+            "n_features": self.n_features,
+            "folds": self.n_folds,
+            "repeats": self.repeats,
+            "seeds": self.n_seeds,
+            "confidence": self.confidence,
+            "chosen": self.n_chosen,
+            "costs": vars(self.costs),
+            "trees": vars(self.trees),
+            "systems": self.rows(),
+        }
+        out: dict[str, Any] = plain(content)
+        return out
+
 
 def simultaneous_intervals(differences: np.ndarray, confidence: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Intervals (low, high), each (m,), of the means of m rows (m, n_queries) that all hold together: the largest
@@ -164,13 +189,3 @@ def simultaneous_intervals(differences: np.ndarray, confidence: float, seed: int
     largest = np.abs(draws / safe).max(axis=1)
     quantile = float(stdtrit(n - 1, ndtr(np.quantile(largest, confidence))))  # errors are estimates
     return mean - quantile * error, mean + quantile * error
-
-
-def best_of(result: ComparisonResult, names: Sequence[str]) -> dict[int, ComparedSystem]:
-    """{k: the best of some systems at that size}"""
-    out: dict[int, ComparedSystem] = {}
-    for name in names:
-        for k, s in result.of(name).items():
-            if k not in out or s.mean > out[k].mean:
-                out[k] = s
-    return out
