@@ -8,17 +8,14 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from sparserank.cli.app import main
-from sparserank.crossval import fitting
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.reader import read_letor
-from sparserank.runs import work
-from sparserank.runs.pool import run_pieces
+from tests import shortcuts
 from tests.command_line import Cli, Outcome
 
 FUZZ_SECONDS = 2.0
@@ -82,26 +79,15 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
 
 
-@pytest.fixture(scope="module")
-def no_pictures() -> Iterator[None]:
-    """For the rest of a module, reports have empty pictures: drawing them takes half of a short run."""
-    from matplotlib.figure import Figure
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", lambda self, out, **options: out.write("<svg></svg>"))
+@pytest.fixture
+def no_processes() -> Iterator[None]:
+    with shortcuts.no_processes():
         yield
 
 
-@pytest.fixture(scope="module")
-def no_processes() -> Iterator[None]:
-    """For the rest of a module, pieces of work go to threads: a worker process imports everything anew, for seconds."""
-
-    def in_threads(task: Any, arguments: Any, n_workers: int, *, processes: bool) -> Any:
-        return run_pieces(task, arguments, n_workers, processes=False)
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (work, fitting):
-            patch.setattr(module, "run_pieces", in_threads)
+@pytest.fixture
+def no_pictures() -> Iterator[None]:
+    with shortcuts.no_pictures():
         yield
 
 
@@ -121,3 +107,10 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Outcome(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def cli_here(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The same in the folder of temporary files."""
+    monkeypatch.chdir(tmp_path)
+    return cli

@@ -26,6 +26,7 @@ from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import ALL, CHOICE, simultaneous_intervals
 from sparserank.selection.plan import make_plan
 from tests.command_line import Cli
+from tests.shortcuts import no_processes
 
 QUICK = TreeSettings(n_trees=20, n_leaves=4)
 
@@ -49,8 +50,9 @@ def data() -> RankingDataset:
 
 
 @pytest.fixture(scope="module")
-def result(data, no_processes):
-    return compare(data, plan_of())
+def result(data):
+    with no_processes():
+        return compare(data, plan_of())
 
 
 def test_every_system_has_every_size_and_a_value_of_every_query(data, result):
@@ -111,6 +113,7 @@ def test_intervals_hold_for_all_sizes_at_once():
     assert (high == 0).all()
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_finished_pieces_are_kept_and_change_nothing(data, result, tmp_path):
     plan = plan_of()
     with WorkStore(tmp_path / "run", plan.identity(data), kind="compare") as store:
@@ -144,12 +147,9 @@ def test_what_cannot_be_compared_is_refused(data):
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_the_command_writes_table_page_and_csv_and_goes_on(
-    data, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, tmp_path: Path):
     """Once in a process that has a worker process of its own; then in this one."""
     write_letor(data.take_queries(np.arange(30)), tmp_path / "train.txt")
-    monkeypatch.chdir(tmp_path)
     call = [
         "compare",
         "train.txt",
@@ -190,11 +190,11 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(
     assert [r["mean"] for r in same.rows()] == [float(r["mean"]) for r in rows]
     page = (tmp_path / "run/report.html").read_text()
     assert "<svg" in page
-    again = cli(*call)
+    again = cli_here(*call)
     assert again.out == first.stdout
-    other = cli(*call[:-4], "--n-trees", "21", "--out", "run")
+    other = cli_here(*call[:-4], "--n-trees", "21", "--out", "run")
     assert other.code == 1
     assert "other data or options" in other.err
-    wrong = cli("compare", "train.txt", "--with", "forest", "--out", "other")
+    wrong = cli_here("compare", "train.txt", "--with", "forest", "--out", "other")
     assert wrong.code == 2
     assert not (tmp_path / "other").exists()

@@ -385,10 +385,9 @@ def test_names_that_no_column_can_have_are_refused():
 
 
 @pytest.fixture
-def export(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """`sparserank export` in the temporary folder."""
-    monkeypatch.chdir(tmp_path)
-    return partial(cli, "export")
+def export(cli_here: Cli) -> Cli:
+    """`sparserank export` in the folder of temporary files."""
+    return partial(cli_here, "export")
 
 
 def test_the_command(models, export: Cli, tmp_path: Path):
