@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from sparserank.cli.app import main
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.reader import read_letor
+from tests import shortcuts
 from tests.command_line import Cli, Outcome
 
 FUZZ_SECONDS = 2.0
@@ -78,6 +80,18 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture
+def no_processes() -> Iterator[None]:
+    with shortcuts.no_processes():
+        yield
+
+
+@pytest.fixture
+def no_pictures() -> Iterator[None]:
+    with shortcuts.no_pictures():
+        yield
+
+
+@pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
     """The command line in this process: the same `main` as the installed command calls."""
 
@@ -93,3 +107,10 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Outcome(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def cli_here(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The same in the folder of temporary files."""
+    monkeypatch.chdir(tmp_path)
+    return cli

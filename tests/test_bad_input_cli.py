@@ -19,7 +19,9 @@ import pytest
 from sparserank import load_model, make_ranking, write_letor
 from tests.command_line import Cli, Outcome
 
-QUICK = ("--n-alphas", "6", "--folds", "2", "--penalty", "l1")
+pytestmark = pytest.mark.usefixtures("no_pictures")
+
+QUICK = ("--n-alphas", "6", "--folds", "2", "--half-samples", "4", "--penalty", "l1")
 RESULTS = ("model.json", "path.parquet", "per_query.parquet", "report.html")
 N_FEATURES = 6
 

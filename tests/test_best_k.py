@@ -136,14 +136,16 @@ def test_curves_are_chosen_whole():
     assert path.support(2).tolist() == made.support.tolist()
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, seed=6)
+    few = {"n_alphas": 10, "folds": 3}
     result = sr.select(
-        made.data, penalties=["best_k", "l1"], half_samples=4, k=3, transform="none", out=tmp_path / "run"
+        made.data, penalties=["best_k", "l1"], half_samples=4, k=3, transform="none", out=tmp_path / "run", **few
     )
     assert {c.penalty for c in result.choice.candidates} >= {"best_k", "l1"}
     assert sorted(c.k for c in result.choice.candidates if c.penalty == "best_k")[:3] == [1, 2, 3]
-    bent = sr.select(made.data, penalties="best_k(k_max=5)", half_samples=0, shapes="curves")
+    bent = sr.select(made.data, penalties="best_k(k_max=5)", half_samples=0, shapes="curves", **few)
     assert any("curves" in c.penalty for c in bent.choice.candidates)
     path = fit_path(made.data, "best_k(k_max=5)")
     assert path.nnz.tolist() == [1, 2, 3, 4, 5]
@@ -164,7 +166,7 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
         )
         == 5
     )
-    wide = sr.select(made.data, penalties="best_k(k_max=2)", k=6, half_samples=0, transform="none")
+    wide = sr.select(made.data, penalties="best_k(k_max=2)", k=6, half_samples=0, transform="none", **few)
     assert max(c.k for c in wide.choice.candidates if c.penalty.startswith("best_k")) == 6
     with pytest.raises(DataError, match="k_max must be"):
         BestK(k_max=0)

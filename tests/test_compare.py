@@ -25,14 +25,10 @@ from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import ALL, CHOICE, simultaneous_intervals
 from sparserank.selection.plan import make_plan
+from tests.command_line import Cli
+from tests.shortcuts import no_processes
 
 QUICK = TreeSettings(n_trees=20, n_leaves=4)
-
-
-def sparserank(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sparserank", *args], cwd=cwd, capture_output=True, text=True, timeout=300
-    )
 
 
 def plan_of(**more):
@@ -55,7 +51,8 @@ def data() -> RankingDataset:
 
 @pytest.fixture(scope="module")
 def result(data):
-    return compare(data, plan_of())
+    with no_processes():
+        return compare(data, plan_of())
 
 
 def test_every_system_has_every_size_and_a_value_of_every_query(data, result):
@@ -81,6 +78,7 @@ def test_every_system_has_every_size_and_a_value_of_every_query(data, result):
     assert all(result.of("mcp")[k].mean > result.of("trees on random")[k].mean for k in (2, 4))
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_trees_are_judged_on_queries_that_they_have_not_seen(data):
     """The trees on all features, by hand."""
     plan = plan_of(repeats=1, n_seeds=1, sizes=(2,))
@@ -115,6 +113,7 @@ def test_intervals_hold_for_all_sizes_at_once():
     assert (high == 0).all()
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_finished_pieces_are_kept_and_change_nothing(data, result, tmp_path):
     plan = plan_of()
     with WorkStore(tmp_path / "run", plan.identity(data), kind="compare") as store:
@@ -147,8 +146,10 @@ def test_what_cannot_be_compared_is_refused(data):
         plan_of(repeats=0)
 
 
-def test_the_command_writes_table_page_and_csv_and_goes_on(data, tmp_path: Path):
-    write_letor(data, tmp_path / "train.txt")
+@pytest.mark.usefixtures("no_processes")
+def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, tmp_path: Path):
+    """Once in a process that has a worker process of its own; then in this one."""
+    write_letor(data.take_queries(np.arange(30)), tmp_path / "train.txt")
     call = [
         "compare",
         "train.txt",
@@ -159,7 +160,7 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, tmp_path: Path)
         "--transform",
         "none",
         "--folds",
-        "3",
+        "2",
         "--size",
         "2",
         "--size",
@@ -168,10 +169,14 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, tmp_path: Path)
         "1",
         "--n-trees",
         "20",
+        "--threads",
+        "1",
         "--out",
         "run",
     ]
-    first = sparserank(*call, cwd=tmp_path)
+    first = subprocess.run(
+        [sys.executable, "-m", "sparserank", *call], capture_output=True, text=True, timeout=300, check=False
+    )
     assert first.returncode == 0, first.stderr
     assert "Our choice of" in first.stdout
     assert "trees on own gain" in first.stdout
@@ -180,16 +185,16 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, tmp_path: Path)
     rows = list(csv.DictReader((tmp_path / "run/comparison.csv").read_text().splitlines()))
     assert {r["system"] for r in rows} >= {"mcp", "our choice", "trees on all features"}
     same = sr.compare_with_trees(
-        tmp_path / "train.txt", penalties="mcp", transform="none", folds=3, sizes=(2, 4), n_seeds=1, n_trees=20
+        tmp_path / "train.txt", penalties="mcp", transform="none", folds=2, sizes=(2, 4), n_seeds=1, n_trees=20
     )
     assert [r["mean"] for r in same.rows()] == [float(r["mean"]) for r in rows]
     page = (tmp_path / "run/report.html").read_text()
     assert "<svg" in page
-    again = sparserank(*call, cwd=tmp_path)
-    assert again.stdout == first.stdout
-    other = sparserank(*[*call[:-4], "--n-trees", "21", "--out", "run"], cwd=tmp_path)
-    assert other.returncode == 1
-    assert "other data or options" in other.stderr
-    wrong = sparserank("compare", "train.txt", "--with", "forest", "--out", "other", cwd=tmp_path)
-    assert wrong.returncode == 2
+    again = cli_here(*call)
+    assert again.out == first.stdout
+    other = cli_here(*call[:-4], "--n-trees", "21", "--out", "run")
+    assert other.code == 1
+    assert "other data or options" in other.err
+    wrong = cli_here("compare", "train.txt", "--with", "forest", "--out", "other")
+    assert wrong.code == 2
     assert not (tmp_path / "other").exists()

@@ -324,12 +324,15 @@ def test_threads_and_several_right_hand_sides_change_no_bit():
 # -- models, the main job, the estimator ------------------------------------------------------------------------------
 
 
+FEW = {"shapes": "curves", "n_alphas": 15, "alpha_min_ratio": 0.03, "folds": 3}
+
+
 @pytest.fixture(scope="module")
 def selection():
-    full = make_curved_ranking(n_queries=200, docs_per_query=15, n_features=20, n_curved=4, noise=0.3, seed=3)
-    train = full.data.take_queries(np.arange(120))
-    test = full.data.take_queries(np.arange(120, 200))
-    return full, train, test, sr.select(train, None, test, shapes="curves", penalties=["l1", "mcp"], half_samples=4)
+    full = make_curved_ranking(n_queries=120, docs_per_query=15, n_features=20, n_curved=4, noise=0.3, seed=3)
+    train = full.data.take_queries(np.arange(80))
+    test = full.data.take_queries(np.arange(80, 120))
+    return full, train, test, sr.select(train, None, test, penalties=["l1", "mcp"], half_samples=4, **FEW)
 
 
 def test_select_finds_curves_that_are_there(selection):
@@ -367,7 +370,7 @@ def test_monotone_curves_do_not_fall(selection):
     rising = [n for n in names if n.startswith("rise")]
     humped = [n for n in names if n.startswith("hump")]
     directions = {rising[0]: "+", humped[0]: "-"}
-    result = sr.select(train, shapes="curves", penalties="mcp", monotone=directions, half_samples=0, k=8)
+    result = sr.select(train, penalties="mcp", monotone=directions, half_samples=0, k=8, **FEW)
     for name, sign in ((rising[0], 1), (humped[0], -1)):
         j = names.index(name)
         if j in result.model.curves:
@@ -469,7 +472,7 @@ def test_other_query_weights_mean_the_same_function():
 def test_rules_of_a_penalty_that_curves_do_not_know_hold_for_those_in_its_place(selection):
     _, train, _, _ = selection
     forbidden = tuple(range(1, 20, 2))
-    result = sr.select(train, penalties=Log(never_use=forbidden), shapes="curves", half_samples=0)
+    result = sr.select(train, penalties=Log(never_use=forbidden), half_samples=0, **FEW)
     for label, path in result.paths.items():
         if "ridge" not in label:
             assert not set(path.support(len(path.alphas) - 1)) & set(forbidden)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import sparserank as sr
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
+from tests.command_line import Cli
 
 DATA = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, seed=1).data
 RANKERS = {
@@ -67,23 +67,19 @@ def test_what_is_not_there_is_named() -> None:
         sr.explain_query(model, DATA, 1).pair("x", "y")
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(cli_here: Cli, tmp_path: Path) -> None:
     sr.write_letor(DATA, tmp_path / "test.txt")
     model_of("log").save(tmp_path / "m.json")
-    call = [sys.executable, "-m", "sparserank", "explain", "m.json", "test.txt"]
-
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*call, *more], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-
+    run = partial(cli_here, "explain", "m.json", "test.txt")
     said = run("--query", "2")
-    assert said.returncode == 0, said.stderr
-    assert "Query 2" in said.stdout
-    content = json.loads(run("--query", "2", "--format", "json", "--most", "100").stdout)
+    assert said.code == 0, said.err
+    assert "Query 2" in said.out
+    content = json.loads(run("--query", "2", "--format", "json", "--most", "100").out)
     expected = sr.explain_query(model_of("log"), DATA, 2)
     assert [d["document"] for d in content["documents"]] == list(expected.documents)
     a, b = expected.documents[0], expected.documents[1]
     said = run("--query", "2", "--pair", b, "--pair", a)
-    assert f"{a} is above" in said.stdout
+    assert f"{a} is above" in said.out
     for arguments, status, message in (
         (("--query", "77"), 1, "there is no query '77'"),
         (("--query", "2", "--pair", a), 2, "is needed twice"),
@@ -91,5 +87,5 @@ def test_the_command(tmp_path: Path) -> None:
         (("--query", "2", "--format", "xml"), 2, "must be one of text, json, csv"),
     ):
         refused = run(*arguments)
-        assert refused.returncode == status
-        assert message in " ".join(refused.stderr.split())
+        assert refused.code == status
+        assert message in " ".join(refused.err.split())

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -22,6 +23,7 @@ from sparserank.export import FORMATS
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
+from tests.command_line import Cli
 from tests.conftest import data_folder_or_skip
 from tests.oracles import exported as oracle
 from tests.real_models import REAL, real_model
@@ -382,18 +384,24 @@ def test_names_that_no_column_can_have_are_refused():
     assert made([1.0, 0.0], names=("price", "Price")).export("sql")  # of which one is used
 
 
-def test_the_command(models, tmp_path: Path):
+@pytest.fixture
+def export(cli_here: Cli) -> Cli:
+    """`sparserank export` in the folder of temporary files."""
+    return partial(cli_here, "export")
+
+
+def test_the_command(models, export: Cli, tmp_path: Path):
     model, _ = models["log"]
     model.save(tmp_path / "m.json")
-    printed = _run(tmp_path, "m.json", "--to", "sql")
-    assert printed.stdout == model.export("sql")["score.sql"]
-    done = _run(tmp_path, "m.json", "--to", "onnx", "--out", "graph")
-    assert done.returncode == 0, done.stderr
+    printed = export("m.json", "--to", "sql")
+    assert printed.out == model.export("sql")["score.sql"]
+    done = export("m.json", "--to", "onnx", "--out", "graph")
+    assert done.code == 0, done.err
     assert (tmp_path / "graph/model.onnx").read_bytes() == model.export("onnx")["model.onnx"]
-    assert "clamps negative scores" in _run(tmp_path, "m.json", "--to", "lucene").stderr
+    assert "clamps negative scores" in export("m.json", "--to", "lucene").err
     (tmp_path / "f.json").write_text(json.dumps({"f0": "price"}))
-    mapped = _run(tmp_path, "m.json", "--to", "sql", "--features", "f.json")
-    assert mapped.stdout == model.export("sql", features={"f0": "price"})["score.sql"]
+    mapped = export("m.json", "--to", "sql", "--features", "f.json")
+    assert mapped.out == model.export("sql", features={"f0": "price"})["score.sql"]
     for arguments, status, message in (
         (("--to", "solr"), 1, "cannot say log("),
         (("--to", "onnx"), 2, "--out"),
@@ -401,25 +409,20 @@ def test_the_command(models, tmp_path: Path):
         (("--to", "sql", "--features", "none.json"), 1, "none.json: cannot be read"),
         (("--to", "sql", "--features", "m.json", "--offset", "nan"), 1, "offset must be a finite number"),
     ):
-        refused = _run(tmp_path, "m.json", *arguments)
-        assert refused.returncode == status, refused.stderr
-        assert message in " ".join(refused.stderr.split())
-        assert "Traceback" not in refused.stderr
+        refused = export("m.json", *arguments)
+        assert refused.code == status, refused.err
+        assert message in " ".join(refused.err.split())
+        assert "Traceback" not in refused.err
     for text, message in (("[1]", "holds no object"), ("{", "is no JSON file"), ('{"a": 1, "a": 2}', "stands twice")):
         (tmp_path / "bad.json").write_text(text)
-        refused = _run(tmp_path, "m.json", "--to", "sql", "--features", "bad.json")
-        assert refused.returncode == 1
-        assert message in refused.stderr
+        refused = export("m.json", "--to", "sql", "--features", "bad.json")
+        assert refused.code == 1
+        assert message in refused.err
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/notes.txt").write_text("mine")
-    refused = _run(tmp_path, "m.json", "--to", "sql", "--out", "mine")
-    assert refused.returncode == 1
+    refused = export("m.json", "--to", "sql", "--out", "mine")
+    assert refused.code == 1
     assert sorted(p.name for p in (tmp_path / "mine").iterdir()) == ["notes.txt"]
-
-
-def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sparserank", "export", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
 def made(coef, names=None, transform=None, curves=None, scaling="none", center=0.0, scale=1.0):
@@ -585,7 +588,7 @@ def test_definitions_cannot_change_what_is_written():
             model.export("vespa", name=name, features=in_vespa(model))
 
 
-def test_one_file_is_written_under_its_name(tmp_path: Path):
+def test_one_file_is_written_under_its_name(export: Cli, tmp_path: Path):
     model = made([1.0, 2.0])
     model.save(tmp_path / "m.json")
     vespa = json.dumps(in_vespa(model))
@@ -598,37 +601,33 @@ def test_one_file_is_written_under_its_name(tmp_path: Path):
         ("vespa", "x.profile", ("--features", "f.json")),
         ("solr", "x.json", ()),
     ):
-        done = _run(tmp_path, "m.json", "--to", to, "--out", name, *more)
-        assert done.returncode == 0, done.stderr
-        assert f"wrote {name}" in done.stderr + done.stdout
+        done = export("m.json", "--to", to, "--out", name, *more)
+        assert done.code == 0, done.err
+        assert f"wrote {name}" in done.err + done.out
         (content,) = model.export(to, features=in_vespa(model) if to == "vespa" else None).values()
         written = (tmp_path / name).read_bytes()
         assert written == (content if isinstance(content, bytes) else content.encode())
-        again = _run(
-            tmp_path, "m.json", "--to", to, "--out", name, "--offset" if to not in ("solr",) else "--name", "1", *more
-        )
-        assert again.returncode == 1
-        assert f"{name}: is there already" in again.stderr
+        again = export("m.json", "--to", to, "--out", name, "--offset" if to not in ("solr",) else "--name", "1", *more)
+        assert again.code == 1
+        assert f"{name}: is there already" in again.err
         assert (tmp_path / name).read_bytes() == written
-    refused = _run(
-        tmp_path, "m.json", "--to", "sql", "--out", "m.json"
-    )  # another ending is a folder, and this is a file
-    assert refused.returncode == 1
-    assert "Traceback" not in refused.stderr
+    refused = export("m.json", "--to", "sql", "--out", "m.json")  # another ending is a folder, and this is a file
+    assert refused.code == 1
+    assert "Traceback" not in refused.err
     (tmp_path / "solr.json").write_text(json.dumps({n: {"class": "c"} for n in model.feature_names}))
-    refused = _run(tmp_path, "m.json", "--to", "solr", "--features", "solr.json", "--out", "two.json")
-    assert refused.returncode == 2
-    assert "must be a folder for features.json and model.json" in " ".join(refused.stderr.split())
+    refused = export("m.json", "--to", "solr", "--features", "solr.json", "--out", "two.json")
+    assert refused.code == 2
+    assert "must be a folder for features.json and model.json" in " ".join(refused.err.split())
     (tmp_path / "folder.sql").mkdir()
-    assert _run(tmp_path, "m.json", "--to", "sql", "--out", "folder.sql").returncode == 0
+    assert export("m.json", "--to", "sql", "--out", "folder.sql").code == 0
     assert (tmp_path / "folder.sql/score.sql").read_text() == model.export("sql")["score.sql"]
 
 
-def test_files_that_are_there_stay(tmp_path: Path):
+def test_files_that_are_there_stay(export: Cli, tmp_path: Path):
     made([1.0]).save(tmp_path / "m.json")
-    assert _run(tmp_path, "m.json", "--to", "solr", "--out", "o").returncode == 0
+    assert export("m.json", "--to", "solr", "--out", "o").code == 0
     before = (tmp_path / "o/model.json").read_bytes()
-    refused = _run(tmp_path, "m.json", "--to", "elasticsearch", "--out", "o")
-    assert refused.returncode == 1
-    assert "is there already" in refused.stderr
+    refused = export("m.json", "--to", "elasticsearch", "--out", "o")
+    assert refused.code == 1
+    assert "is there already" in refused.err
     assert (tmp_path / "o/model.json").read_bytes() == before

@@ -4,9 +4,6 @@ the commands."""
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -408,7 +405,7 @@ def test_sums_of_costs_meet_a_budget_that_equals_them():
     assert groups.beyond(1, None) == ()
 
 
-def test_the_command_reads_groups_and_says_what_they_are_worth(made, tmp_path):
+def test_the_command_reads_groups_and_says_what_they_are_worth(made, cli_here, tmp_path):
     data, of = made
     write_letor(data, tmp_path / "train.txt")
     names = [f"name {j}" for j in range(12)]
@@ -417,11 +414,9 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, tmp_path):
     lines = ["feature,group,cost", *(f"{rename[n]},{g},{3 if g == 'first' else ''}" for n, g in of.items())]
     (tmp_path / "groups.csv").write_text("\n".join(lines) + "\n")
     common = ["train.txt", "--feature-names", "names.txt", "--groups", "groups.csv"]
-    done = _run(
-        tmp_path, "select", *common, "--out", "run", "--transform", "none", "--half-samples", "0", "--penalty", "l1"
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Groups in use" in done.stdout
+    done = cli_here("select", *common, "--out", "run", "--transform", "none", "--half-samples", "0", "--penalty", "l1")
+    assert done.code == 0, done.err
+    assert "Groups in use" in done.out
     content = json.loads((tmp_path / "run/result.json").read_text())
     named = {rename[n]: g for n, g in of.items()}
     same = sr.select(
@@ -435,25 +430,19 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, tmp_path):
     )
     assert content["groups"] == same.to_json()["groups"]
     assert "Groups in use" in (tmp_path / "run/report.html").read_text()
-    done = _run(tmp_path, "fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json")
-    assert done.returncode == 0, done.stderr
+    done = cli_here("fit", *common, "--penalty", "mcp", "--k", "6", "--out", "m.json")
+    assert done.code == 0, done.err
     model = load_model(tmp_path / "m.json")
     used = {model.feature_names[j] for j in model.support}
     for g in set(named.values()):
         own = {n for n in named if named[n] == g}
         assert used.issuperset(own) or not used & own
-    done = _run(tmp_path, "fit", *common, "--penalty", "ridge", "--out", "r.json")
-    assert done.returncode == 2
-    assert "--groups" in done.stderr
-    done = _run(tmp_path, "fit", *common, "--out", "groups.csv")
-    assert done.returncode != 0
+    done = cli_here("fit", *common, "--penalty", "ridge", "--out", "r.json")
+    assert done.code == 2
+    assert "--groups" in done.err
+    done = cli_here("fit", *common, "--out", "groups.csv")
+    assert done.code != 0
     assert (tmp_path / "groups.csv").read_text().startswith("feature,group")
-
-
-def _run(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "sparserank", *arguments], cwd=folder, capture_output=True, text=True, timeout=300
-    )
 
 
 @pytest.mark.parametrize(
@@ -524,12 +513,8 @@ def test_penalties_that_know_no_groups_are_refused(made):
         sr.select(data, costs={"first": 1.0})
 
 
-def test_help_shows_what_stands_in_brackets(tmp_path):
+def test_help_shows_what_stands_in_brackets(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     for command, shown in (("select", "[default: label]"), ("select", "sparserank[trees]"), ("fit", "[default: l1")):
-        done = subprocess.run(
-            [sys.executable, "-m", "sparserank", command, "--help"],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "COLUMNS": "200"},
-        )
-        assert shown in done.stdout
+        done = cli(command, "--help")
+        assert shown in done.out

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +19,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.evaluation import per_query_values
 from sparserank.jobs.trees.select_for_trees import select_for_trees
+from tests.command_line import Cli
 
 QUICK = {
     "n_trees": 20,
@@ -41,6 +40,7 @@ def data() -> tuple[RankingDataset, RankingDataset]:
 
 @pytest.fixture(scope="module")
 def result(data):
+    """By worker processes; everything else here is computed in threads, to the same values."""
     return select_for_trees(*data[:1], None, data[1], **QUICK)
 
 
@@ -94,6 +94,7 @@ def test_lists_are_made_without_the_queries_that_judge_them(data, result):
     )
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_rules_hold_for_every_list(data):
     train, _ = data
     signals = [n for n in train.feature_names if n.startswith("signal")]
@@ -141,6 +142,7 @@ def test_files_say_what_the_result_says(result, tmp_path: Path):
     assert result.sizes().num_rows == len(result.choice.candidates)
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_the_result_says_what_missing_values_became(data, result):
     """trees.txt alone would take NaN for 0."""
     assert result.to_json()["trees"]["missing"] == [None] * len(result.trees.columns)
@@ -155,6 +157,7 @@ def test_the_result_says_what_missing_values_became(data, result):
     assert any(v is not None for v in trees["missing"])
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_what_cannot_be_judged_is_refused(data):
     train, _ = data
     halves = RankingDataset(train.X, train.relevance + 0.5, np.repeat(train.query_ids, np.diff(train.query_ptr)))
@@ -181,6 +184,7 @@ def test_what_cannot_be_judged_is_refused(data):
     }
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_path: Path):
     train, test = data
     done = []
@@ -201,7 +205,8 @@ def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_pa
             select_for_trees(train, None, test, out=tmp_path / "run", **{**QUICK, **other})
 
 
-def test_the_command_says_the_same_and_goes_on(data, tmp_path: Path):
+@pytest.mark.usefixtures("no_processes")
+def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Path):
     write_letor(data[0], tmp_path / "train.txt")
     call = [
         "select",
@@ -219,25 +224,19 @@ def test_the_command_says_the_same_and_goes_on(data, tmp_path: Path):
         "--out",
         "run",
     ]
-    first = _run(*call, cwd=tmp_path)
-    assert first.returncode == 0, first.stderr
-    assert "Features to keep" in first.stdout
+    first = cli_here(*call)
+    assert first.code == 0, first.err
+    assert "Features to keep" in first.out
     same = sr.select_for_trees(tmp_path / "train.txt", transform="none", folds=3, n_trees=20, k=3)
     assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
-    again = _run(*call, cwd=tmp_path)
-    assert again.stdout == first.stdout
-    alone = _run("select", "train.txt", "--n-trees", "7", "--out", "x", cwd=tmp_path)
-    assert alone.returncode == 2
-    assert "is of the judge" in alone.stderr
+    again = cli_here(*call)
+    assert again.out == first.out
+    alone = cli_here("select", "train.txt", "--n-trees", "7", "--out", "x")
+    assert alone.code == 2
+    assert "is of the judge" in alone.err
     for more in (["--current", "f1"], ["--shapes", "curves"], ["--protocol", "holdout"]):
-        refused = _run(*call, *more, cwd=tmp_path)
-        assert refused.returncode == 2
-        assert f"cannot be combined with {more[0]}" in " ".join(refused.stderr.split())
-    assert _run(*call[:2], "--judge", "forest", "--out", "x", cwd=tmp_path).returncode == 2
+        refused = cli_here(*call, *more)
+        assert refused.code == 2
+        assert f"cannot be combined with {more[0]}" in " ".join(refused.err.split())
+    assert cli_here(*call[:2], "--judge", "forest", "--out", "x").code == 2
     assert not (tmp_path / "x").exists()
-
-
-def _run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sparserank", *arguments], cwd=cwd, capture_output=True, text=True, timeout=300
-    )

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from sparserank.data.store.convert import convert
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ModelFormatError
 from sparserank.model.ranking_model import RankingModel
+from tests.command_line import Cli
 from tests.oracles import exported
 from tests.oracles import filling as oracle
 
@@ -130,7 +129,7 @@ def test_medians_of_more_rows_than_are_kept_come_from_evenly_spread_ones() -> No
     assert sparse.tolist() == exact.tolist()
 
 
-def test_select_fills_validation_and_test_with_what_train_teaches(tmp_path: Path) -> None:
+def test_select_fills_validation_and_test_with_what_train_teaches(cli_here: Cli, tmp_path: Path) -> None:
     train, test = holed(), holed(seed=5)
     options = {"missing": {"c1": "min", "*": "median"}}
     medians, smallest = (oracle.learned(train[0].tolist(), rule) for rule in ("median", "min"))
@@ -143,9 +142,6 @@ def test_select_fills_validation_and_test_with_what_train_teaches(tmp_path: Path
     frame_of(*train).to_parquet(tmp_path / "train.parquet")
     frame_of(*test).to_parquet(tmp_path / "test.parquet")
     command = [
-        sys.executable,
-        "-m",
-        "sparserank",
         "select",
         "train.parquet",
         "--missing",
@@ -166,15 +162,15 @@ def test_select_fills_validation_and_test_with_what_train_teaches(tmp_path: Path
         "--folds",
         "3",
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    done = cli_here(*command)
+    assert done.code == 0, done.err
     loaded = sr.load_model(tmp_path / "run/model.json")
     assert json.loads((tmp_path / "run/model.json").read_text())["version"] == 4
     np.testing.assert_array_equal(loaded.coef, model.coef)
-    command = [sys.executable, "-m", "sparserank", "predict", "run/model.json", "test.parquet"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    scores = np.array([float(line) for line in done.stdout.split()])
+    command = ["predict", "run/model.json", "test.parquet"]
+    done = cli_here(*command)
+    assert done.code == 0, done.err
+    scores = np.array([float(line) for line in done.out.split()])
     np.testing.assert_allclose(scores, model.predict(frame_of(*test)), rtol=1e-12)
     whole = np.array(oracle.filled(test[0].tolist(), expected.tolist()))
     np.testing.assert_allclose(scores, model.predict(whole), rtol=1e-12)
@@ -269,32 +265,27 @@ def test_engines_that_take_0_are_refused_another_value(to: str) -> None:
     assert median.export(to, filled=True)
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sparserank", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-
-
-def test_models_fill_in_their_own_values_side_by_side(tmp_path: Path) -> None:
+def test_models_fill_in_their_own_values_side_by_side(cli_here: Cli, tmp_path: Path) -> None:
     X, y, qid = holed()
     frame = frame_of(X, y, qid)
     frame.to_parquet(tmp_path / "t.parquet")
     models = {r: sr.SparseRanker(missing=r).fit(frame[list(NAMES)], y, qid=qid).to_model() for r in ("min", "median")}
     for rule, model in models.items():
         model.save(tmp_path / f"{rule}.json")
-    done = run(tmp_path, "evaluate", "t.parquet", "--system", "min.json", "--system", "median.json", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    found = {(r["system"], r["metric"]): r["mean"] for r in json.loads(done.stdout)}
+    done = cli_here("evaluate", "t.parquet", "--system", "min.json", "--system", "median.json", "--format", "json")
+    assert done.code == 0, done.err
+    found = {(r["system"], r["metric"]): r["mean"] for r in json.loads(done.out)}
     for rule, model in models.items():
         for source in (frame, (X, y, qid)):
             assert sr.evaluate(model, source)["ndcg@10"] == found[f"{rule}.json", "ndcg@10"]
     assert found["min.json", "ndcg@10"] != found["median.json", "ndcg@10"]
     for rule in ("min", "median"):  # learned from what is scored it would be another model
-        done = run(tmp_path, "predict", "min.json", "t.parquet", "--missing", rule)
-        assert done.returncode == 2
-        assert "the model remembers them" in " ".join(done.stderr.replace("│", " ").split())
+        done = cli_here("predict", "min.json", "t.parquet", "--missing", rule)
+        assert done.code == 2
+        assert "the model remembers them" in " ".join(done.err.replace("│", " ").split())
     by_hand = np.where(np.isfinite(X), X, 7.0)
-    done = run(tmp_path, "predict", "min.json", "t.parquet", "--missing", "7")
-    np.testing.assert_allclose([float(s) for s in done.stdout.split()], models["min"].predict(by_hand), rtol=1e-12)
+    done = cli_here("predict", "min.json", "t.parquet", "--missing", "7")
+    np.testing.assert_allclose([float(s) for s in done.out.split()], models["min"].predict(by_hand), rtol=1e-12)
     clean = sr.SparseRanker().fit(by_hand, y, qid=qid).to_model()
     with pytest.raises(DataError, match="row 0: feature 'f1' holds"):
         sr.evaluate(clean, (X, y, qid))
@@ -340,7 +331,7 @@ def test_what_is_missing_still_is_no_score() -> None:
 
 
 @pytest.mark.parametrize("names", [("1", "2", "0", "4", "3", "5"), ("f2", "f1", "f3", "f4", "f5", "f6"), NAMES])
-def test_values_go_to_the_features_whose_names_they_have(names: tuple[str, ...], tmp_path: Path) -> None:
+def test_values_go_to_the_features_whose_names_they_have(names: tuple[str, ...], cli_here: Cli, tmp_path: Path) -> None:
     """Names that look like numbers, in orders that are not theirs."""
     train, test = holed(), holed(seed=5)
     frames = [pd.DataFrame(X, columns=list(names)).assign(label=y, qid=q) for X, y, q in (train, test)]
@@ -354,15 +345,15 @@ def test_values_go_to_the_features_whose_names_they_have(names: tuple[str, ...],
     model.save(tmp_path / "m.json")
     for name, frame in zip(("train.csv", "test.csv"), frames, strict=True):
         frame.to_csv(tmp_path / name, index=False)
-    done = run(tmp_path, "predict", "m.json", "test.csv")
-    assert done.returncode == 0, done.stderr
-    np.testing.assert_allclose([float(s) for s in done.stdout.split()], model.predict(frames[1]), rtol=1e-12)
+    done = cli_here("predict", "m.json", "test.csv")
+    assert done.code == 0, done.err
+    np.testing.assert_allclose([float(s) for s in done.out.split()], model.predict(frames[1]), rtol=1e-12)
     np.testing.assert_allclose(
         model.predict(frames[1]), np.array(expected) @ (model.coef / model.scaling.scale), rtol=1e-9
     )
 
 
-def test_feature_logs_are_filled_by_name_and_others_left_out(tmp_path: Path) -> None:
+def test_feature_logs_are_filled_by_name_and_others_left_out(cli_here: Cli, tmp_path: Path) -> None:
     rows = [
         {"qid": q, "label": label, "id": f"d{q}{label}", "[features]": f"bm25={3 * label + q},tf={label},pad=1"}
         for q in range(8)
@@ -373,10 +364,10 @@ def test_feature_logs_are_filled_by_name_and_others_left_out(tmp_path: Path) -> 
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, gaps)) + "\n")
     model = sr.SparseRanker().fit_dataset(sr.read_data(tmp_path / "train.jsonl", missing="median")).to_model()
     model.save(tmp_path / "m.json")
-    done = run(tmp_path, "predict", "m.json", "test.jsonl")
-    assert done.returncode == 0, done.stderr
+    done = cli_here("predict", "m.json", "test.jsonl")
+    assert done.code == 0, done.err
     values = pd.DataFrame({"bm25": [3 * r["label"] + r["qid"] for r in rows], "tf": np.nan, "pad": 1.0})
-    np.testing.assert_allclose([float(s) for s in done.stdout.split()], model.predict(values), rtol=1e-12)
+    np.testing.assert_allclose([float(s) for s in done.out.split()], model.predict(values), rtol=1e-12)
     parts = as_datasets(
         {"train": str(tmp_path / "train.jsonl"), "test": str(tmp_path / "test.jsonl")}, reading={"missing": "median"}
     )

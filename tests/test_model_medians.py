@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from sparserank.data.store.convert import convert
 from sparserank.data.store.features import StoredFeatures
 from sparserank.errors import DataError, ModelFormatError
 from sparserank.model.ranking_model import RankingModel
+from tests.command_line import Cli
 from tests.oracles import exported
 from tests.oracles import filling as oracle
 
@@ -245,34 +244,29 @@ def test_the_file_holds_them_and_older_versions_refuse_it(model: RankingModel, t
     assert said["version"] == 4  # the values that training said are enough
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sparserank", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-
-
-def test_the_commands(tmp_path: Path) -> None:
+def test_the_commands(cli_here: Cli, tmp_path: Path) -> None:
     FRAME.assign(label=Y, qid=QID).to_parquet(tmp_path / "t.parquet")
-    done = run(tmp_path, "fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json")
-    assert done.returncode == 0, done.stderr
+    done = cli_here("fit", "t.parquet", "--k", "3", "--transform", "log", "--out", "m.json")
+    assert done.code == 0, done.err
     model = sr.load_model(tmp_path / "m.json")
     np.testing.assert_array_equal(model.medians, known_of(model.support))  # of the features as they are
     gaps = holed()
     pd.DataFrame(gaps, columns=list(NAMES)).assign(label=Y[:40], qid=QID[:40]).to_parquet(tmp_path / "g.parquet")
-    refused = run(tmp_path, "predict", "m.json", "g.parquet", "--out", "s.txt")
-    assert refused.returncode == 1
-    assert "--missing model" in refused.stderr
-    assert f"'{NAMES[model.support[0]]}'" in refused.stderr
+    refused = cli_here("predict", "m.json", "g.parquet", "--out", "s.txt")
+    assert refused.code == 1
+    assert "--missing model" in refused.err
+    assert f"'{NAMES[model.support[0]]}'" in refused.err
     assert not (tmp_path / "s.txt").exists()
-    assert run(tmp_path, "predict", "m.json", "g.parquet", "--missing", "model", "--out", "s.txt").returncode == 0
+    assert cli_here("predict", "m.json", "g.parquet", "--missing", "model", "--out", "s.txt").code == 0
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "s.txt"), model.predict(gaps, missing="model"))
-    assert run(tmp_path, "explain", "m.json", "g.parquet", "--query", str(QID[0]), "--missing", "model").returncode == 0
-    assert run(tmp_path, "evaluate", "g.parquet", "--system", "m.json", "--missing", "model").returncode == 0
-    text = run(tmp_path, "export", "m.json", "--to", "sql", "--missing", "model").stdout
+    assert cli_here("explain", "m.json", "g.parquet", "--query", str(QID[0]), "--missing", "model").code == 0
+    assert cli_here("evaluate", "g.parquet", "--system", "m.json", "--missing", "model").code == 0
+    text = cli_here("export", "m.json", "--to", "sql", "--missing", "model").out
     assert text == model.export("sql", missing="model")["score.sql"] != model.export("sql")["score.sql"]
     for command in (
         ("export", "m.json", "--to", "sql", "--missing", "zero"),
         ("fit", "t.parquet", "--out", "n.json", "--missing", "model"),
     ):
-        wrong = run(tmp_path, *command)
-        assert wrong.returncode == 2
-        assert "Traceback" not in wrong.stderr
+        wrong = cli_here(*command)
+        assert wrong.code == 2
+        assert "Traceback" not in wrong.err

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -118,18 +116,17 @@ def test_what_cannot_be_evaluated_is_refused() -> None:
         sr.evaluate(own, Qrels())
 
 
-def test_the_command_knows_files_by_what_they_hold(tmp_path: Path) -> None:
+def test_the_command_knows_files_by_what_they_hold(cli_here: Cli, tmp_path: Path) -> None:
     data = sr.make_ranking(30, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
     sr.write_letor(data, tmp_path / "test.txt")
     ranker = sr.SparseRanker().fit_dataset(data)
     ranker.to_model().save(tmp_path / "a model")
-    done = _run(tmp_path, "predict", "a model", "test.txt", "--run", "the run.txt", "--qrels", "judgments")
-    assert done.returncode == 0, done.stderr
+    done = cli_here("predict", "a model", "test.txt", "--run", "the run.txt", "--qrels", "judgments")
+    assert done.code == 0, done.err
     expected = {(str(q), str(d)): float(r) for q, d, r in zip(data.qid, data.docid, data.relevance, strict=True)}  # type: ignore[arg-type]
     assert sr.read_qrels(tmp_path / "judgments") == expected
     (tmp_path / "scores").write_text("".join(f"{s!r}\n" for s in ranker.to_model().score_dataset(data).tolist()))
-    done = _run(
-        tmp_path,
+    done = cli_here(
         "evaluate",
         "test.txt",
         "--system",
@@ -141,12 +138,12 @@ def test_the_command_knows_files_by_what_they_hold(tmp_path: Path) -> None:
         "--format",
         "json",
     )
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    assert done.code == 0, done.err
+    rows = json.loads(done.out)
     assert len({r["mean"] for r in rows if r["metric"] == "ndcg@10"}) == 1
-    done = _run(tmp_path, "evaluate", "--qrels", "judgments", "--system", "the run.txt", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    (row,) = (r for r in json.loads(done.stdout) if r["metric"] == "trec:ndcg@10")
+    done = cli_here("evaluate", "--qrels", "judgments", "--system", "the run.txt", "--format", "json")
+    assert done.code == 0, done.err
+    (row,) = (r for r in json.loads(done.out) if r["metric"] == "trec:ndcg@10")
     expected = sr.evaluate(sr.read_run(tmp_path / "the run.txt"), sr.read_qrels(tmp_path / "judgments"), "ndcg@10")
     assert row["mean"] == pytest.approx(expected["trec:ndcg@10"])
     (tmp_path / "odd").write_text("1 2 3\n")
@@ -160,15 +157,10 @@ def test_the_command_knows_files_by_what_they_hold(tmp_path: Path) -> None:
         (("evaluate", "test.txt", "--system", "missing"), 1, "missing: cannot be read"),
         (("predict", "a model", "test.txt", "--qrels", "test.txt"), 1, "test.txt"),
     ):
-        refused = _run(tmp_path, *arguments)
-        assert refused.returncode == status, (arguments, refused.stderr)
-        assert message in " ".join(refused.stderr.replace("│", " ").split())
-        assert "Traceback" not in refused.stderr
-
-
-def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sparserank", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+        refused = cli_here(*arguments)
+        assert refused.code == status, (arguments, refused.err)
+        assert message in " ".join(refused.err.replace("│", " ").split())
+        assert "Traceback" not in refused.err
 
 
 def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:

@@ -1,0 +1,36 @@
+"""What short runs spend most of their time on, left out where a test looks at something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from sparserank.crossval import fitting
+from sparserank.runs import work
+from sparserank.runs.pool import run_pieces
+
+
+@contextmanager
+def no_processes() -> Iterator[None]:
+    """Pieces of work go to threads: a worker process imports everything anew."""
+
+    def in_threads(task: Any, arguments: Any, n_workers: int, *, processes: bool) -> Any:
+        return run_pieces(task, arguments, n_workers, processes=False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (work, fitting):
+            patch.setattr(module, "run_pieces", in_threads)
+        yield
+
+
+@contextmanager
+def no_pictures() -> Iterator[None]:
+    """Reports have empty pictures."""
+    from matplotlib.figure import Figure
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", lambda self, out, **options: out.write("<svg></svg>"))
+        yield
