@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.tables.roles import ColumnNames
 from sparserank.data.text_lines import read_names
 from sparserank.errors import DataError
 from sparserank.quoting import brief
+
+UNJUDGED = -1.0  # the label of a row that nobody judged
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Reading:
     def __post_init__(self) -> None:
         if self.unjudged not in ("error", "drop", "zero"):
             raise DataError(f"unjudged must be 'error', 'drop' or 'zero'; got {brief(self.unjudged)}.")
+        if self.index_base not in (0, 1):
+            raise DataError(f"index_base must be 0 or 1; got {brief(self.index_base)}.")
         for name in ("n_features", "n_threads"):
             count = getattr(self, name)
             if count is not None and (isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1):
@@ -73,6 +79,17 @@ class Reading:
         features = None if self.feature_columns is None else tuple(self.feature_columns)
         ignored = tuple(self.ignore_columns)
         return ColumnNames(self.label, self.qid, features, self.doc_weight, ignored, self.docid, self.featureless)
+
+
+def float_type(dtype: Any) -> np.dtype:
+    """Raises DataError for what is neither float64 nor float32."""
+    try:
+        found = np.dtype(dtype)
+    except (TypeError, ValueError):
+        found = None
+    if found not in (np.float64, np.float32):
+        raise DataError(f"dtype must be float64 or float32; got {brief(dtype)}.")
+    return found
 
 
 def with_options(reading: Reading, options: Mapping[str, Any]) -> Reading:
