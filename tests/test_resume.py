@@ -233,7 +233,7 @@ def test_ctrl_c_says_so_and_keeps_finished_work(train: Path, undisturbed: Path, 
     assert differences(run, undisturbed) == []
 
 
-@pytest.mark.parametrize("place", ["sparserank.data.read.read_letor", "sparserank.jobs.select.write_results"])
+@pytest.mark.parametrize("place", ["sparserank.data.read.collect", "sparserank.jobs.select.write_results"])
 def test_ctrl_c_while_reading_or_writing_says_so_too(
     place: str, undisturbed: Path, tmp_path: Path, select: Select, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,7 +197,7 @@ def test_a_file_is_written_without_missing_values(tmp_path: Path) -> None:
     with pytest.raises(SparserankError, match="query-min needs the rows of a query together"):
         rewrite([tmp_path / "m.csv"], tmp_path / "n.txt", Reading(missing="query-min"))
     (tmp_path / "u.csv").write_text("label,qid,f\n-1,1,2\n")
-    with pytest.raises(SparserankError, match="no row is left"):
+    with pytest.raises(SparserankError, match="nothing is left after dropping"):
         rewrite([tmp_path / "u.csv"], tmp_path / "u.parquet", Reading(unjudged="drop"))
     assert not (tmp_path / "u.parquet").exists()
     write(tmp_path / "a.txt", lines(0, 3, features=2))

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sparserank.data.faults import no_such_file
 from sparserank.data.tables.batches import BATCH_ROWS, Table
 from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import GZIP
@@ -102,7 +103,7 @@ def _entries(path: str) -> Iterator[tuple[int, tuple[str, float, str, dict[str, 
                     yield number, _entry(line, f"{path}:{number}")
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, FileNotFoundError):
-            raise DataFormatError(f"{path}: no such file; check the path.") from error
+            raise no_such_file(path) from error
         raise DataFormatError(f"{path}: cannot be read ({error}).") from error
 
 

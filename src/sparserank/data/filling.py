@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.matrices import with_nan, without_mask
+from sparserank.data.faults import CHOICES
+from sparserank.data.matrices import below, stored_values, with_nan, without_mask
 from sparserank.data.missing import ERROR, KEPT, LEARNED, MEDIAN, QUERY_MIN, ZERO, MissingPolicy, holds_missing
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
 SAMPLE_VALUES = 4_000_000  # that medians of what does not fit into memory are learned from, about
-CHOICES = "choose what it becomes with missing='zero', 'min', 'median', 'query-min' or a number (--missing zero)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def training_medians(X: Any, columns: np.ndarray, counted: np.ndarray | None = N
         block = part[spread][:, columns]
         blocks.append(block if counted is None else block[counted[at : at + part.shape[0]][spread]])
         at += part.shape[0]
-    sample = _below(blocks)
+    sample = below(blocks)
     if sp.issparse(sample):
         sample = sample.tocsc()
         of_entry = np.repeat(np.arange(len(columns)), np.diff(sample.indptr))
@@ -173,15 +173,9 @@ def _looked_at(
         kept.append(X[-at % step :: step][:, columns])
         at += n
         while sum(b.shape[0] for b in kept) * max(len(columns), 1) > sample_values:
-            below = _below(kept)
-            kept, step = [below[::2]], 2 * step
-    return low, _below(kept).tocsc() if kept and sp.issparse(kept[0]) else _below(kept)
-
-
-def _below(blocks: list[Any]) -> Any:
-    if not blocks:
-        return np.empty((0, 0))
-    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+            kept, step = [below(kept)[::2]], 2 * step
+    sample = below(kept)
+    return low, sample.tocsc() if sp.issparse(sample) else sample
 
 
 def _smallest(X: Any) -> np.ndarray:
@@ -247,7 +241,7 @@ def fill_known(X: Any, values: np.ndarray) -> Any:
     """
     X = without_mask(X)
     plain = sp.issparse(X) or getattr(getattr(X, "dtype", None), "kind", "") == "f"
-    if plain and not holds_missing(X.data if sp.issparse(X) else X) and X.shape[1:] == values.shape:
+    if plain and not holds_missing(stored_values(X)) and X.shape[1:] == values.shape:
         return X
     out = with_nan(X)
     if out.shape[1:] != values.shape:

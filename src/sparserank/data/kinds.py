@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sparserank.data.faults import no_such_file
 from sparserank.data.store.opening import is_store
 from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataError, DataFormatError
-from sparserank.quoting import brief
 
 HEAD_BYTES = 1 << 16
 TABLES = ("parquet", "arrow", "folder", "csv")
@@ -26,7 +26,7 @@ def kind_of(path: str | os.PathLike) -> str:
     """
     place = Path(path)
     if "\0" in str(path) or not place.exists():
-        raise DataFormatError(f"{brief(str(path)) if chr(0) in str(path) else path}: no such file; check the path.")
+        raise no_such_file(path)
     if place.is_dir() and is_store(place):
         return "store"
     if place.is_dir():

@@ -1,12 +1,14 @@
-"""What users hold as features, as matrices of numbers."""
+"""Matrices of features, dense or CSR: what users hold as one, what is done alike with both."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data._matrix_kernels import scatter_rows
 from sparserank.data.missing import is_missing
 from sparserank.errors import DataError
 from sparserank.quoting import brief
@@ -83,7 +85,59 @@ def with_zeros(X: Any) -> Any:
     return out
 
 
+def float_type(dtype: Any) -> np.dtype:
+    """Raises DataError for what is neither float64 nor float32."""
+    try:
+        found = np.dtype(dtype)
+    except (TypeError, ValueError):
+        found = None
+    if found not in (np.float64, np.float32):
+        raise DataError(f"dtype must be float64 or float32; got {brief(dtype)}.")
+    return found
+
+
 def columns_dense(X: Any, columns: np.ndarray) -> np.ndarray:
     """(n_docs, len(columns)) some columns of features, contiguous; what sparse rows leave out is 0."""
     part = X[:, columns]
     return part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
+
+
+def stored_values(X: Any) -> Any:
+    """The values that a CSR matrix stores; an array as it is."""
+    return X.data if sp.issparse(X) else X
+
+
+def as_dense(X: Any) -> Any:
+    """X as it is, unless it is sparse."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+def below(parts: Sequence[Any]) -> Any:
+    """Matrices of one form and width, one below the other; (0, 0) where there is none."""
+    if not parts:
+        return np.empty((0, 0))
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def widened(X: Any, n_features: int, *, sparse: bool) -> Any:
+    """X as CSR matrix or array of n_features columns. A dense X has them already, a sparse one no more than that."""
+    return X if not sp.issparse(X) or (sparse and X.shape[1] == n_features) else stacked([X], n_features, sparse=sparse)
+
+
+def stacked(parts: Sequence[sp.csr_matrix], n_features: int, *, sparse: bool) -> Any:
+    """(n_docs, n_features) CSR or dense: matrices of at most as many columns, one below the other."""
+    n_docs, n_values = sum(p.shape[0] for p in parts), sum(len(p.data) for p in parts)
+    if sparse:
+        row_ptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.indptr) for p in parts]), dtype=np.int64)])
+        arrays = (
+            np.concatenate([p.data for p in parts]),
+            np.concatenate([p.indices for p in parts]),
+            row_ptr.astype(np.int32 if n_values < 2**31 else np.int64),
+        )
+        return sp.csr_matrix(arrays, shape=(n_docs, n_features))
+    X = np.zeros((n_docs, n_features), dtype=parts[0].dtype)
+    at = 0
+    for p in parts:
+        scatter_rows(p.indptr, p.indices, p.data, X[at : at + p.shape[0]])
+        at += p.shape[0]
+    return X

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparserank.data.letor.reader import float_type
+from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy
 from sparserank.options import Choice, Count, Flag, Given, Option, Or, Parsed
 

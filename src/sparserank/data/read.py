@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 
 from sparserank.data.alignment import aligned
+from sparserank.data.collecting import collect
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.feature_logs import log_names, log_tables
 from sparserank.data.joining import concatenate
 from sparserank.data.kinds import kind_of, refuse_mixed
-from sparserank.data.letor.reader import read_letor
+from sparserank.data.letor.reader import TextRows
+from sparserank.data.missing import MissingPolicy
 from sparserank.data.reading import Reading, with_options
 from sparserank.data.store.opening import open_stores
+from sparserank.data.store.rows import StoreRows
+from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import is_frame, open_table, table_of
-from sparserank.data.tables.reader import read_tables
-from sparserank.errors import DataError, TooManyFeaturesError
+from sparserank.data.tables.reader import TableRows, read_tables
+from sparserank.errors import DataError
 from sparserank.quoting import brief
 
 
@@ -42,19 +46,42 @@ def read_files(
     if not listed:
         raise DataError("needs at least one file.")
     kind = refuse_mixed(listed, [kind_of(p) for p in listed])
-    if kind == "letor":
-        return _read_text(listed, reading, like)
+    if kind != "store":
+        return collect(_rows(listed, kind, reading, like), MissingPolicy.parse(reading.missing))
+    stores = open_stores(listed)
+    data = stores[0] if len(stores) == 1 else concatenate(stores)
+    return data if like is None else aligned(data, like, str(listed[0]))
+
+
+def open_stream(
+    paths: Sequence[str | os.PathLike], reading: Reading, *, natural: bool = False, like: RankingDataset | None = None
+) -> Stream:
+    """The rows of files of one kind; text is read once before, for the number of its features and whether they are kept
+    sparse, unless both are given.
+
+    Parameters
+        natural   keep features as `read_files` does where the reading names no dtype, instead of in float32
+        like      the data set whose features these must have
+    """
+    kind = refuse_mixed(paths, [kind_of(p) for p in paths])
     if kind == "store":
-        stores = open_stores(listed)
-        data = stores[0] if len(stores) == 1 else concatenate(stores)
-        return data if like is None else aligned(data, like, str(listed[0]))
+        return StoreRows(paths, reading)
+    if reading.dtype is None and not natural:
+        reading = replace(reading, dtype=np.float32)
+    stream = _rows(paths, kind, reading, like)
+    stream.look()
+    return stream
+
+
+def _rows(paths: Sequence[str | os.PathLike], kind: str, reading: Reading, like: RankingDataset | None) -> Stream:
+    """The rows of files of a kind that is read, not mapped."""
+    if kind == "letor":
+        return TextRows(paths, reading, like=like)
     if kind == "log":
-        names = log_names(listed, reading.feature_columns)
-        if like is not None:
-            names = list(like.feature_names or ())
+        names = log_names(paths, reading.feature_columns) if like is None else list(like.feature_names or ())
         reading = replace(reading, feature_columns=names, label="label", qid="qid", docid=None)
-        return read_tables(log_tables(listed, names, others=like is not None), reading)
-    return read_tables([open_table(p, kind) for p in listed], reading, like=like)
+        return TableRows(log_tables(paths, names, others=like is not None), reading)
+    return TableRows([open_table(p, kind) for p in paths], reading, like=like)
 
 
 def read_data(source: Any, **options: Any) -> RankingDataset:
@@ -75,23 +102,3 @@ def read_data(source: Any, **options: Any) -> RankingDataset:
     if not isinstance(listed, Sequence) or not all(isinstance(p, str | os.PathLike) for p in listed):
         raise DataError(f"read_data takes a path or paths, or a frame; got {brief(type(source).__name__)}.")
     return read_files(listed, reading)
-
-
-def _read_text(paths: list, reading: Reading, like: RankingDataset | None) -> RankingDataset:
-    n_features = reading.n_features if like is None else like.n_features
-    try:
-        return read_letor(
-            paths,
-            n_features,
-            missing=reading.missing,
-            index_base=reading.index_base,
-            unjudged=reading.unjudged,
-            feature_names=reading.feature_names,
-            sparse=reading.sparse,
-            dtype=reading.dtype or np.float64,
-            n_threads=reading.n_threads,
-        )
-    except TooManyFeaturesError as error:
-        if like is None:
-            raise
-        raise DataError(f"{error} Here: --n-features {error.width}.") from error

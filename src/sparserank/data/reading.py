@@ -15,6 +15,8 @@ from sparserank.errors import DataError
 from sparserank.options import check_given
 from sparserank.quoting import brief
 
+UNJUDGED = -1.0  # the label of a row that nobody judged
+
 
 @dataclass(frozen=True)
 class Reading:

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 from sparserank.data.grouping import query_codes
 from sparserank.data.letor.writer import letor_lines
 from sparserank.data.missing import MissingPolicy
+from sparserank.data.read import open_stream
 from sparserank.data.reading import Reading
 from sparserank.data.store.opening import is_store
-from sparserank.data.streams import RowBlock, Stream, open_stream
-from sparserank.errors import DataError, DataFormatError, RunDirectoryError
+from sparserank.data.streams import RowBlock, Stream
+from sparserank.errors import DataError, RunDirectoryError
 from sparserank.files import atomic_write, refuse_inputs
 
 TEXT, PARQUET = (".txt", ".letor", ".svm", ".dat"), (".parquet", ".pq")
@@ -77,14 +78,10 @@ def _filled(stream: Stream, policy: MissingPolicy | None) -> _Rows:
     filling = stream.filling(policy)
 
     def blocks() -> Iterator[RowBlock]:
-        n = 0
         for block in stream.blocks():
             if filling is not None:
                 filling.fill(block.X, query_codes(block.qid))
-            n += len(block.label)
             yield block
-        if n == 0:
-            raise DataFormatError("no row is left: every label is -1 (unjudged).")
 
     names = stream.feature_names or tuple(f"f{j + 1}" for j in range(stream.n_features))
     return _Rows(stream.sparse, names, blocks())

@@ -15,18 +15,17 @@ from sparserank.data.filling import fill_matrix
 from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.joining import refuse_other_filling
 from sparserank.data.kinds import kind_of
-from sparserank.data.letor.reader import UNJUDGED
 from sparserank.data.matrices import with_nan
 from sparserank.data.missing import MissingPolicy, taught
-from sparserank.data.read import read_files
-from sparserank.data.reading import Reading, with_options
+from sparserank.data.read import open_stream, read_files
+from sparserank.data.reading import UNJUDGED, Reading, with_options
 from sparserank.data.store.temporary import in_temporary_store
-from sparserank.data.streams import Stream, TableRows, open_stream
+from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import document_texts, is_frame, table_of
 from sparserank.data.tables.dask_kinds import is_dask
 from sparserank.data.tables.dask_sources import ArrayRows, Partitions
 from sparserank.data.tables.frames import names_of, without_qid
-from sparserank.data.tables.reader import read_tables
+from sparserank.data.tables.reader import TableRows, read_tables
 from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, ParameterError
 from sparserank.quoting import brief
@@ -180,7 +179,9 @@ def _as_stream(
                 "docid", "cannot be given beside an array of Dask; give a data frame of Dask and the column's name."
             )
         return ArrayRows(source, names["label"], names["qid"], fills=options.missing is not None)
-    return TableRows([Partitions(name, source)], with_options(options, named), natural=True, like=first)
+    rows = TableRows([Partitions(name, source)], with_options(options, named), like=first)
+    rows.look()
+    return rows
 
 
 def _from_frame(

@@ -231,11 +231,3 @@ def parse_lines(buf, index_base, index_limit, labels, row_ptr, indices, values, 
     info[MAX_INDEX] = max_index
     info[MAX_LINE] = max_line
     info[UNSORTED] = unsorted
-
-
-@kernel
-def scatter_rows(row_ptr, indices, values, out):
-    """Write CSR rows into the zeroed dense rows of `out`."""
-    for row in range(len(row_ptr) - 1):
-        for k in range(row_ptr[row], row_ptr[row + 1]):
-            out[row, indices[k]] = values[k]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sparserank.data.faults import no_such_file
 from sparserank.data.letor import _line_kernels as kernels
 from sparserank.data.letor.side_files import SideQueries, with_query_ids
 from sparserank.data.missing import HUGE
@@ -56,22 +57,6 @@ class Chunk:
         return f"{self.path}:{self.first_line + line}"
 
 
-def read_chunks(
-    path: Path, index_base: int, n_features: int | None, n_threads: int, queries: SideQueries | None = None
-) -> list[Chunk]:
-    """All stretches of a file, in file order.
-
-    Raises
-        DataFormatError        the file cannot be read, holds no row, or names the first line that is not as the format
-                               says
-        TooManyFeaturesError   a line names a feature beyond n_features
-    """
-    chunks = list(stream_chunks(path, index_base, n_features, n_threads, queries))
-    if not any(len(c.labels) for c in chunks):
-        raise DataFormatError(f"{path}: no data rows; expected lines such as '2 qid:10 1:0.03 2:0.67'.")
-    return chunks
-
-
 def stream_chunks(
     path: Path,
     index_base: int,
@@ -80,7 +65,12 @@ def stream_chunks(
     queries: SideQueries | None = None,
     skip: int = 0,
 ) -> Iterator[Chunk]:
-    """The stretches as they are parsed, no more than a few at a time; the first `skip` are passed over unparsed."""
+    """The stretches as they are parsed, no more than a few at a time; the first `skip` are passed over unparsed.
+
+    Raises
+        DataFormatError        the file cannot be read, or names the first line that is not as the format says
+        TooManyFeaturesError   a line names a feature beyond n_features
+    """
     first_line = 1
     with ThreadPoolExecutor(n_threads) as pool:
         pending: list[Future[Chunk]] = []
@@ -137,7 +127,7 @@ def _line_blocks(path: Path) -> Iterator[bytes]:
                 rest.append(block[cut:])
             yield b"".join(rest).removeprefix(mark)
     except FileNotFoundError as error:
-        raise DataFormatError(f"{path}: no such file; check the path.") from error
+        raise no_such_file(path) from error
     except PermissionError as error:
         raise DataFormatError(f"{path}: cannot be read (permission denied).") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

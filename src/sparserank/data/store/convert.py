@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.faults import no_such_file
 from sparserank.data.letor.side_files import SUFFIXES
 from sparserank.data.missing import MissingPolicy, taught
+from sparserank.data.read import open_stream
 from sparserank.data.reading import Reading
 from sparserank.data.store.manifest import MANIFEST, PROGRESS, VERSION, file_name, read_manifest
 from sparserank.data.store.opening import STAMPS, is_store, open_store
 from sparserank.data.store.writing import Conversion, Progress, sum_of
-from sparserank.data.streams import Stream, open_stream
+from sparserank.data.streams import Stream
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.blocks import SHARD_BYTES
 from sparserank.runs.directory import RunDirectory
@@ -125,7 +127,7 @@ def _plan(paths: Sequence[str | os.PathLike], reading: Reading, shard_bytes: int
             try:
                 found = os.stat(file)
             except OSError as error:
-                raise DataFormatError(f"{file}: no such file; check the path.") from error
+                raise no_such_file(file) from error
             files.append([os.path.abspath(file), found.st_size, found.st_mtime_ns])
     return {"version": VERSION, "files": files, "reading": _described(reading), "shard_bytes": shard_bytes}
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset, numbered
+from sparserank.data.matrices import stored_values
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.store.manifest import VERSION
 from sparserank.data.store.opening import open_store
 from sparserank.data.store.writing import Conversion
-from sparserank.data.streams import Position, RowBlock, Stream
+from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.execution.blocks import SHARD_BYTES
 from sparserank.runs.directory import RunDirectory
 from sparserank.transforms import Transform, in_forms
@@ -35,18 +35,18 @@ class HeldRows(Stream):
         names = tuple(data.feature_names or ())
         self.feature_names = None if numbered(names) or len(forms) > 1 else names
 
-    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         d = self._data
-        size = d.X.data.nbytes if sp.issparse(d.X) else d.X.nbytes
-        n_blocks = max(size // BLOCK_BYTES, 1)
+        n_blocks = max(stored_values(d.X).nbytes // BLOCK_BYTES, 1)
         cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()
         for b, (lo, hi) in enumerate(itertools.pairwise(cuts)):
             rows = slice(lo, hi)
             assert d.qid is not None
             docid, weight = (None if v is None else np.asarray(v[rows]) for v in (d.docid, d.doc_weight))
-            where = np.column_stack([np.zeros(hi - lo, dtype=int), np.full(hi - lo, b), np.arange(hi - lo)])
             X = in_forms(d.X[rows], self._forms) if self._forms else d.X[rows]
-            yield RowBlock(X, d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, where)
+            yield RowBlock(
+                X, d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, positions(0, b, hi - lo)
+            )
 
 
 def in_temporary_store(stream: Stream, policy: MissingPolicy | None = None) -> RankingDataset:

@@ -25,7 +25,7 @@ from sparserank.data.store.manifest import (
     identity_of_shards,
 )
 from sparserank.data.store.opening import write_stamps
-from sparserank.data.streams import Position, RowBlock, Stream, below
+from sparserank.data.streams import Position, RowBlock, Stream, one_below_the_other
 from sparserank.errors import DataFormatError
 from sparserank.execution.blocks import shard_end
 from sparserank.quoting import brief
@@ -65,8 +65,6 @@ class Conversion:
                 self._flush()
                 size = sum(_bytes(b.X) for b in self.waiting)
         self._flush(whole=True)
-        if not self.shards:
-            raise DataFormatError("no row is left: there are none, or every label is -1 (unjudged).")
         if self.scattered:
             self.shards = self._gathered()
         stream = self.stream
@@ -141,7 +139,7 @@ class Conversion:
         """Write shards of the waiting rows: of all, or of those before the last query, which may go on."""
         if not self.waiting:
             return
-        rows = below(self.waiting)
+        rows = one_below_the_other(self.waiting)
         n, at = len(rows.label), 0
         ends = np.append(_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # of queries that are whole
         until = _bytes_until(rows.X)
@@ -206,7 +204,7 @@ class Conversion:
             last = k + 1 == len(order)
             if last or (waiting >= self.plan["shard_bytes"] and code[order[k + 1]] != code[r]):
                 blocks = [self._run(parts[part[i]], run[i], ids[i]) for i in order[lo : k + 1]]
-                shards.append(self._write(below(blocks), len(self.shards) + len(shards)))
+                shards.append(self._write(one_below_the_other(blocks), len(self.shards) + len(shards)))
                 lo, waiting = k + 1, 0.0
                 if self.progress is not None:
                     self.progress(sum(s["n_docs"] for s in shards), "gathered by query")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from sparserank.data.faults import column_twice, no_such_file, too_large
 from sparserank.data.letor.side_files import SideQueries, side_file
 from sparserank.data.missing import is_missing
 from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables, with_uneven
@@ -64,7 +65,7 @@ class Table:
             ) from error
         for name in names:
             if name in seen:
-                raise self.error(f"{place}: column {brief(name)} appears twice; rename or drop one.")
+                raise self.error(column_twice(place, name))
             seen.add(name)
 
     def record_batches(self, roles: Roles) -> Iterator[pa.RecordBatch]:
@@ -129,13 +130,10 @@ class Table:
         with np.errstate(over="ignore"):
             out[:] = values
         if out.dtype == np.float32 and values.dtype != np.float32:
-            self._refuse(
-                np.isinf(out) & ~is_missing(values.astype(np.float64)),
-                at,
-                name,
-                values,
-                "a number that float32 can hold",
-            )
+            bad = np.flatnonzero(np.isinf(out) & ~is_missing(values.astype(np.float64)))
+            if len(bad):
+                place = f"{self.place}: row {at + bad[0]}, column {brief(name)}"
+                raise self.error(too_large(place, values[bad[0]], out.dtype))
 
     def _packed(self, column: pa.Array, name: str, dtype: np.dtype, at: int) -> np.ndarray:
         lengths = np.diff(column.offsets.to_numpy()) if hasattr(column, "offsets") else None
@@ -380,7 +378,7 @@ def _readable(place: str, remedy: str = "", columns: Sequence[str] = ()) -> Iter
     try:
         yield
     except FileNotFoundError as error:
-        raise DataFormatError(f"{place}: no such file; check the path.") from error
+        raise no_such_file(place) from error
     except pa.ArrowMemoryError as error:
         raise DataFormatError(
             f"{place}: does not fit into memory ({error}); write it with smaller pages and row groups, or use a "

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 
-from sparserank.data.filling import CHOICES
+from sparserank.data.faults import column_twice, missing_value
 from sparserank.data.grouping import as_query_ids
+from sparserank.data.matrices import as_dense
 from sparserank.data.missing import is_missing
-from sparserank.data.streams import Position, RowBlock, Stream
+from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.dask_kinds import is_dask
 from sparserank.data.tables.roles import Roles
 from sparserank.errors import DataError
-from sparserank.quoting import brief
 
 
 class Partitions(Table):
@@ -29,7 +28,7 @@ class Partitions(Table):
         names = [str(c) for c in frame.columns]
         twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
         if twice is not None:
-            raise DataError(f"{place}: column {brief(twice)} appears twice; rename or drop one.")
+            raise DataError(column_twice(place, twice))
         super().__init__(place, pa.Schema.from_pandas(frame._meta_nonempty, preserve_index=False), None)
         self._frame = frame
 
@@ -61,24 +60,20 @@ class ArrayRows(Stream):
         if not np.isfinite(self._y).all():
             raise DataError("labels must be finite; they hold NaN or infinity.")
 
-    def _blocks(self, start: Position) -> Iterator[RowBlock]:
+    def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         at = 0
         for b, part in enumerate(self._X.to_delayed()[:, 0]):
             X = part.compute()
-            X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=self.dtype)
+            X = np.ascontiguousarray(as_dense(X), dtype=self.dtype)
             n = len(X)
             bad = is_missing(X)
             if bad.any() and self._fills:
                 X = np.where(bad, np.nan, X)
             elif bad.any():
                 row, column = np.argwhere(bad)[0]
-                raise DataError(
-                    f"X holds {X[row, column]} in row {at + row}, feature f{column + 1}: missing or infinite feature "
-                    f"value; {CHOICES}."
-                )
+                raise DataError(missing_value(f"X: row {at + row}, feature f{column + 1}", X[row, column]))
             rows = slice(at, at + n)
-            where = np.column_stack([np.zeros(n, dtype=int), np.full(n, b), np.arange(n)])
-            yield RowBlock(X, self._y[rows], np.asarray(self._qid[rows]), None, None, where)
+            yield RowBlock(X, self._y[rows], np.asarray(self._qid[rows]), None, None, positions(0, b, n))
             at += n
         if at != len(self._y):
             raise DataError(f"X has {at} rows; there are {len(self._y)} labels.")

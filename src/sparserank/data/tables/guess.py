@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparserank.data.letor.reader import UNJUDGED
 from sparserank.data.missing import MEDIAN, ZERO
-from sparserank.data.reading import Reading
+from sparserank.data.reading import UNJUDGED, Reading
 from sparserank.data.tables.batches import Table
 from sparserank.data.tables.frames import QID
 from sparserank.data.tables.roles import DOCUMENT, LABEL, PACKED, is_list

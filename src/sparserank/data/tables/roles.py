@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError, TableError
 from sparserank.quoting import brief
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sparserank.data.tables.batches import Table
 
 
@@ -174,7 +174,8 @@ def _numeric(schema: pa.Schema, name: str) -> bool:
 
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column of this type can be a feature."""
-    t = pa.types
+    from pyarrow import types as t
+
     return bool(
         t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_null(kind)
     )
@@ -182,6 +183,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 def is_list(kind: pa.DataType) -> bool:
     """Whether a column of this type can hold all features of a row."""
-    t = pa.types
+    from pyarrow import types as t
+
     listed = t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind)
     return bool(listed and (t.is_floating(kind.value_type) or t.is_integer(kind.value_type)))

@@ -1,0 +1,143 @@
+"""A stream of rows as one data set in memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.faults import nothing_left
+from sparserank.data.filling import learn_filling
+from sparserank.data.grouping import plain_ids, query_codes
+from sparserank.data.matrices import below, stacked, stored_values
+from sparserank.data.missing import MissingPolicy, holds_missing
+from sparserank.data.streams import RowBlock, Stream, judged
+from sparserank.errors import DataWarning
+from sparserank.quoting import brief
+
+
+def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
+    """All rows of a stream, which is read once; missing values are filled with what the rows teach.
+
+    Raises
+        DataFormatError   as the stream does; no row is left
+        DataError         a missing value that the policy refuses
+    Warns
+        DataWarning       a query's rows stand in several places of a text
+    """
+    features, queries = _Features(stream.n_rows), _Queries()
+    rest: list[RowBlock] = []
+    for piece in stream.pieces():
+        features.add(piece.X)
+        queries.add(piece)
+        rest.append(piece._replace(X=None, qid=queries.none, where=queries.none, line=None))  # said once for all rows
+    X, qid = features.whole(stream), queries.of_rows(stream)
+    label = np.concatenate([piece.label for piece in rest])
+    docid, weight, comment = (_column([getattr(piece, name) for piece in rest]) for name in _COLUMNS)
+    rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
+    if len(rows.label) == 0:
+        raise stream.error(nothing_left(stream.place))
+    fill_values = None
+    if policy is not None:
+        names, base = stream.feature_names, stream.index_base
+        filling = learn_filling(policy, [rows.X], rows.X.shape[1], rows.X.dtype, names, index_base=base)
+        fill_values = filling.values
+        if not policy.keeps and holds_missing(stored_values(rows.X)):
+            filling.fill(rows.X, query_codes(rows.qid))
+    return RankingDataset(
+        rows.X,
+        rows.label,
+        rows.qid,
+        _unless_empty(rows.docid),
+        stream.feature_names,
+        _unless_empty(rows.comment),
+        rows.weight,
+        fill_values,
+        keep_missing=policy is not None and policy.keeps,
+    )
+
+
+_COLUMNS = ("docid", "weight", "comment")
+
+
+def _column(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """One below the other; None where a piece has none."""
+    held = [part for part in parts if part is not None]
+    return np.concatenate(held) if len(held) == len(parts) else None
+
+
+def _unless_empty(texts: np.ndarray | None) -> np.ndarray | None:
+    return texts if texts is not None and texts.astype(bool).any() else None
+
+
+class _Features:
+    """X of the pieces; where their rows are counted beforehand, dense ones go straight to their place in the whole."""
+
+    def __init__(self, n_rows: int | None) -> None:
+        self._n_rows, self._at = n_rows, 0
+        self._X: np.ndarray | None = None
+        self._parts: list[Any] = []
+
+    def add(self, X: Any) -> None:
+        if self._n_rows is None:
+            self._parts.append(X)
+            return
+        if self._X is None:
+            self._X = np.empty((self._n_rows, X.shape[1]), dtype=X.dtype)
+        self._X[self._at : self._at + len(X)] = X
+        self._at += len(X)
+
+    def whole(self, stream: Stream) -> Any:
+        if self._X is not None:
+            return self._X
+        if isinstance(self._parts[0], np.ndarray):
+            return below(self._parts)
+        return stacked(self._parts, stream.n_features, sparse=stream.sparse)
+
+
+class _Queries:
+    """Query ids by runs of rows of one query: texts are compared, and turned into numbers, once for a run."""
+
+    none = np.empty(0)
+
+    def __init__(self) -> None:
+        self._ids: list[np.ndarray] = []
+        self._lengths: list[np.ndarray] = []
+        self._places: list[tuple[int, np.ndarray]] = []  # of the runs of a text: file, lines
+
+    def add(self, piece: RowBlock) -> None:
+        starts = np.flatnonzero(np.append(True, piece.qid[1:] != piece.qid[:-1]))
+        self._ids.append(piece.qid[starts])
+        self._lengths.append(np.diff(np.append(starts, len(piece.qid))))
+        if piece.line is not None:
+            self._places.append((int(piece.where[0, 0]), piece.line[starts]))
+
+    def of_rows(self, stream: Stream) -> np.ndarray:
+        """(n,) ids: numbers where all are whole numbers as they are usually written, text where some are not."""
+        parts = self._ids
+        if len({ids.dtype.kind in "iu" for ids in parts}) > 1:
+            parts = [ids.astype(str) for ids in parts]
+        ids = np.concatenate(parts)
+        if self._places:
+            self._warn_of_scattered(ids, stream)
+        return np.repeat(plain_ids(ids), np.concatenate(self._lengths))
+
+    def _warn_of_scattered(self, ids: np.ndarray, stream: Stream) -> None:
+        """Say of the first query that goes on after others where it does."""
+        runs = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))  # a query may go on in the next piece
+        distinct, first, code = np.unique(ids[runs], return_index=True, return_inverse=True)
+        if len(distinct) == len(runs):
+            return
+        k = int(np.flatnonzero(first[code.ravel()] != np.arange(len(runs)))[0])
+        files = np.concatenate([np.full(len(lines), f) for f, lines in self._places])
+        lines = np.concatenate([lines for _, lines in self._places])
+        here, before = (f"{stream.file(files[r])}:{lines[r]}" for r in (runs[k], runs[first[code.ravel()[k]]]))
+        warnings.warn(
+            f"{here}: query {brief(plain_ids(ids)[runs[k]].item())} continues here after other queries "
+            f"(first seen at {before}); its rows were gathered.",
+            DataWarning,
+            stacklevel=5,
+        )
