@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves.knots import NOT_IN_MEMORY, Knots
+from sparserank.curves.knots import Knots, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.given_weights import usable_weights
@@ -83,7 +83,7 @@ class PairwiseObjective:
             rows = as_rows(X) if knots is None else knots.rows(X)
             shards: Shards = make_shards(rows, relevance, query_ptr, of_pairs, of_docs, n_threads)
         elif knots is not None:
-            raise DataError(NOT_IN_MEMORY)
+            raise DataError(not_in_memory())
         else:
             ids = np.arange(n_queries)
             held = RankingDataset.of_groups(

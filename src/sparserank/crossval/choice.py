@@ -12,6 +12,7 @@ from sparserank.crossval.groups import within_budget
 from sparserank.errors import DataError
 from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
 from sparserank.lazy import cached_property
+from sparserank.options import option
 
 AUTO = "auto"
 LEAST_MARGIN = 0.01  # relative to the best: what `auto` never goes below
@@ -147,8 +148,8 @@ def choose(
     usable = [c for c in sparse if c.n_features > 0 and np.isfinite(c.mean)]
     if not usable:
         raise DataError(
-            "nothing can be chosen: no size has a model with features in every fold; take more strengths (--n-alphas) "
-            "or fewer folds."
+            "nothing can be chosen: no size has a model with features in every fold; take more strengths "
+            f"({option('n_alphas')}) or fewer folds."
         )
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
     values = np.array([c.values for c in everyone])
@@ -197,7 +198,7 @@ def _allowed(among: Sequence[Candidate], k: int | None, budget: float | None) ->
         least = min(c.cost if budget is not None else c.n_features for c in among)
         raise DataError(
             f"no model that was tried stays within {limit}; the smallest has {least:g}. Allow more, or try more "
-            "strengths (--n-alphas)."
+            f"strengths ({option('n_alphas')})."
         )
     return within
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sparserank.calls import parse_call
 from sparserank.crossval.fitted_path import FittedPath
 from sparserank.errors import DataError
+from sparserank.options import option
 from sparserank.paths import PathResult
 from sparserank.penalties.rules import FeatureRules
 from sparserank.shards.scaling import FeatureScaling
@@ -70,7 +71,9 @@ def unpacked(
         ridge=arrays.get("ridge"),
     )
     if path.sparse_coefs.shape[1] != path.width * len(names):
-        raise DataError("a stored path has another number of features than the data; use --restart.")
+        raise DataError(
+            f"a stored path has another number of features than the data; start again with {option('restart', True)}."
+        )
     own = FeatureScaling(scaling, arrays["center"], arrays["scale"])
     return FittedPath(path, own, arrays.get("blocks"), arrays.get("values"))
 

@@ -8,10 +8,10 @@ from sparserank.curves.knots import (
     LEAST_KNOTS,
     LINEAR,
     MOST_KNOTS,
-    NOT_IN_MEMORY,
     SHAPES,
     Knots,
     fit_knots,
+    not_in_memory,
 )
 from sparserank.curves.shape import Curve, Curves, curves_of
 
@@ -22,7 +22,6 @@ __all__ = [
     "LEAST_KNOTS",
     "LINEAR",
     "MOST_KNOTS",
-    "NOT_IN_MEMORY",
     "SHAPES",
     "Curve",
     "Curves",
@@ -32,6 +31,7 @@ __all__ = [
     "curves_of",
     "fit_knots",
     "n_coordinates",
+    "not_in_memory",
     "rising",
     "signs_on",
 ]

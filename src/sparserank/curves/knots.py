@@ -11,13 +11,10 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import sample_rows
 from sparserank.errors import DataError
+from sparserank.options import option
 from sparserank.shards.shaped import ShapedRows
 
 LINEAR, CURVES = SHAPES = ("linear", "curves")
-NOT_IN_MEMORY = (
-    "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take linear shapes "
-    "(shapes='linear', --shapes linear)."
-)
 DEFAULT_KNOTS = 10
 LEAST_KNOTS = 3
 MOST_KNOTS = 256  # segments are numbered in one byte
@@ -25,6 +22,14 @@ ROWS_AT_ONCE = 1 << 14
 CLOSE = 1e-12  # of the largest value: knots that are closer are one
 SMALLEST_VALUE = 1e-290  # a feature of smaller values is taken for 0
 MOST_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dense
+
+
+def not_in_memory() -> str:
+    """What is said of features that are not in memory."""
+    return (
+        "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take linear shapes "
+        f"({option('shapes', LINEAR)})."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +107,7 @@ def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np
         name = (data.feature_names or ())[int(np.argmax(too_wide))]
         raise DataError(
             f"feature {name} spans more than the range of numbers, so no curve can be drawn through it; take its "
-            "logarithm (transform='log', --transform log)."
+            f"logarithm ({option('transform', 'log')})."
         )
     return Knots(at, n_segments, np.zeros(d, dtype=np.int64) if directions is None else directions)
 

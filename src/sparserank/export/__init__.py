@@ -22,6 +22,7 @@ from sparserank.export.sql import sql
 from sparserank.export.terms import Sum, sum_of
 from sparserank.export.vespa import vespa
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options import option
 from sparserank.quoting import brief
 
 FORMATS: dict[str, Callable[[Sum, Options], Files]] = {
@@ -87,9 +88,9 @@ def export(
     if not math.isfinite(added):
         raise DataError(f"offset must be a finite number; got {brief(str(offset))}.")
     if offset and sigmoid:
-        raise DataError("offset and sigmoid exclude each other; set one of them.")
+        raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set one of them.")
     if wide and to != "onnx":
-        raise DataError(f"wide inputs are those of onnx; leave wide (--wide) out for {to}.")
+        raise DataError(f"wide inputs are those of onnx; leave {option('wide')} out for {to}.")
     if not name or not isinstance(name, str):
         raise DataError("name must be a text that is not empty.")
     return FORMATS[to](sum_of(model), Options(name, features, normalizers, added, sigmoid, filled, wide))

@@ -7,13 +7,14 @@ from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import IDENTIFIER, Words, between, by_choice, given_or_nan
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum, zero_only
+from sparserank.options import option
 from sparserank.quoting import brief
 
 
 def _plain(name: str, engine: str) -> str:
     if not IDENTIFIER.fullmatch(name):
         raise DataError(
-            f"{brief(name)} is no variable of {engine}; give its expression there in a file of features (--features): "
+            f"{brief(name)} is no variable of {engine}; give its expression there as {option('features')}: "
             '{"our name": "the expression", ...}.'
         )
     return name

@@ -12,6 +12,7 @@ from sparserank import __version__
 from sparserank.errors import DataError
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum
+from sparserank.options import option
 from sparserank.quoting import brief
 from sparserank.transforms import ASINH, LOG
 
@@ -41,7 +42,7 @@ def onnx(of: Sum, options: Options) -> Files:
         bad = next((name for name in names if name in ("", SCORE) or "\0" in name), None)
         if bad is not None:
             raise DataError(
-                f"no input of the graph can be called {brief(bad)}; export one input of all features (--wide)."
+                f"no input of the graph can be called {brief(bad)}; export one input of all features ({option('wide', True)})."
             )
         inputs = dict.fromkeys(names, 1)
         x = graph.add("Concat", *names, axis=1)

@@ -10,13 +10,14 @@ from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import Words
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum
+from sparserank.options import option
 from sparserank.quoting import brief
 
 
 def _column(name: str) -> str:
     if not name or "\0" in name:
         raise DataError(
-            f"no column of SQL can be called {brief(name)}; give its expression in a file of features (--features): "
+            f"no column of SQL can be called {brief(name)}; give its expression as {option('features')}: "
             '{"our name": "the expression", ...}.'
         )
     return '"' + name.replace('"', '""') + '"'
@@ -30,8 +31,8 @@ def _one_column_each(of: Sum, given: Mapping[str, Any]) -> None:
         if other != name:
             raise DataError(
                 f"{brief(other)} and {brief(name)} are one column where SQL does not look at capitals; give the "
-                "expression of one of them in a file of "
-                'features (--features): {"our name": "the expression", ...}.'
+                f"expression of one of them as {option('features')}: "
+                '{"our name": "the expression", ...}.'
             )
 
 

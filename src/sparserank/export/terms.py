@@ -11,6 +11,7 @@ from sparserank.curves import Curve
 from sparserank.data.missing import HUGE
 from sparserank.errors import DataError
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options import option
 from sparserank.quoting import brief
 from sparserank.transforms import ASINH, LOG, NONE
 
@@ -105,14 +106,14 @@ def sum_of(model: RankingModel) -> Sum:
     if scaling.per_query:
         raise DataError(
             "this model scales features within each query, which nothing can do for one document at a time; train with "
-            "--scaling within-query-std."
+            f"{option('scaling', 'within-query-std')}."
         )
     if len(model.support) == 0:
         raise DataError("this model uses no feature; there is nothing to export.")
     if scaling.logarithmic and (model.transform is not None or model.curves):
         raise DataError(
-            "this model takes logarithms in its scaling and has transforms or curves besides; fit it with --transform "
-            "log instead."
+            "this model takes logarithms in its scaling and has transforms or curves besides; fit it with "
+            f"{option('transform', 'log')} instead."
         )
     terms, intercept = [], 0.0
     for j in model.support.tolist():
@@ -159,8 +160,8 @@ def linear_only(terms: Sum, engine: str) -> None:
     if bent is not None:
         raise DataError(
             f"{engine} takes weights of features as they are, and cannot say {bent.shown}; export to vespa, lucene, "
-            "sql, onnx or python, or train with --transform none, without curves, and a linear --scaling "
-            "(within-query-std)."
+            f"sql, onnx or python, or train with {option('transform', 'none')}, without curves, and a linear scaling "
+            f"({option('scaling', 'within-query-std')})."
         )
 
 
@@ -171,5 +172,6 @@ def zero_only(terms: Sum, engine: str, *, filled: bool) -> None:
     if odd is not None and not filled:
         raise DataError(
             f"the model takes {odd.fill!r} for a missing {brief(odd.name)}, and {engine} takes 0; let the engine's "
-            f"feature give {odd.fill!r} there and say so with --filled (filled=True), or train with --missing zero."
+            f"feature give {odd.fill!r} there and say so with {option('filled', True)}, or train "
+            f"with {option('missing', 'zero')}."
         )

@@ -7,13 +7,14 @@ from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import IDENTIFIER, Words, between, by_choice, given_or_nan
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum
+from sparserank.options import option
 from sparserank.quoting import brief
 
 
 def _no_attribute(name: str) -> str:
     raise DataError(
-        f"Vespa does not know what {brief(name)} is; say it of every selected feature in a file of features "
-        "(--features, features=): "
+        f"Vespa does not know what {brief(name)} is; say it of every selected feature as "
+        f"{option('features')}: "
         '{"our name": "bm25(title)", "another": "attribute(price)", ...}.'
     )
 
@@ -42,8 +43,8 @@ def vespa(of: Sum, options: Options) -> Files:
     name = options.name
     if not IDENTIFIER.fullmatch(name) or name in ("default", "unranked"):
         raise DataError(
-            "--name must be letters, digits and _, and not default or unranked, which Vespa has already; got "
-            f"{brief(name)}."
+            f"{option('name')} must be letters, digits and _, and not default or unranked, which Vespa has already; "
+            f"got {brief(name)}."
         )
     body = expression(of, VESPA, options.features, options.offset, options.sigmoid).strip()
     inner = "\n".join(f"            {line}" for line in body.splitlines())

@@ -11,6 +11,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
 from sparserank.losses import loss_name
 from sparserank.number_range import kept_in_vain
+from sparserank.options import option
 from sparserank.paths.options import LOSS
 from sparserank.selection.plan import SelectionPlan
 
@@ -23,7 +24,7 @@ def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
     if choice.limit is None and not choice.within_margin(choice.chosen):
         said.append(
             "no sparse model is shown to be within the margin; the sparse model of the highest mean was taken. "
-            "More queries or a larger --margin would help."
+            f"More queries or a larger {option('margin')} would help."
         )
     if choice.limit is None and plan.margin == AUTO and choice.relative_margin > LARGE_MARGIN:
         said.append(

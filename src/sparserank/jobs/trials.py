@@ -10,7 +10,7 @@ import numpy as np
 from sparserank.crossval.families import Trial
 from sparserank.crossval.groups import Groups
 from sparserank.crossval.looks import Look, curve_look, looks
-from sparserank.curves import CURVES, NOT_IN_MEMORY
+from sparserank.curves import CURVES, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
@@ -40,7 +40,7 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
         out.append(Trial(look.label(DENSE), dense, look))
     if plan.shapes == CURVES:
         if data.is_stored or client is not None:
-            raise ParameterError("shapes", NOT_IN_MEMORY)
+            raise ParameterError("shapes", not_in_memory())
         bent = curve_look(data, linear, plan.n_knots, _directions(plan, data.n_features))
         out += _on(bent, _for_curves(_limited(plan, groups, data.n_features)))
     return out

@@ -22,6 +22,7 @@ from sparserank.data.tables.frames import NO_NUMBERS, QID, collected, column_nam
 from sparserank.errors import DataError
 from sparserank.files import atomic_write
 from sparserank.model.content import content_of
+from sparserank.options import option
 from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import NONE, Transform
@@ -106,7 +107,7 @@ class RankingModel:
         if lacking is not None:
             raise DataError(
                 f"the model holds no training median of {brief(lacking)} (one made by sparserank 0.2 holds none); "
-                "train it again, or say what a missing value becomes with numbers (--missing zero)."
+                f"train it again, or say what a missing value becomes ({option('missing', 'zero')})."
             )
         return replace(self, fill_values=values)
 
@@ -223,14 +224,12 @@ class RankingModel:
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             median = np.nan if self.medians is None else float(self.medians[S[k]])
             own = (
-                ""
-                if np.isnan(median)
-                else f"take its training median {median:g} with missing={OF_MODEL!r} (--missing {OF_MODEL}), "
+                "" if np.isnan(median) else f"take its training median {median:g} with {option('missing', OF_MODEL)}, "
             )
             raise DataError(
                 f"row {_number_of(row, row_index)}: feature {brief(self.feature_names[S[k]])} holds {columns[row, k]}; "
-                f"{own}replace missing and infinite values by finite numbers, or train with missing= (--missing "
-                "median)."
+                f"{own}replace missing and infinite values by finite numbers, or train with "
+                f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):
             scaled = self._scaled(columns, query_ptr)

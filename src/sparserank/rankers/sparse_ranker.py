@@ -13,10 +13,10 @@ from sparserank.curves import (
     CURVES,
     DEFAULT_KNOTS,
     LINEAR,
-    NOT_IN_MEMORY,
     Curve,
     Knots,
     fit_knots,
+    not_in_memory,
 )
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import fit_transform, transformed
@@ -201,7 +201,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         """Raises DataError for features that are not in memory, and for a penalty that signs other features."""
         data = given.data
         if data.is_stored or given.client is not None:
-            raise DataError(f"{type(self).__name__}: {NOT_IN_MEMORY}")
+            raise DataError(f"{type(self).__name__}: {not_in_memory()}")
         penalty = numbered_penalty(type(self).__name__, self._penalty, data.feature_names or ())
         signs = penalty.feature_signs(data.n_features)
         if len(signs) != data.n_features:

@@ -207,7 +207,7 @@ def refuse_foreign_pictures(folder: Path) -> None:
     """
     for picture in sorted(folder.glob("*.svg")):
         if not picture.read_bytes().startswith(DRAWN_HERE.encode()):
-            raise RunDirectoryError(f"{picture}: was not drawn by sparserank; choose another name for --markdown.")
+            raise RunDirectoryError(f"{picture}: was not drawn by sparserank; choose another name for the page.")
 
 
 def write_picture(path: Path, svg: str) -> Path:

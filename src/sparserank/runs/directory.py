@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from sparserank.errors import RunDirectoryError
 from sparserank.files import atomic_write, discard_parts
+from sparserank.options import option
 
 try:
     import fcntl
@@ -41,7 +42,7 @@ class RunDirectory:
             handle = os.open(mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         except OSError as error:
             raise RunDirectoryError(
-                f"{self.path}: cannot be created ({error.strerror or error}); choose another --out."
+                f"{self.path}: cannot be created ({error.strerror or error}); choose another {option('out')}."
             ) from error
         self.close = weakref.finalize(self, os.close, handle)
         try:
@@ -87,7 +88,7 @@ class RunDirectory:
         if first is not None:
             raise RunDirectoryError(
                 f"{self.path}: holds files that no sparserank run has written (such as {first}); "
-                "choose a new or empty directory for --out."
+                f"choose a new or empty directory for {option('out')}."
             )
 
     def _lock(self, handle: int) -> None:
@@ -97,7 +98,7 @@ class RunDirectory:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RunDirectoryError(
-                f"{self.path}: another sparserank run is writing there; wait for it, or choose another --out."
+                f"{self.path}: another sparserank run is writing there; wait for it, or choose another {option('out')}."
             ) from error
         except OSError:
             return  # a file system without locks
@@ -110,4 +111,6 @@ class RunDirectory:
                 mark.write(f"{kind}\n".encode())
         elif known != f"{kind}\n".encode():
             held = known.decode(errors="replace").strip()
-            raise RunDirectoryError(f"{self.path}: holds a '{held}' run, not a '{kind}' run; choose another --out.")
+            raise RunDirectoryError(
+                f"{self.path}: holds a '{held}' run, not a '{kind}' run; choose another {option('out')}."
+            )

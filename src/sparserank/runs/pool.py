@@ -23,12 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparserank.errors import RunDirectoryError
+from sparserank.options import option
 from sparserank.runs.frames import read_frame, write_frame
-
-LOST_WORKER = (
-    "a worker process ended unexpectedly (out of memory?); finished work is kept. "
-    "Run the same command again, with --threads 1 if memory is short."
-)
 
 _workers: set[subprocess.Popen[bytes]] = set()
 
@@ -121,7 +117,10 @@ def _in_processes(
         for _ in range(len(arguments)):
             outcome = outcomes.get()
             if outcome is None:
-                raise RunDirectoryError(LOST_WORKER)
+                raise RunDirectoryError(
+                    "a worker process ended unexpectedly (out of memory?); finished work is kept. Run the same again, "
+                    f"with {option('n_threads', 1)} if memory is short."
+                )
             yield outcome
     finally:
         for process in workers:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import RunDirectoryError
+from sparserank.options import option
 from sparserank.runs.directory import RunDirectory
 from sparserank.runs.identity import name_of
 from sparserank.runs.pieces import RECORDS, PieceStore
@@ -51,8 +52,8 @@ class WorkStore(RunDirectory):
             self.close()
             different = sorted(k for k in known.keys() | identity.keys() if known.get(k) != identity.get(k))
             raise RunDirectoryError(
-                f"{self.path}: holds a run with other data or options; choose another --out, or --restart to discard "
-                f"it (different: {', '.join(different)})."
+                f"{self.path}: holds a run with other data or options; choose another {option('out')}, or "
+                f"{option('restart', True)} to discard it (different: {', '.join(different)})."
             )
         self.write_json(PLAN, identity)
 

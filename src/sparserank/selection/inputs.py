@@ -12,14 +12,14 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.text_lines import read_entries, read_numbers
 from sparserank.errors import DataError, DataFormatError, ParameterError
+from sparserank.options import option
 from sparserank.penalties.rules import FeatureRules
 from sparserank.quoting import brief
 
 DIRECTIONS: dict[Any, int] = {"+": 1, "-": -1, 1: 1, -1: -1}
-OVERLAP_REMEDY = "Separate them, or pass --allow-overlap if equal ids mean different queries."
 
 
-def check_overlap(parts: Mapping[str, RankingDataset | None], remedy: str = OVERLAP_REMEDY) -> None:
+def check_overlap(parts: Mapping[str, RankingDataset | None], *, may_be_allowed: bool = True) -> None:
     """Refuse a query id that stands in two parts: its documents would leak.
 
     Raises
@@ -29,9 +29,10 @@ def check_overlap(parts: Mapping[str, RankingDataset | None], remedy: str = OVER
     for (first, a), (second, b) in combinations(present, 2):
         common = a.keys() & b.keys()
         if common:
+            allow = f", or give {option('allow_overlap', True)} if equal ids mean different queries"
             raise DataError(
                 f"{first} and {second} have {len(common)} query ids in common (first: {brief(a[min(common)])}); this "
-                f"leaks. {remedy}"
+                f"leaks. Separate them{allow if may_be_allowed else ''}."
             )
 
 

@@ -99,7 +99,7 @@ def shards_on(client: Any, data: RankingDataset, loss: PairwiseLoss) -> DaskShar
         raise DataError("on a cluster labels are those of the store; convert the data again with the others.")
     if not np.array_equal(weights, np.ones(len(labels)) if data.doc_weight is None else data.doc_weight):
         raise DataError(
-            "on a cluster weights of documents are those of the store; convert the data again with --doc-weight."
+            "on a cluster weights of documents are those of the store; convert the data again with their column."
         )
     return shards
 

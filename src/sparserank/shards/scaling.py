@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.options import option
 from sparserank.shards import as_rows
 from sparserank.shards.moments import MomentSums, feature_moments, local_sums
 
@@ -113,7 +114,7 @@ def fit_scalings(
         raise DataError(
             f"feature {data.feature_names[j]} cannot be scaled: its spread is {spread[k, j]:.3g} (values up to "
             f"{size[k, j]:.3g}), and {SMALLEST_SPREAD:g} to {LARGEST_SPREAD:g} is usable. Multiply it by a constant, "
-            "clip it, or take its logarithm (transform='log', --transform log)."
+            f"clip it, or take its logarithm ({option('transform', 'log')})."
         )
     return np.zeros(shape) if data.is_sparse else center, np.where(flat, 1.0, spread)
 

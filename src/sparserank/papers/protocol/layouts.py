@@ -147,7 +147,7 @@ def read_fold(files: FoldFiles, *, scaling: str = "none", missing: str | None = 
                 raise wider from None  # a width that nothing can be read with is a mistyped index, which this names
             raise
     try:
-        check_overlap(dict(zip(("train", "validation", "test"), data, strict=True)), remedy="Separate them.")
+        check_overlap(dict(zip(("train", "validation", "test"), data, strict=True)), may_be_allowed=False)
     except DataError as error:
         raise DataError(f"fold {files.number}: {error}") from error
     fitted = fit_scaling(data[0], scaling)
