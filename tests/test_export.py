@@ -191,7 +191,7 @@ def test_onnx_inputs_have_the_names_of_features():
     assert np.abs(swapped - found).max() > 1e-3
     for name in ("score", "", "a\0b"):
         odd = made([1.0, 2.0], names=("a", name))
-        with pytest.raises(DataError, match=r"no input of the graph can be called .*--wide"):
+        with pytest.raises(DataError, match=r"no input of the graph can be called .*wide=True"):
             odd.export("onnx")
         (content,) = odd.export("onnx", wide=True).values()
         session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])

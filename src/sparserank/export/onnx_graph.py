@@ -42,7 +42,8 @@ def onnx(of: Sum, options: Options) -> Files:
         bad = next((name for name in names if name in ("", SCORE) or "\0" in name), None)
         if bad is not None:
             raise DataError(
-                f"no input of the graph can be called {brief(bad)}; export one input of all features ({option('wide', True)})."
+                f"no input of the graph can be called {brief(bad)}; export one input of all features "
+                f"({option('wide', True)})."
             )
         inputs = dict.fromkeys(names, 1)
         x = graph.add("Concat", *names, axis=1)

@@ -110,11 +110,11 @@ def rules_of(
     both = set(kept) & set(dropped)
     if both:
         raise ParameterError("drop", f"names {brief(names[min(both)])}, which is to be kept.")
-    for option, other, features in (("keep", "never_use", kept), ("drop", "always_keep", dropped)):
+    for name, other, features in (("keep", "never_use", kept), ("drop", "always_keep", dropped)):
         against = set(features) & set(getattr(own, other))
         if against:
             raise ParameterError(
-                option, f"names {brief(names[min(against)])}, of which a penalty's {other} says the opposite."
+                name, f"names {brief(names[min(against)])}, of which a penalty's {other} says the opposite."
             )
     rules: dict[str, Any] = {}
     if monotone:
