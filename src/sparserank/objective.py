@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.curves.knots import Knots, not_in_memory
+from sparserank.curves import STRAIGHT, Knots, Straight, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.given_weights import usable_weights
@@ -15,7 +15,7 @@ from sparserank.lazy import cached_property
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.losses.dual import Dual
 from sparserank.quoting import brief
-from sparserank.shards import Shards, as_rows, make_shards
+from sparserank.shards import Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
 from sparserank.weighting import Evaluation, Weighting
 
@@ -63,7 +63,7 @@ class PairwiseObjective:
         doc_weight: np.ndarray | None = None,
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
-        knots: Knots | None = None,
+        knots: Knots | Straight = STRAIGHT,
         n_threads: int | None = None,
         feature_names: Sequence[str] | None = None,
         client: Any = None,
@@ -80,9 +80,8 @@ class PairwiseObjective:
             np.ones(n_queries) if query_weight is None else _weights("query_weight", query_weight, n_queries, "query")
         )
         if client is None:
-            rows = as_rows(X) if knots is None else knots.rows(X)
-            shards: Shards = make_shards(rows, relevance, query_ptr, of_pairs, of_docs, n_threads)
-        elif knots is not None:
+            shards: Shards = make_shards(knots.rows(X), relevance, query_ptr, of_pairs, of_docs, n_threads)
+        elif knots.curved:
             raise DataError(not_in_memory())
         else:
             ids = np.arange(n_queries)
@@ -262,14 +261,14 @@ class PairwiseObjective:
         return self.weighting.varying[self.k]
 
     @property
-    def knots(self) -> Knots | None:
-        """Where the curves of the features may bend; None: features are columns."""
+    def knots(self) -> Knots | Straight:
+        """Where the curves of the features may bend, or that features are columns."""
         return self.weighting.knots
 
     @property
     def width(self) -> int:
         """Coefficients that each feature has."""
-        return 1 if self.knots is None else self.n_features // len(self.knots.at)
+        return self.knots.width(self.n_features)
 
     def curve_blocks(self) -> np.ndarray | None:
         """(n_features, segments, width) what each coefficient adds to the rise of the curve in each segment; None

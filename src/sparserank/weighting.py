@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparserank.curves import STRAIGHT, Knots, Straight
 from sparserank.curves.basis import curvatures_of, curve_blocks
-from sparserank.curves.knots import Knots
 from sparserank.data.varying import ROUNDING
 from sparserank.errors import DataError
 from sparserank.lazy import cached_property
@@ -35,7 +35,8 @@ class Weighting:
     Parameters
         query_weight  (K, n_queries) finite >= 0
         scale         (K, n_features) > 0 that features are divided by, or None
-        knots         of shaped rows, whose coefficients are those of `curve_blocks`: a linear part and bends; or None
+        knots         of shaped rows, whose coefficients are those of `curve_blocks`: a linear part and bends; or
+                      STRAIGHT
         blocks        (K, n_features, m, width) what these coefficients mean, where it is not learned from these weights
         pair_weights, feature_names   as in PairwiseObjective
     Raises
@@ -48,7 +49,7 @@ class Weighting:
         query_weight: np.ndarray,
         *,
         scale: np.ndarray | None = None,
-        knots: Knots | None = None,
+        knots: Knots | Straight = STRAIGHT,
         blocks: np.ndarray | None = None,
         pair_weights: str = "pair",
         feature_names: Sequence[str] | None = None,
@@ -81,7 +82,7 @@ class Weighting:
         self.key, self._scale, self.knots = uuid.uuid4().hex, scale, knots  # a key that no other process uses
         self.n_coordinates, self.blocks = shards.n_columns, None
         maps = None if scale is None else 1.0 / scale
-        if knots is not None:
+        if isinstance(knots, Knots):
             grams = shards.loss.smoothness * sum(shards.call("pair_grams", per_query=self.query_scale))
             self.blocks = curve_blocks(knots, grams) if blocks is None else blocks
             curvatures = curvatures_of(self.blocks, grams)
@@ -142,7 +143,7 @@ class Weighting:
     @cached_property
     def _norms(self) -> tuple[np.ndarray, np.ndarray]:
         """(pair norms, varying), each (K, n_features)."""
-        if self.knots is not None:  # ramps lie in [0, 1]: nothing to refuse
+        if self.knots.curved:  # ramps lie in [0, 1]: nothing to refuse
             return self._curve_norms, self._curve_norms > 0.0
         parts = self.shards.call("pair_norms", self.key)
         norms = sum(p[0] for p in parts)

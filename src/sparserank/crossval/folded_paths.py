@@ -23,7 +23,7 @@ from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PathMaker, PathPlan, PathStarts, Point
 from sparserank.paths.sizes import SizeOf, point_within
-from sparserank.shards import LocalShards, Shards, as_rows, make_shards
+from sparserank.shards import LocalShards, Shards, make_shards
 from sparserank.shards.dask import placed, shards_on
 from sparserank.shards.measuring import Columns
 from sparserank.shards.scaling import FeatureScaling, fit_scalings, prepared
@@ -169,7 +169,7 @@ class FoldedPaths:
         return None if self.valid is None else self._shards_of(self.in_forms(self.valid))
 
     def _shards_of(self, d: RankingDataset) -> LocalShards:
-        rows = as_rows(d.X) if self.look.knots is None else self.look.knots.rows(d.X)
+        rows = self.look.knots.rows(d.X)
         return make_shards(rows, d.relevance, d.query_ptr, self.settings.loss, d.doc_weight, self.n_threads, d.docid)
 
     def _used(self, fold: int) -> np.ndarray:
@@ -208,7 +208,7 @@ class FoldedPaths:
     @property
     def scaling_method(self) -> str:
         """How columns are scaled; those of curves are not, for knots are where the values are."""
-        return self.settings.scaling if self.look.knots is None else "none"
+        return self.look.knots.scaling(self.settings.scaling)
 
     @property
     def column_names(self) -> tuple[str, ...]:

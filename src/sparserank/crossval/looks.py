@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.choice import AUTO
-from sparserank.curves import DEFAULT_KNOTS, Knots, fit_knots, n_coordinates, signs_on
+from sparserank.curves import DEFAULT_KNOTS, STRAIGHT, Knots, Straight, fit_knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.model.ranking_model import RankingModel, curve_model
@@ -29,7 +29,7 @@ class Look:
 
     name: str
     forms: tuple[Transform, ...] = ()
-    knots: Knots | None = None
+    knots: Knots | Straight = STRAIGHT
 
     def label(self, penalty: str) -> str:
         """What a penalty is called on it."""
@@ -37,22 +37,23 @@ class Look:
 
     def on(self, maker: RuledMaker) -> PathMaker:
         """A maker's path on its columns."""
-        if self.knots is not None:
+        if self.knots.curved:
             return CurvePath(maker) if maker.shrinks else maker
         return maker if len(self.forms) < 2 else OneFormEach(maker, len(self.forms))
 
     def signs(self, rules: FeatureRules) -> tuple[int, ...] | None:
         """The signs of all its coefficients under the rules of a penalty."""
-        signs = signs_on(self.knots, rules.signs)
-        each = max(len(self.forms), 1) if self.knots is None else n_coordinates(self.knots)
+        signs = self.knots.signs(rules.signs)
         if signs is None:
             return None
-        return signs * each if self.knots is None else tuple(np.repeat(signs, each).tolist())
+        if self.knots.curved:
+            return tuple(np.repeat(signs, self.knots.n_coordinates).tolist())
+        return signs * max(len(self.forms), 1)
 
     @property
     def columns_of_feature(self) -> int:
         """Columns of a feature side by side: the ramps of its curve, or the one."""
-        return 1 if self.knots is None else self.knots.m
+        return self.knots.m
 
     def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """What the columns are called."""
@@ -71,7 +72,7 @@ class Look:
         **more: Any,
     ) -> RankingModel:
         """The model of coefficients (n_coefficients,) of the scaled columns, or, with blocks, of curves."""
-        if self.knots is not None:
+        if isinstance(self.knots, Knots):
             assert blocks is not None
             return curve_model(self.knots, blocks, coef, names, self.forms[0] if self.forms else None, **more)
         if not self.forms:

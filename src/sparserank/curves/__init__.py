@@ -1,8 +1,9 @@
 """Piecewise linear features: knots from the data, coordinates in which a curve is as dear as it is bent,
 and the fitted curves."""
 
-from sparserank.curves.basis import CURVE_FREEDOM, curvatures_of, curve_blocks, n_coordinates, rising, signs_on
+from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.curves.knots import (
+    CURVE_FREEDOM,
     CURVES,
     DEFAULT_KNOTS,
     LEAST_KNOTS,
@@ -14,6 +15,7 @@ from sparserank.curves.knots import (
     not_in_memory,
 )
 from sparserank.curves.shape import Curve, Curves, curves_of
+from sparserank.curves.straight import STRAIGHT, Straight
 
 __all__ = [
     "CURVES",
@@ -23,15 +25,14 @@ __all__ = [
     "LINEAR",
     "MOST_KNOTS",
     "SHAPES",
+    "STRAIGHT",
     "Curve",
     "Curves",
     "Knots",
+    "Straight",
     "curvatures_of",
     "curve_blocks",
     "curves_of",
     "fit_knots",
-    "n_coordinates",
     "not_in_memory",
-    "rising",
-    "signs_on",
 ]

@@ -5,26 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparserank.curves.knots import Knots
+from sparserank.curves.knots import CURVE_FREEDOM, Knots
 
-CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
 FLAT = 1e-10  # share of the largest eigenvalue below which the ramps of a feature say nothing new
 HALVINGS = 60
-
-
-def rising(knots: Knots) -> tuple[int, ...] | None:
-    """1 for the features whose curve may not turn: all their coefficients are >= 0; None: there are none."""
-    return tuple(np.abs(knots.directions).tolist()) if knots.directions.any() else None
-
-
-def signs_on(knots: Knots | None, signs: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """The signs of the features' coefficients: as given, or where features are curves those of their knots."""
-    return signs if knots is None else rising(knots)
-
-
-def n_coordinates(knots: Knots) -> int:
-    """Coefficients of each feature: a monotone one has a linear part besides its rises, which say the same."""
-    return knots.m + int(bool(knots.directions.any()))
 
 
 def curve_blocks(knots: Knots, grams: np.ndarray) -> np.ndarray:
@@ -40,7 +24,7 @@ def curve_blocks(knots: Knots, grams: np.ndarray) -> np.ndarray:
         its increments in its direction times sqrt(delta^T M delta) / |delta|.
     """
     K, d, m, _ = grams.shape
-    width = n_coordinates(knots)
+    width = knots.n_coordinates
     blocks = np.zeros((K, d, m, width))
     widths = knots.widths
     for j in range(d):

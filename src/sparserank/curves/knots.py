@@ -17,6 +17,7 @@ from sparserank.shards.shaped import ShapedRows
 LINEAR, CURVES = SHAPES = ("linear", "curves")
 DEFAULT_KNOTS = 10
 LEAST_KNOTS = 3
+CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
 MOST_KNOTS = 256  # segments are numbered in one byte
 ROWS_AT_ONCE = 1 << 14
 CLOSE = 1e-12  # of the largest value: knots that are closer are one
@@ -45,10 +46,38 @@ class Knots:
     n_segments: np.ndarray
     directions: np.ndarray
 
+    curved = True
+
     @property
     def m(self) -> int:
         """Segments, and columns, of each feature."""
         return self.at.shape[1] - 1
+
+    @property
+    def n_coordinates(self) -> int:
+        """Coefficients of each feature: a monotone one has a linear part besides its rises, which say the same."""
+        return self.m + int(bool(self.directions.any()))
+
+    def width(self, n_coefficients: int) -> int:
+        """Coefficients that each feature has, of so many in all."""
+        return n_coefficients // len(self.at)
+
+    def signs(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        """1 for the features whose curve may not turn: all their coefficients are >= 0, whatever signs are given; None:
+        there are none."""
+        return tuple(np.abs(self.directions).tolist()) if self.directions.any() else None
+
+    def scaling(self, method: str) -> str:
+        """How columns are scaled: not at all, for knots are where the values are."""
+        return "none"
+
+    def bends(self, curvature: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+        """(coefficients of a feature, prices of its bends: as many coefficients as they have degrees of freedom, 1
+        where the curve may not turn), by the curvatures of the loss along the coefficients at 0."""
+        by_feature = curvature.reshape(len(self.at), -1)
+        bends = by_feature[:, 1:].sum(axis=1)  # 1 / (1 + rho d_k) each
+        freedom = np.where(self.directions == 0, bends, np.clip(self.n_segments - 1.0, 0.0, CURVE_FREEDOM))
+        return by_feature.shape[1], np.sqrt(freedom), np.abs(self.directions)
 
     @property
     def widths(self) -> np.ndarray:

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparserank.curves import signs_on
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.makers import PathPlan, SizedMaker
@@ -77,7 +76,7 @@ class BestK(SizedMaker):
         return self.k_max
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        splicing = _Splicing(objective, replace(self, signs=signs_on(objective.knots, self.signs)), plan)
+        splicing = _Splicing(objective, replace(self, signs=objective.knots.signs(self.signs)), plan)
         most = min(self.k_max, len(splicing.members))
         most = most if plan.max_features is None else min(most, plan.max_features)
         points = list(plan.done)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sparserank.curves import Curve, Curves, Knots
+from sparserank.curves import STRAIGHT, Curve, Curves, Knots, Straight
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.filling import training_medians
 from sparserank.data.grouping import MANY_ROWS, ids_of_rows
@@ -232,7 +232,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         loss: str | PairwiseLoss = "squared_hinge",
         pair_weights: str = "pair",
         scale: np.ndarray | None = None,
-        knots: Knots | None = None,
+        knots: Knots | Straight = STRAIGHT,
     ) -> PairwiseObjective:
         """The mean loss over preferred pairs; DataError when no feature varies within the queries."""
         objective = PairwiseObjective(

@@ -13,8 +13,10 @@ from sparserank.curves import (
     CURVES,
     DEFAULT_KNOTS,
     LINEAR,
+    STRAIGHT,
     Curve,
     Knots,
+    Straight,
     fit_knots,
     not_in_memory,
 )
@@ -148,7 +150,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
             self.transform_ = fit_transform(used_queries(data, query_weight), self.feature_transform)
             data = transformed(data, [self.transform_])
             data = data if client is None else placed(client, data)
-        knots = None
+        knots: Knots | Straight = STRAIGHT
         if self.shapes == CURVES:
             knots, self.scale_ = self._fit_knots(replace(given, data=data)), None
         else:
@@ -174,7 +176,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         self.C_sum_ = self.C_mean_ / objective.total_weight
         if isinstance(penalty, BestK):  # there is no strength
             self.alpha_ = self.C_mean_ = self.C_sum_ = float("nan")
-        if knots is not None:
+        if knots.curved:
             self._draw(objective, data)
         self.r_ = float(np.abs(self.scaled_coef_).sum())
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
@@ -210,7 +212,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
 
     def _draw(self, objective: PairwiseObjective, data: RankingDataset) -> None:
         """curves_ of the coefficients that were found, and scaled_coef_ by feature."""
-        assert objective.knots is not None
+        assert isinstance(objective.knots, Knots)
         names = tuple(f"f{j + 1}" for j in range(data.n_features))
         blocks = objective.curve_blocks()
         assert blocks is not None
@@ -273,7 +275,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
             self.kkt_violation_,
             self.duality_gap_,
             ridge,
-            curves=objective.knots is not None,
+            curves=objective.knots.curved,
         )
         self.n_pairs_ = path.n_pairs
 
@@ -285,7 +287,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         self.n_iter_, self.status_, self.n_pairs_ = solution.n_iter, solution.status.value, objective.n_pairs
         n = objective.n_features // objective.width
         self.certificate_ = certificate_of(
-            penalty, n, self.status_, self.kkt_violation_, self.duality_gap_, curves=objective.knots is not None
+            penalty, n, self.status_, self.kkt_violation_, self.duality_gap_, curves=objective.knots.curved
         )
 
 
