@@ -29,9 +29,8 @@ LIMITED = """
 import json, os, resource, sys
 import numpy as np, pandas, pyarrow.dataset, pyarrow.parquet
 import sparserank as sr
-from sparserank.data.read import read_files
+from sparserank.data.read import open_stream, read_files
 from sparserank.data.reading import Reading
-from sparserank.data.streams import open_stream
 from sparserank.errors import SparserankError
 
 small, limit, *paths = sys.argv[1:]

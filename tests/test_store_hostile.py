@@ -262,7 +262,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
         b'{"qid": 1, "label": 1, "fields": {"_ltrlog": [{"e": [{"name": 5}]}]}}\n',
         "1: logged features cannot be read",
     ),
-    "mistyped index": ("a.txt", b"1 qid:1 2000000000:1\n", "there is a feature 2000000000, but only 1 values"),
+    "mistyped index": ("a.txt", b"1 qid:1 2000000000:1\n", "has feature 2000000000, but only 1 values"),
 }
 
 

@@ -91,8 +91,8 @@ class Stream:
         """Find out what is known of all blocks; reads as much as it takes, and nothing where it is known."""
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
-        """All rows, unjudged ones too, from the block of a position on. X of text is a CSR matrix, before `look` as
-        wide as its rows need.
+        """All rows, unjudged ones too, from the block of a position on. X of text is a CSR matrix, which is as wide as
+        its own rows need until `look` has found out more.
 
         Raises
             DataFormatError   names file and line, or row and column, of what cannot be

@@ -74,7 +74,7 @@ class TableRows(Stream):
                 raise DataError(
                     f"{table.place} holds features as {'columns' if first.packed else 'a list'}; {self.place} does not."
                 )
-            wanted = list(first.features) if wanted is None and first.packed is None else wanted
+            wanted = None if first.packed else list(first.features)  # lists name no features that others could have
         return all_roles
 
     def _has_width(self, n_features: int) -> None:
