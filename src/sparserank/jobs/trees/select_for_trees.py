@@ -12,8 +12,9 @@ from sparserank.data.joining import concatenate
 from sparserank.data.reading import Reading
 from sparserank.data.sources import as_datasets
 from sparserank.data.suspects import warn_of_suspects
+from sparserank.errors import ParameterError
 from sparserank.jobs.trees.files import write_judged
-from sparserank.jobs.trees.list_job import N_SEEDS, SIZES, ListPlan, select_list
+from sparserank.jobs.trees.list_job import asked_of_lists, select_list
 from sparserank.metrics import Metric
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
@@ -23,6 +24,9 @@ from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
 from sparserank.selection.inputs import check_overlap
 from sparserank.selection.plan import make_plan
 from sparserank.warmup import warming_up
+
+SIZES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 45)
+N_SEEDS = 3
 
 
 def select_for_trees(
@@ -82,24 +86,22 @@ def select_for_trees(
         ParameterError       names the parameter that is out of its range
         RunDirectoryError    `out` cannot be used
     """
-    asked = ListPlan(
-        make_plan(
-            penalties=penalty,
-            metric=metric,
-            also=also,
-            convention=convention,
-            n_folds=folds,
-            seed=seed,
-            margin=margin,
-            confidence=confidence,
-            k=k,
-            budget=budget,
-            transform=transform,
-        ),
-        TreeSettings(n_trees, n_leaves, learning_rate),
-        lengths_of(sizes),
-        n_seeds,
+    plan = make_plan(
+        penalties=penalty,
+        metric=metric,
+        also=also,
+        convention=convention,
+        n_folds=folds,
+        seed=seed,
+        margin=margin,
+        confidence=confidence,
+        k=k,
+        budget=budget,
+        transform=transform,
     )
+    if len(plan.penalties) != 1:
+        raise ParameterError("penalty", "must be one.")
+    settings, lengths = TreeSettings(n_trees, n_leaves, learning_rate), lengths_of(sizes)
     with warming_up():
         parts = as_datasets(
             {"train": train, "validation": valid, "test": test}, label=label, qid=qid, docid=docid, reading=reading
@@ -110,9 +112,11 @@ def select_for_trees(
     assert train_data is not None
     data = train_data if valid_data is None else concatenate([train_data, valid_data], join_queries=False)
     warn_of_suspects(train_data, "--drop {0}, drop=['{0}']", drop if isinstance(drop, Sequence) else ())
-    asked = asked.for_data(data, costs=costs, groups=groups, keep=keep, drop=drop)
-    with work_store_in(out, asked.identity(data), restart=restart, kind="judge", results=JUDGED_FILES) as store:
-        result = select_list(data, test_data, asked, store, progress, n_threads=n_threads)
+    plan = plan.for_features(tuple(data.feature_names or ()), costs=costs, groups=groups, keep=keep, drop=drop)
+    asked = asked_of_lists(data, plan, settings, lengths, n_seeds)
+    identity = asked.identity(plan, data)
+    with work_store_in(out, identity, restart=restart, kind="judge", results=JUDGED_FILES) as store:
+        result = select_list(data, test_data, plan, asked, store, progress, n_threads=n_threads)
         if store is not None:
             write_judged(result, store.path)
     return result
