@@ -14,7 +14,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.settings import PathSettings
-from sparserank.crossval.trees import TreeSettings, fit_trees
+from sparserank.crossval.trees import HeldOutTrees, TreeSettings, fit_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.letor.writer import write_letor
@@ -95,6 +95,25 @@ def test_trees_are_judged_on_queries_that_they_have_not_seen(data):
         seen[out] = per_query_values(whole.scores(test.X), test, [plan.plan.metric])[0]
     np.testing.assert_allclose(found, by_hand)
     assert seen.mean() > by_hand.mean() + 0.01  # what has seen the queries would be flattered
+
+
+def test_trees_without_a_fold_score_it_and_learn_from_queries_of_no_fold(data):
+    fold = query_folds(data.n_queries, 3, 0)
+    fold[fold == 2] = -1
+    held = HeldOutTrees(data, fold, 1, QUICK, seed=7)
+    assert held.where.tolist() == np.flatnonzero(fold == 1).tolist()
+    assert held.train.query_ids.tolist() == data.query_ids[fold != 1].tolist()
+    usable = held.usable(never=[3])
+    assert 3 not in usable
+    trees = [held.fit(usable, draw) for draw in range(2)]
+    by_hand = [fit_trees(held.train, usable, QUICK, 8 + 100_000 * draw) for draw in range(2)]
+    values = []
+    for t, own in zip(trees, by_hand, strict=True):
+        scores = own.scores(data.take_queries(held.where).X)
+        np.testing.assert_array_equal(held.scores(t), scores)
+        values.append(per_query_values(scores, held.unseen, [plan_of().plan.metric])[0])
+    np.testing.assert_array_equal(held.values(trees, plan_of().plan.metric), np.mean(values, axis=0))
+    assert (values[0] != values[1]).any()
 
 
 def test_intervals_hold_for_all_sizes_at_once():

@@ -3,9 +3,7 @@ on the list that it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,7 +20,6 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, evaluate
 from sparserank.jobs.trees.judging import Arrays, Asked, Repeat, judge
 from sparserank.jobs.trees.lists import GAIN, OURS, SHAP, lists_of_fold, on_list, our_lists, ranked, whole_groups
-from sparserank.jobs.trees.options import N_SEEDS, SIZES
 from sparserank.paths import maker_of
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import WorkStore
@@ -33,98 +30,70 @@ from sparserank.selection.plan import SelectionPlan
 LISTS = (GAIN, SHAP, OURS)
 
 
-@dataclass(frozen=True)
-class ListPlan:
-    """plan: of our path, of one penalty, whose rules hold for every list, and of the choice; n_seeds: of the trees on
-    every list.
+def asked_of_lists(
+    data: RankingDataset, plan: SelectionPlan, trees: TreeSettings, sizes: tuple[int, ...], n_seeds: int
+) -> Asked:
+    """What trees are asked of lists of these data: the rules of the plan's penalty and its groups hold for every list.
+    Lists have the lengths that they can have: not below the number of features that are kept, not up to all that may be
+    used; k, where given, is one of them and the longest.
 
     Raises
-        ParameterError   names the field that is out of its range
+        DataError        LightGBM is not installed, or does not take the relevance; there is nothing to choose
+        ParameterError   k, the sizes or the number of seeds are out of range
     """
-
-    plan: SelectionPlan
-    trees: TreeSettings = field(default_factory=TreeSettings)
-    sizes: tuple[int, ...] = SIZES.default
-    n_seeds: int = N_SEEDS.default
-
-    def __post_init__(self) -> None:
-        if len(self.plan.penalties) != 1:
-            raise ParameterError("penalty", "must be one.")
-        object.__setattr__(self, "sizes", self.asked.sizes)
-
-    @property
-    def asked(self) -> Asked:
-        """What trees are asked."""
-        (penalty,), groups = self.plan.penalties, self.plan.groups
-        return Asked(
-            self.plan.metric,
-            self.trees,
-            self.sizes,
-            LISTS,
-            self.n_seeds,
-            self.n_seeds,
-            penalty.always_keep,
-            penalty.never_use,
-            None if groups is None else groups.of_feature,
+    check_trees(data)
+    (penalty,), k, groups = plan.penalties, plan.k, plan.groups
+    kept, usable = len(penalty.always_keep), len(_usable(data, penalty.never_use))
+    if k is not None and k < kept:
+        raise ParameterError("k", f"is {k}, but {kept} features are to be kept.")
+    wanted = sizes if k is None else tuple(sorted({int(k), *(s for s in sizes if s < k)}))
+    possible = tuple(s for s in wanted if max(kept, 1) <= s < usable)
+    if usable < 2:
+        raise DataError(
+            f"{'one feature varies' if usable else 'no feature varies'} and may be used; there is nothing to choose."
         )
-
-    def for_data(self, data: RankingDataset, **said: Any) -> ListPlan:
-        """The plan with what users say of features, as in `SelectionPlan.for_features`, and with the lengths that lists
-        of these data can have: not below the number of features that are kept, not up to all that may be used.
-
-        Raises
-            DataError        LightGBM is not installed, or does not take the relevance; nothing is to be chosen
-            ParameterError   k or the sizes are out of range
-        """
-        plan = self.plan.for_features(tuple(data.feature_names or ()), **said)
-        check_trees(data)
-        kept, usable, k = len(plan.penalties[0].always_keep), len(usable_features(data, plan)), plan.k
-        if k is not None and k < kept:
-            raise ParameterError("k", f"is {k}, but {kept} features are to be kept.")
-        wanted = self.sizes if k is None else tuple(sorted({int(k), *(s for s in self.sizes if s < k)}))
-        possible = tuple(s for s in wanted if max(kept, 1) <= s < usable)
-        if usable < 2:
-            raise DataError(
-                f"{'one feature varies' if usable else 'no feature varies'} and may be used; there is nothing to "
-                "choose."
-            )
-        if not possible:
-            raise ParameterError(
-                "sizes", f"hold no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
-            )
-        return replace(self, plan=plan, sizes=possible)
-
-    def identity(self, data: RankingDataset) -> dict[str, Any]:
-        """What stored pieces depend on."""
-        return self.asked.identity(self.plan, data)
+    if not possible:
+        raise ParameterError(
+            "sizes", f"hold no length from {max(kept, 1)} to {usable - 1}: {usable} features vary and may be used."
+        )
+    return Asked(
+        plan.metric,
+        trees,
+        possible,
+        LISTS,
+        n_seeds,
+        n_seeds,
+        penalty.always_keep,
+        penalty.never_use,
+        None if groups is None else groups.of_feature,
+    )
 
 
-def usable_features(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
+def _usable(data: RankingDataset, never: Sequence[int]) -> np.ndarray:
     """Features that vary and may be used."""
-    return np.setdiff1d(np.flatnonzero(~data.constant_features()), plan.penalties[0].never_use)
+    return np.setdiff1d(np.flatnonzero(~data.constant_features()), never)
 
 
 def select_list(
     data: RankingDataset,
     test: RankingDataset | None,
-    asked: ListPlan,
+    plan: SelectionPlan,
+    asked: Asked,
     store: WorkStore | None = None,
     progress: Progress | None = None,
     *,
     n_threads: int | None = None,
 ) -> JudgedSelection:
     """Judge, choose, fit the trees on the chosen list to all queries; finished pieces are kept in `store`, and taken
-    from there. asked: `for_data` of these data."""
-    plan = asked.plan
+    from there. plan: of our path, of one penalty, and of the choice; asked: `asked_of_lists`."""
     repeat = Repeat(query_folds(data.n_queries, min(plan.folds, data.n_queries), plan.seed), plan.seed)
 
     def our_path(_: int, n_workers: int) -> Arrays:
-        return _our_path(data, repeat.fold, asked, n_workers)
+        return _our_path(data, repeat.fold, plan, asked.sizes, n_workers)
 
-    found = judge(data, asked.asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
-    usable = usable_features(data, plan)
-    full = fit_trees(data, usable, asked.trees, plan.seed)
-    finals = _final_lists(data, asked, found.systems, found.ours[0], full)
+    found = judge(data, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
+    full = fit_trees(data, _usable(data, asked.never), asked.trees, plan.seed)
+    finals = _final_lists(data, plan, asked, found.systems, found.ours[0], full)
     choice = plan.choose(list(finals))
     chosen = fit_trees(data, finals[choice.chosen], asked.trees, plan.seed, data.feature_names)
     return JudgedSelection(
@@ -141,33 +110,35 @@ def select_list(
     )
 
 
-def _our_path(data: RankingDataset, fold: np.ndarray, asked: ListPlan, n_workers: int) -> Arrays:
+def _our_path(
+    data: RankingDataset, fold: np.ndarray, plan: SelectionPlan, sizes: Sequence[int], n_workers: int
+) -> Arrays:
     """The lists of our path. The penalty and the shape of features are fixed before anything is judged."""
-    plan = asked.plan
     ((label, penalty),) = plan.labelled.items()
     look = looks(data, plan.transform, plan.settings.scaling)[-1]
     cv = CrossValidation(data, fold, [look], plan.settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
     pool = cv.fit([Trial(label, maker_of(penalty), look)])
-    return our_lists(pool, pool.sparse, asked.sizes, cv.folds)
+    return our_lists(pool, pool.sparse, sizes, cv.folds)
 
 
 def _final_lists(
     data: RankingDataset,
-    asked: ListPlan,
+    plan: SelectionPlan,
+    asked: Asked,
     systems: list[ComparedSystem],
     ours: Mapping[str, np.ndarray],
     full: Trees,
 ) -> dict[Candidate, np.ndarray]:
     """{candidate: its list from all queries}, the trees on all features, `full`, a candidate too."""
-    plan, groups, usable = asked.plan, asked.asked.groups, full.columns
+    usable = full.columns
     price = plan.groups or each_alone(data.feature_names or (), plan.costs)
-    orders, own = ranked(full, data, asked.asked.first), lists_of_fold(ours, FINAL, asked.sizes)
+    orders, own = ranked(full, data, asked.first), lists_of_fold(ours, FINAL, asked.sizes)
     lists: dict[tuple[str, int | None], np.ndarray] = {(on_list(OURS), k): features for k, features in own.items()}
     lists |= {(on_list(name), k): orders[name][:k] for name in (GAIN, SHAP) for k in asked.sizes}
     lists[ALL, None] = usable
     out: dict[Candidate, np.ndarray] = {}
     for s in sorted(systems, key=lambda s: (s.k is None, s.name, s.k or 0)):
-        features = whole_groups(lists[s.name, s.k], usable, groups)
+        features = whole_groups(lists[s.name, s.k], usable, asked.groups)
         n = len(features)
         out[Candidate(s.name, s.k or n, 0.0, -1, n, price.cost(features), s.values)] = features
     return out

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from sparserank.crossval.options import TREES
-from sparserank.crossval.trees import TreeSettings
+from sparserank.crossval.trees import TreeSettings, lengths_of
 from sparserank.data.joining import concatenate
 from sparserank.data.reading import reading_from
 from sparserank.data.sources import as_datasets
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import ParameterError
 from sparserank.jobs.trees.files import write_judged
-from sparserank.jobs.trees.list_job import ListPlan, select_list
+from sparserank.jobs.trees.list_job import asked_of_lists, select_list
 from sparserank.jobs.trees.options import SELECT_FOR_TREES, SIZES
 from sparserank.jobs.typed import TreesOptions
 from sparserank.metrics import Metric
@@ -80,12 +80,8 @@ def select_for_trees(
 def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     if isinstance(chosen["penalty"], list | tuple):
         raise ParameterError("penalty", "must be one.")
-    plan = ListPlan(
-        make_plan(penalties=chosen["penalty"], **planned(chosen)),
-        TreeSettings(**{o.name: chosen[o.name] for o in TREES}),
-        tuple(chosen["sizes"]),
-        chosen["n_seeds"],
-    )
+    plan = make_plan(penalties=chosen["penalty"], **planned(chosen))
+    settings = TreeSettings(**{o.name: chosen[o.name] for o in TREES})
     columns = {name: chosen[name] for name in ("label", "qid", "docid")}
     with warming_up():
         parts = as_datasets(sources, **columns, reading=reading_from(chosen))
@@ -95,10 +91,12 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     assert train is not None
     data = train if valid is None else concatenate([train, valid], join_queries=False)
     warn_of_suspects(train, chosen["drop"] if isinstance(chosen["drop"], Sequence) else ())
-    plan = plan.for_data(data, **{name: chosen[name] for name in ("costs", "groups", "keep", "drop")})
+    said = {name: chosen[name] for name in ("costs", "groups", "keep", "drop")}
+    plan = plan.for_features(tuple(data.feature_names or ()), **said)
+    on_lists = asked_of_lists(data, plan, settings, lengths_of(chosen["sizes"]), chosen["n_seeds"])
     place = {"restart": chosen["restart"], "kind": "judge", "results": JUDGED_FILES}
-    with work_store_in(chosen["out"], plan.identity(data), **place) as store:
-        result = select_list(data, test, plan, store, chosen["progress"], n_threads=chosen["n_threads"])
+    with work_store_in(chosen["out"], on_lists.identity(plan, data), **place) as store:
+        result = select_list(data, test, plan, on_lists, store, chosen["progress"], n_threads=chosen["n_threads"])
         if store is not None:
             write_judged(result, store.path)
     return result

@@ -14,7 +14,6 @@ import pyarrow as pa
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.execution.threads import one_blas_thread
-from sparserank.metrics import parse_convention
 from sparserank.papers.protocol.layouts import FoldData, open_fold
 from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.papers.systems import find_system
@@ -57,7 +56,7 @@ class UnitRunner:
         d = unit.dataset
         data = _open_fold(d.path, unit.fold, d.scaling, d.missing, unit.content)
         by_name = dict(zip(self.plan.valid_names, self.plan.valid_metrics, strict=True))
-        fold = Fold(data, parse_convention(self.plan.convention), by_name, self.plan.seed + unit.fold)
+        fold = Fold(data, self.plan.convention, by_name, self.plan.seed + unit.fold)
         w = np.zeros(fold.train.n_features)
         fold.objective.along(w, w)(0.0)  # compiles or loads the kernels, so that no candidate's time pays for it
         candidates = list(find_system(unit.system).candidates(fold, self.plan.grid(unit.system)))

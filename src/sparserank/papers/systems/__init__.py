@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from sparserank.errors import DataError
+from sparserank.papers.rankers.fenchel_rank import FenchelRank
 from sparserank.papers.rankers.truncated_gradient import RSRank, TGRank
 from sparserank.papers.systems import lai, laporte, least_squares, ours
-from sparserank.papers.systems.base import System
+from sparserank.papers.systems.base import System, each_of
 from sparserank.quoting import brief
 
 RIDGE_ALPHAS = [10.0**e for e in range(-7, 1)]
@@ -32,18 +33,25 @@ def _ablation(importance: str | None = None, similarity: str | None = None) -> d
     return {**FSM_GRID, "lambda2": [0.0], "similarity": [similarity]}
 
 
+BALL = ("gap", "loss", "n_iter", "alpha", "status")
 FENCHEL_GRID: dict[str, Sequence[Any]] = {"radius": [2.0**e for e in range(9)], "epsilon": [1e-3], "max_iter": [1000]}
 
 SYSTEMS: dict[str, System] = {
     s.name: s
     for s in (
-        System("fenchel_rank", "FenchelRank", "Lai 2012, Algorithm 1; its grid", FENCHEL_GRID, lai.fenchel_rank),
+        System(
+            "fenchel_rank",
+            "FenchelRank",
+            "Lai 2012, Algorithm 1; its grid",
+            FENCHEL_GRID,
+            each_of(FenchelRank, ("radius",), BALL, n_threads=1),
+        ),
         System(
             "fenchel_exact",
             "FenchelRank, exact optimum",
             "the same problem",
             {"radius": FENCHEL_GRID["radius"]},
-            lai.fenchel_exact,
+            each_of(FenchelRank, ("radius",), BALL, solver="exact", n_threads=1),
         ),
         System("fsm_rank", "FSMRank", "Lai 2013, Algorithm 1", FSM_GRID, lai.fsm_rank),
         System("fsm_truncated", "FSMRank, k largest weights", "Lai 2013, Figs 1-3", FSM_GRID, lai.fsm_truncated),

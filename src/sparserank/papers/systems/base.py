@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,12 +13,14 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.lazy import cached_property
-from sparserank.metrics import Convention, Metric
+from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
 from sparserank.papers.protocol.layouts import FoldData
-from sparserank.papers.rls.centring import CentredData, centre
+from sparserank.paths import PathResult
+from sparserank.rankers.base import LinearRanker
 
 Grid = Mapping[str, Sequence[Any]]
+Candidates = Callable[["Fold", Grid], Iterator["Candidate"]]
 T = TypeVar("T")
 
 
@@ -42,7 +45,7 @@ class Fold:
     """What the systems share within a fold; computed when first asked for."""
 
     data: FoldData
-    convention: Convention
+    convention: str
     metrics: dict[str, Metric]  # every metric of the choice, by the plan's name for it
     seed: int = 0
 
@@ -54,9 +57,10 @@ class Fold:
     def objective(self) -> PairwiseObjective:
         return PairwiseObjective(self.train.X, self.train.relevance, self.train.query_ptr, n_threads=1)
 
-    @cached_property
-    def centred(self) -> CentredData:
-        return centre(self.train)
+    @property
+    def alpha_max(self) -> float:
+        """The smallest strength of the l1 norm whose solution is 0."""
+        return float(np.abs(self.objective.gradient_at_zero).max())
 
     @cached_property
     def varying(self) -> np.ndarray:
@@ -82,7 +86,7 @@ class System:
     title: str
     source: str
     grid: dict[str, Sequence[Any]]
-    candidates: Callable[[Fold, Grid], Iterator[Candidate]]
+    candidates: Candidates
     single: tuple[str, ...] = ()
 
 
@@ -91,3 +95,39 @@ def timed(run: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, fl
     began = time.perf_counter()
     result = run(*arguments, **options)
     return result, time.perf_counter() - began
+
+
+def fitted(fold: Fold, ranker: LinearRanker, params: dict[str, Any], told: Sequence[str]) -> Candidate:
+    """An estimator, fitted to the training queries; told: attributes of it that go with the model, without their
+    underscore."""
+    _, t = timed(ranker.fit_dataset, fold.train)
+    info = {name: getattr(ranker, f"{name}_") for name in told}
+    return Candidate(params, ranker.coef_.astype(np.float64), t, info)
+
+
+def each_of(
+    make: Callable[..., LinearRanker], varied: Sequence[str], told: Sequence[str], **settings: Any
+) -> Candidates:
+    """An estimator at each point of the grid of some parameters; of the grid's others it has the one value."""
+
+    def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+        fixed = {name: values[0] for name, values in grid.items() if name not in varied}
+        for point in product(*(grid[name] for name in varied)):
+            params = dict(zip(varied, point, strict=True))
+            yield fitted(fold, make(**params, **fixed, **settings), params, told)
+
+    return candidates
+
+
+def points_of(path: PathResult, params: Iterable[dict[str, Any]]) -> Iterator[Candidate]:
+    """Every point of a path, with its place in the grid."""
+    for i, own in enumerate(params):
+        info = {
+            "alpha": path.alphas[i],
+            "kkt_violation": path.kkt_violations[i],
+            "loss": path.losses[i],
+            "status": path.statuses[i],
+            "gap": None if np.isnan(path.gaps[i]) else path.gaps[i],
+            "total_weight": path.total_weight,
+        }
+        yield Candidate(own, path.scaled_coef(i), path.times_s[i], info)

@@ -2,60 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from sparserank.papers.filters import gas_order
-from sparserank.papers.measures import feature_importance, feature_similarity, single_feature_metric
+from sparserank.papers.measures import feature_importance, feature_similarity
+from sparserank.papers.rankers.fenchel_rank import FenchelRank
+from sparserank.papers.rankers.fsm_rank import FSMRank
 from sparserank.papers.rankers.truncated_gradient import TGRank
-from sparserank.papers.solvers.fenchel_rank import BallSolution, frank_wolfe, solve_ball
-from sparserank.papers.solvers.fsm import FsmProblem, accelerated_gradient
-from sparserank.papers.systems.base import Candidate, Fold, Grid, timed
+from sparserank.papers.rankers.two_stage import FSRank
+from sparserank.papers.systems.base import Candidate, Candidates, Fold, Grid, fitted, timed
 from sparserank.paths import refit_on_support
 
-EXACT_GOAL = 1e-6  # duality gap from which the exact solution counts as optimal
-
-
-def fenchel_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """FenchelRank as published, for each radius."""
-    (epsilon,), (max_iter,) = grid["epsilon"], grid["max_iter"]
-    for radius in grid["radius"]:
-        s, t = timed(frank_wolfe, fold.objective, radius, epsilon=epsilon, max_iter=max_iter)
-        yield Candidate({"radius": radius}, s.w, t, _ball_info(s, epsilon))
-
-
-def fenchel_exact(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """The exact optimum of FenchelRank's problem, for each radius."""
-    for radius in grid["radius"]:
-        s, t = timed(solve_ball, fold.objective, radius)
-        yield Candidate({"radius": radius}, s.w, t, _ball_info(s, EXACT_GOAL))
-
-
-def _ball_info(s: BallSolution, goal: float) -> dict[str, Any]:
-    status = "optimal" if s.gap <= goal else "iteration limit"
-    return {"gap": s.gap, "loss": s.loss, "n_iter": s.n_iter, "alpha": s.alpha, "status": status}
+FSM = ("kkt_violation", "objective", "n_iter", "status")
 
 
 def fsm_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    """FSMRank for each pair of measures and of strengths; 'ones' and 'identity' switch a measure off."""
+    """FSMRank for each pair of measures and of strengths; 'ones' and 'identity' switch a measure off. Each measure is
+    taken once for all strengths."""
     d = fold.train.n_features
     importances = {m: np.ones(d) if m == "ones" else feature_importance(fold.train, m) for m in grid["importance"]}
     similarities = {m: feature_similarity(fold.train, m) for m in grid["similarity"]}
-    for s_name, a_name in product(importances, similarities):
+    for importance, similarity in product(importances, similarities):
         for lambda1, lambda2 in product(grid["lambda1"], grid["lambda2"]):
-            problem = FsmProblem(fold.objective, lambda1, lambda2, importances[s_name], similarities[a_name])
-            s, t = timed(accelerated_gradient, problem, max_iter=400, tol=1e-4)
-            info = {
-                "kkt_violation": s.kkt_violation,
-                "objective": s.objectives[-1],
-                "n_iter": s.n_iter,
-                "status": s.status.value,
-            }
-            params = {"lambda1": lambda1, "lambda2": lambda2, "importance": s_name, "similarity": a_name}
-            yield Candidate(params, s.w, t, info)
+            ranker = FSMRank(
+                lambda1=lambda1,
+                lambda2=lambda2,
+                importance=importances[importance],
+                similarity=similarities[similarity],
+                n_threads=1,
+            )
+            strengths = {"lambda1": lambda1, "lambda2": lambda2}
+            yield fitted(fold, ranker, {**strengths, "importance": importance, "similarity": similarity}, FSM)
 
 
 def _best_fsm(fold: Fold, grid: Grid) -> list[Candidate]:
@@ -78,7 +60,8 @@ def fsm_truncated(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def _refitted(fold: Fold, orders: Sequence[tuple[dict[str, Any], np.ndarray]], grid: Grid) -> Iterator[Candidate]:
-    """RankSVM on the first k features of each order, for each k and alpha."""
+    """RankSVM on the first k features of each order, for each k and alpha. The two-stage estimators would make the
+    order anew for every model, and fit twice what two orders begin with; so the stages stand apart here."""
     known: dict[tuple[frozenset[int], float], tuple[Any, float]] = {}
     for params, order in orders:
         usable = [int(j) for j in order if fold.objective.varying[j]]
@@ -103,8 +86,7 @@ def fsmsvm(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 def fs_rank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     """RankSVM on the k features that rank the training queries best alone."""
-    values, _ = single_feature_metric(fold.train, "ndcg@10", convention=fold.convention, ascending=False)
-    yield from _refitted(fold, [({}, np.argsort(-values, kind="stable"))], grid)
+    yield from _refitted(fold, [({}, FSRank(convention=fold.convention).feature_order(fold.train))], grid)
 
 
 def gas(fold: Fold, grid: Grid) -> Iterator[Candidate]:
@@ -120,30 +102,29 @@ def gas(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     yield from _refitted(fold, orders, grid)
 
 
-def truncated(ranker: type[TGRank]) -> Callable[[Fold, Grid], Iterator[Candidate]]:
+def truncated(ranker: type[TGRank]) -> Candidates:
     """TGRank or RSRank for each strength."""
 
     def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-        top = float(np.abs(fold.objective.gradient_at_zero).max())
         for ratio in sorted(grid["alpha_ratio"], reverse=True):
-            model = ranker(alpha=ratio * top, max_iter=grid["max_iter"][0], n_threads=1)
-            _, t = timed(model.fit, fold.train.X, fold.train.relevance, qid=fold.train.qid)
-            info = {"objective": model.objective_, "alpha": ratio * top}
-            yield Candidate({"alpha_ratio": ratio}, model.coef_.astype(np.float64), t, info)
+            alpha = ratio * fold.alpha_max
+            model = ranker(alpha=alpha, max_iter=grid["max_iter"][0], n_threads=1)
+            found = fitted(fold, model, {"alpha_ratio": ratio}, ("objective",))
+            yield replace(found, info={**found.info, "alpha": alpha})
 
     return candidates
 
 
 def lai2012_timing(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     """TGRank at a fixed C_sum, then FenchelRank on the ball of that model's norm."""
+    (max_iter,) = grid["max_iter"]
     for C_sum in grid["C_sum"]:
         alpha = 1.0 / (C_sum * fold.objective.total_weight)
-        model = TGRank(alpha=alpha, max_iter=grid["max_iter"][0], n_threads=1)
-        _, t = timed(model.fit, fold.train.X, fold.train.relevance, qid=fold.train.qid)
-        w = model.coef_.astype(np.float64)
-        yield Candidate({"method": "TGRank", "C_sum": C_sum}, w, t, {"objective": model.objective_, "alpha": alpha})
-        radius = float(np.abs(w).sum())
-        s, t = timed(frank_wolfe, fold.objective, radius, epsilon=1e-3, max_iter=grid["max_iter"][0])
-        yield Candidate({"method": "FenchelRank", "radius": radius}, s.w, t, {"gap": s.gap, "loss": s.loss})
-        s, t = timed(solve_ball, fold.objective, radius)
-        yield Candidate({"method": "exact", "radius": radius}, s.w, t, {"gap": s.gap, "loss": s.loss})
+        ranker = TGRank(alpha=alpha, max_iter=max_iter, n_threads=1)
+        found = fitted(fold, ranker, {"method": "TGRank", "C_sum": C_sum}, ("objective",))
+        yield replace(found, info={**found.info, "alpha": alpha})
+        radius = float(np.abs(found.coef).sum())
+        published = FenchelRank(radius=radius, max_iter=max_iter, n_threads=1)
+        yield fitted(fold, published, {"method": "FenchelRank", "radius": radius}, ("gap", "loss"))
+        exact = FenchelRank(radius=radius, solver="exact", n_threads=1)
+        yield fitted(fold, exact, {"method": "exact", "radius": radius}, ("gap", "loss"))

@@ -1,20 +1,24 @@
-"""The penalties of Laporte et al. (2014) with published settings, and their sensitivity to them."""
+"""The penalties of Laporte et al. (2014) with published settings, and their sensitivity to them.
+
+Paths, not the estimator Laporte2014: it takes the papers' C, which cannot say a share of alpha_max to the last bit, and
+fixes the parameters that are varied here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from sparserank.papers.solvers.laporte2014 import PENALTIES, Point, laporte2014_penalty, laporte_path
-from sparserank.papers.systems.base import Candidate, Fold, Grid
+from sparserank.papers.systems.base import Candidate, Candidates, Fold, Grid
 
 
 def _info(point: Point) -> dict[str, Any]:
     return {"alpha": point.alpha, "kkt_violation": point.kkt_violation, "loss": point.loss, "status": point.status}
 
 
-def laporte(penalty: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
+def laporte(penalty: str) -> Candidates:
     def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:
         for point in laporte_path(fold.objective, penalty, grid["alpha_ratio"]):
             yield Candidate({"alpha_ratio": point.alpha_ratio}, point.w, point.time_s, _info(point))
@@ -22,7 +26,7 @@ def laporte(penalty: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
     return candidates
 
 
-def sensitivity(penalty: str, parameter: str) -> Callable[[Fold, Grid], Iterator[Candidate]]:
+def sensitivity(penalty: str, parameter: str) -> Candidates:
     """Laporte's path for each value of a shape parameter that the paper fixes."""
 
     def candidates(fold: Fold, grid: Grid) -> Iterator[Candidate]:

@@ -4,39 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from sparserank.papers.rls.gram_search import gram_greedy_search, prefers_grams
-from sparserank.papers.rls.greedy import greedy_search
-from sparserank.papers.rls.leave_query_out import leave_query_out
-from sparserank.papers.systems.base import Candidate, Fold, Grid, timed
+from sparserank.papers.rankers.greedy_rank_rls import GreedyRankRLS
+from sparserank.papers.rankers.rank_rls import RankRLS
+from sparserank.papers.systems.base import Candidate, Fold, Grid, points_of, timed
+from sparserank.paths import fit_path_on
 from sparserank.penalties import Ridge
-from sparserank.solvers import ProxNewton, Stop, solve
 
 
 def rank_svm(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    scale = float(np.abs(fold.objective.gradient_at_zero).max())
-    start = None
-    for alpha in sorted(grid["alpha"], reverse=True):
-        s, t = timed(solve, ProxNewton(), fold.objective, Ridge(alpha), start, Stop(tol=1e-8, scale=scale), warn=False)
-        start = s.w
-        info = {"kkt_violation": s.kkt_violation, "gap": s.gap, "loss": s.loss, "status": s.status.value}
-        yield Candidate({"alpha": alpha}, s.w, t, info)
+    """The path of the ridge; the estimator RankSVM begins every strength at 0, which would be slower."""
+    alphas = sorted(grid["alpha"], reverse=True)
+    path = fit_path_on(fold.objective, Ridge(), alphas=alphas, tol=1e-8, max_iter=500, warn=False)
+    yield from points_of(path, ({"alpha": alpha} for alpha in alphas))
 
 
 def rank_rls(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """All strengths by one fit."""
     lams = sorted(grid["lam"])
-    result, t = timed(leave_query_out, fold.train, lams)
-    for lam, coef, error in zip(lams, result.coefs, result.errors, strict=True):
+    ranker, t = timed(RankRLS(lam=lams).fit_dataset, fold.train)
+    for lam, coef, error in zip(lams, ranker.coefs_, ranker.leave_query_out_errors_, strict=True):
         yield Candidate({"lam": lam}, coef, t / len(lams), {"leave_query_out_error": error})
 
 
 def greedy_rank_rls(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    centred = fold.centred
-    d = len(np.flatnonzero(centred.varying))
-    search = gram_greedy_search if prefers_grams(centred) else greedy_search
+    """The models of every size that a search passes through, for each strength."""
+    (max_k,) = grid["max_k"]
     for lam in sorted(grid["lam"]):
-        path, t = timed(search, centred, lam, min(d, grid["max_k"][0]))
-        for step in path:
+        ranker, t = timed(GreedyRankRLS(n_features_to_select=max_k, lam=lam).fit_dataset, fold.train)
+        for step in ranker.path_:
             info = {"leave_query_out_error": step.leave_query_out_error, "selected": list(step.features)}
-            yield Candidate({"lam": lam, "k": step.k}, step.coef, t / len(path), info)
+            yield Candidate({"lam": lam, "k": step.k}, step.coef, t / len(ranker.path_), info)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,40 +16,29 @@ from sparserank.crossval.looks import RAW
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
-from sparserank.papers.systems.base import Candidate, Fold, Grid
+from sparserank.papers.rankers.random_ranker import RandomRanker
+from sparserank.papers.systems.base import Candidate, Fold, Grid, fitted, points_of
 from sparserank.paths import PathResult, fit_path_on, maker_of, parse_maker
 from sparserank.selection import options as of_selection
 
 N_FOLDS, MARGIN = of_selection.FOLDS.default, of_selection.MARGIN.default
 
 
-def path_points(path: PathResult, label: str) -> Iterator[Candidate]:
-    for i in range(len(path.alphas)):
-        info = {
-            "alpha": path.alphas[i],
-            "kkt_violation": path.kkt_violations[i],
-            "loss": path.losses[i],
-            "status": path.statuses[i],
-            "gap": None if np.isnan(path.gaps[i]) else path.gaps[i],
-        }
-        info["total_weight"] = path.total_weight
-        yield Candidate(
-            {"penalty": label, "alpha_ratio": path.alphas[i] / path.alpha_max},
-            path.scaled_coef(i),
-            path.times_s[i],
-            info,
-        )
-
-
 def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
+    """The path of each penalty; the estimator SparseRanker fits one point of it."""
     for label in grid["penalty"]:
         path = fit_path_on(fold.objective, parse_maker(label), n_alphas=grid["n_alphas"][0], alpha_min_ratio=1e-2)
-        yield from path_points(path, label)
+        yield from _points(path, label)
+
+
+def _points(path: PathResult, label: str) -> Iterator[Candidate]:
+    return points_of(path, ({"penalty": label, "alpha_ratio": alpha / path.alpha_max} for alpha in path.alphas))
 
 
 def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     """As `sr.select` chooses: within-query scaling, paths on train and validation, choice out of fold; without its
-    transforms, refits and half-samples.
+    transforms, refits and half-samples. The engine itself: the estimator SparseRankerCV chooses among one penalty's
+    models, by one metric.
 
     Its answer for a metric is the smallest model whose loss against the best is bounded by MARGIN.
     """
@@ -63,7 +53,7 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     for label in pool.trials:
         final = pool.paths[label, FINAL]
         seconds = sum(float(pool.paths[label, f].path.times_s.sum()) for f in cv.folds) / len(final.path.alphas)
-        for i, c in enumerate(path_points(final.path, label)):
+        for i, c in enumerate(_points(final.path, label)):
             index[label, i] = len(models)
             models.append(replace(c, coef=c.coef / final.scaling.scale, time_s=c.time_s + seconds))
     sizes = [c for label in pool.trials for c in pool.of_sizes(label)]
@@ -80,8 +70,7 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
 
 
 def random(fold: Fold, grid: Grid) -> Iterator[Candidate]:
-    rng = np.random.default_rng(fold.seed)
+    """So many draws of one generator."""
+    rng: Any = np.random.default_rng(fold.seed)
     for draw in range(grid["draws"][0]):
-        coef = np.zeros(fold.train.n_features)
-        coef[fold.varying] = rng.dirichlet(np.ones(len(fold.varying)))
-        yield Candidate({"draw": draw}, coef, 0.0)
+        yield fitted(fold, RandomRanker(random_state=rng), {"draw": draw}, ())
