@@ -85,13 +85,12 @@ def facts_of(
 def _missing(data: RankingDataset) -> np.ndarray:
     """(n_features,) share of the documents in which a value is missing."""
     import numpy as np
-    import scipy.sparse as sp
+
+    from sparserank.data.matrices import missing_counts
 
     if data.is_stored:  # nothing is missing there
         return np.zeros(data.n_features)
-    if sp.issparse(data.X):
-        return np.bincount(data.X.indices[np.isnan(data.X.data)], minlength=data.n_features) / data.n_docs
-    return np.asarray(np.isnan(data.X).mean(axis=0))
+    return missing_counts(data.X) / data.n_docs
 
 
 def shown_value(value: Any) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import n_stored
+from sparserank.shards.centred_products import centred_products
 
 SAME = 0.9  # size of the correlation from which two features say the same
 # from which one may stand in for another: below, half-samples that keep it do so by chance, or for what it says besides
@@ -108,7 +109,7 @@ def within_query_correlations(
     with np.errstate(all="ignore"):
         for some in _blocks(data, queries):
             own = shaped(data.take_queries(some))
-            products, own_squares = _sums(own.X, form * n_features + features, np.asarray(own.query_ptr))
+            products, own_squares = centred_products(own.X, form * n_features + features, np.asarray(own.query_ptr))
             for k, f in enumerate(form.tolist()):
                 together[k] += products[k, f * n_features : (f + 1) * n_features]
             squares = squares + own_squares
@@ -117,23 +118,6 @@ def within_query_correlations(
             alone = squares[form * n_features + features]
             together /= np.sqrt(alone)[:, None] * np.sqrt(beside)
     return np.clip(np.where(np.isfinite(together), together, 0.0), -1.0, 1.0)
-
-
-def _sums(X: Any, columns: np.ndarray, ptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(products of some columns with all, squares of all) of deviations from the query's mean;
-    sparse rows stay sparse."""
-    sizes = np.diff(ptr).astype(np.float64)
-    of_query = sp.csr_array((np.ones(X.shape[0]), np.arange(X.shape[0]), ptr), shape=(len(sizes), X.shape[0]))
-    if sp.issparse(X):
-        X = sp.csr_array(X).astype(np.float64)
-        sums = sp.csr_array(of_query @ X)
-        weighed = sp.csr_array(sp.diags_array(1.0 / sizes) @ sums)
-        products = (X[:, columns].T @ X).toarray() - (weighed[:, columns].T @ sums).toarray()
-        squares = X.multiply(X).sum(axis=0) - weighed.multiply(sums).sum(axis=0)
-        return products, np.maximum(np.asarray(squares).ravel(), 0.0)
-    X = np.asarray(X, dtype=np.float64)
-    deviations = X - np.repeat((of_query @ X) / sizes[:, None], np.diff(ptr), axis=0)
-    return deviations[:, columns].T @ deviations, (deviations**2).sum(axis=0)
 
 
 def _looked_at(data: RankingDataset) -> np.ndarray:
@@ -151,6 +135,6 @@ def _blocks(data: RankingDataset, queries: np.ndarray) -> list[np.ndarray]:
 
 def _values_of_row(data: RankingDataset) -> int:
     """Values that a document stores, about."""
-    if sp.issparse(data.X):
-        return int(data.X.nnz // max(data.n_docs, 1))
-    return 100 if data.is_sparse else data.n_features
+    if data.is_stored:
+        return 100 if data.is_sparse else data.n_features
+    return n_stored(data.X) // max(data.n_docs, 1)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import as_dense, by_columns, column, n_stored
 from sparserank.data.transformed import sample_rows
 from sparserank.errors import DataError
 from sparserank.options import option
@@ -91,15 +91,14 @@ class Knots:
             DataError   sparse features that would take too much memory: their segments are dense
         """
         n, d = X.shape
-        if sp.issparse(X) and 5 * n * d > MOST_SPARSE_BYTES:
+        if n_stored(X) < n * d and 5 * n * d > MOST_SPARSE_BYTES:
             raise DataError(
                 f"curves of {n} x {d} sparse values would take {5 * n * d / 2**30:.3g} GB, as if none were 0; keep the "
                 "features that matter with a linear selection first."
             )
         segment, fraction = np.zeros((n, d), dtype=np.uint8), np.zeros((n, d), dtype=np.float32)
         for lo in range(0, n, ROWS_AT_ONCE):
-            part = X[lo : lo + ROWS_AT_ONCE]
-            part = part.toarray() if sp.issparse(part) else part
+            part = as_dense(X[lo : lo + ROWS_AT_ONCE])
             for j in range(d):
                 L = int(self.n_segments[j])
                 if L:
@@ -120,14 +119,12 @@ def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np
     """
     if not LEAST_KNOTS <= n_knots <= MOST_KNOTS:
         raise DataError(f"a curve has {LEAST_KNOTS} to {MOST_KNOTS} knots; got {n_knots}.")
-    sample = data.X[sample_rows(data)[0]]
-    sample = sample.tocsc() if sp.issparse(sample) else sample
+    sample = by_columns(data.X[sample_rows(data)[0]])
     d = data.n_features
     at, n_segments = np.zeros((d, n_knots)), np.zeros(d, dtype=np.int64)
     levels = np.linspace(0.0, 1.0, n_knots)
     for j in range(d):
-        column = sample[:, [j]].toarray().ravel() if sp.issparse(sample) else sample[:, j]
-        knots = _quantiles(column.astype(np.float64), levels)
+        knots = _quantiles(column(sample, j).astype(np.float64), levels)
         at[j, : len(knots)], at[j, len(knots) :] = knots, knots[-1]
         n_segments[j] = len(knots) - 1
     with np.errstate(over="ignore"):

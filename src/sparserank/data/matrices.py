@@ -76,6 +76,28 @@ def with_holes(X: Any) -> Any:
     return type(X)(with_nan(X), columns=X.columns, index=X.index)
 
 
+def sparse_as_csr(X: Any) -> Any:
+    """A sparse X by `as_csr`, anything else as it is."""
+    return as_csr(X) if sp.issparse(X) else X
+
+
+def as_array(values: Any, **options: Any) -> np.ndarray:
+    """numpy.asarray with its options.
+
+    Raises
+        DataError   ragged lists, text, integers beyond the range of floats
+    """
+    try:
+        return np.asarray(values, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(NO_MATRIX) from error
+
+
+def csr_or_array(X: Any) -> Any:
+    """X as CSR matrix, or as array `without_mask`; its values are not looked at."""
+    return as_csr(X) if sp.issparse(X) else as_array(without_mask(X))
+
+
 def with_zeros(X: Any) -> Any:
     """A float array or CSR matrix with 0 in the place of NaN."""
     if not sp.issparse(X):
@@ -110,6 +132,45 @@ def stored_values(X: Any) -> Any:
 def as_dense(X: Any) -> Any:
     """X as it is, unless it is sparse."""
     return X.toarray() if sp.issparse(X) else X
+
+
+def column(X: Any, j: int) -> np.ndarray:
+    """(n_docs,) a column of features; what sparse rows leave out is 0."""
+    return np.asarray(as_dense(X[:, [j]])).ravel()
+
+
+def by_columns(X: Any) -> Any:
+    """X in a form of which `column` is quick."""
+    return X.tocsc() if sp.issparse(X) else X
+
+
+def n_stored(X: Any) -> int:
+    """Values that X stores; a dense X stores all."""
+    return int(X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1])
+
+
+def arrays_of(X: Any) -> dict[str, np.ndarray]:
+    """The arrays that X consists of, by name."""
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr} if sp.issparse(X) else {"X": X}
+
+
+def stored_bytes(X: Any) -> int:
+    """Bytes of the values that X stores, and of their places in a sparse one."""
+    return int(X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+
+
+def bytes_until(X: Any) -> np.ndarray:
+    """(n_docs + 1,) `stored_bytes` of the rows before each."""
+    if sp.issparse(X):
+        return np.asarray(X.indptr.astype(np.int64) * (X.data.itemsize + X.indices.itemsize))
+    return np.arange(len(X) + 1) * X.itemsize * X.shape[1]
+
+
+def missing_counts(X: Any) -> np.ndarray:
+    """(n_features,) documents whose value is NaN."""
+    if sp.issparse(X):
+        return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    return np.asarray(np.isnan(X).sum(axis=0))
 
 
 def below(parts: Sequence[Any]) -> Any:

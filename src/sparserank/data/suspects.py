@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import column, n_stored
 from sparserank.errors import DataWarning
 from sparserank.options import option
 from sparserank.quoting import brief
@@ -68,15 +69,9 @@ def _sample(data: RankingDataset) -> RankingDataset | None:
     if len(varied) == 0:
         return None
     taken = varied[np.linspace(0, len(varied) - 1, min(MAX_QUERIES, len(varied))).astype(np.int64)]
-    width = data.X.nnz / data.n_docs if sp.issparse(data.X) else data.n_features
+    width = n_stored(data.X) / data.n_docs
     fits = np.cumsum(sizes[taken]) * max(width, 1) <= MAX_VALUES
     return data.take_queries(taken[: max(int(fits.sum()), 1)])
-
-
-def _column(data: RankingDataset, j: int) -> np.ndarray:
-    """(n_docs,)"""
-    column = data.X[:, [j]]
-    return np.asarray(column.toarray() if sp.issparse(column) else column).ravel()
 
 
 def _where(X: Any, accepts: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -97,7 +92,7 @@ def _labels(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int,
     else:
         columns = np.flatnonzero(~(y[:, None] != X).any(axis=0))
     for j in columns.tolist():
-        if (_column(data, j) == np.asarray(data.relevance).astype(data.X.dtype)).all():
+        if (column(data.X, j) == np.asarray(data.relevance).astype(data.X.dtype)).all():
             yield (
                 j,
                 (
@@ -115,8 +110,8 @@ def _ids(data: RankingDataset, sample: RankingDataset) -> Iterator[tuple[int, st
         return whole
 
     for j in _where(sample.X, accepts).tolist():
-        column = _column(data, j)
-        if not (np.floor(column) != column).any() and len(np.unique(column)) == data.n_docs:
+        values = column(data.X, j)
+        if not (np.floor(values) != values).any() and len(np.unique(values)) == data.n_docs:
             yield (
                 j,
                 (

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.curves import Curves, Knots, curves_of
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.data.filling import fill_known
 from sparserank.data.grouping import as_query_ids, group_rows
-from sparserank.data.matrices import NO_MATRIX, as_csr, without_mask
+from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
 from sparserank.data.missing import ERROR, holds_missing, is_missing
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
@@ -181,19 +180,19 @@ class RankingModel:
         if missing is not None:
             raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
         columns = data.X[:, [at[self.feature_names[j]] for j in self.support]]
-        return self._filled(_array(columns.toarray() if data.is_sparse else columns, dtype=np.float64, order="C"))
+        return self._filled(as_array(as_dense(columns), dtype=np.float64, order="C"))
 
     def _selected(self, X: Any) -> np.ndarray:
         """(n_docs, nnz) float64, the columns of the selected features."""
         if not isinstance(X, StoredFeatures):
             frame = column_names(X) and hasattr(X, "to_numpy")
-            X = as_csr(X) if sp.issparse(X) else _array(X.to_numpy() if frame else without_mask(X))
+            X = csr_or_array(X.to_numpy() if frame else X)
         if len(X.shape) != 2 or X.dtype.kind in NO_NUMBERS:
             raise DataError(NO_MATRIX)
         if X.shape[1] != self.n_features:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
         columns = X[:, self.support]
-        return self._filled(_array(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64, order="C"))
+        return self._filled(as_array(as_dense(columns), dtype=np.float64, order="C"))
 
     def _filled(self, columns: np.ndarray) -> np.ndarray:
         """The selected columns, missing values replaced where there is what by."""
@@ -328,13 +327,6 @@ def curve_model(
             weights[j] = 0.0
     none = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
     return RankingModel(weights, names, none, transform=transform, curves=curves, **more)
-
-
-def _array(values: Any, **options: Any) -> np.ndarray:
-    try:
-        return np.asarray(values, **options)
-    except (TypeError, ValueError, OverflowError) as error:  # ragged lists, text, integers beyond the range of floats
-        raise DataError(NO_MATRIX) from error
 
 
 def _number_of(row: int, row_index: np.ndarray | None) -> int:

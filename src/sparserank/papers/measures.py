@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import scipy.sparse as sp
 from scipy import stats
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import as_dense
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of, per_query_values
 from sparserank.metrics import Convention, parse_metrics
@@ -156,4 +156,4 @@ def _kendall(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _dense(data: RankingDataset) -> np.ndarray:
-    return data.X.toarray() if sp.issparse(data.X) else data.X
+    return as_dense(data.X)

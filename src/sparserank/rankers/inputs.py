@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import fill_known, fill_matrix
 from sparserank.data.grouping import MANY_ROWS, as_query_ids, ids_of_rows, query_codes
-from sparserank.data.matrices import as_csr, with_holes, without_mask
+from sparserank.data.matrices import as_dense, sparse_as_csr, stored_values, with_holes, without_mask
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.tables.dask_kinds import is_dask
 from sparserank.data.tables.frames import without_qid
@@ -70,14 +69,14 @@ def features_to_score(ranker: Any, X: Any, fill_values: np.ndarray | None) -> An
         DataError    a value that is missing and may not be, by row and name
         ValueError   other features than in training, as scikit-learn says it
     """
-    X, _ = without_qid(as_csr(X) if sp.issparse(X) else X)
+    X, _ = without_qid(sparse_as_csr(X))
     X = with_holes(X) if fill_values is not None else without_mask(X)
     filled = "fill them in before, or score with to_model().predict(X, missing='model'), which takes training medians"
     with np.errstate(invalid="ignore"), _naming_missing(ranker, filled):
         X = validate_data(ranker, X, reset=False, ensure_all_finite=fill_values is None, **FORMS)
     X = X if fill_values is None else fill_known(X, fill_values)
-    if holds_missing(X.data if sp.issparse(X) else X):
-        row, j = (int(v) for v in np.argwhere(is_missing(X.toarray() if sp.issparse(X) else X))[0])
+    if holds_missing(stored_values(X)):
+        row, j = (int(v) for v in np.argwhere(is_missing(as_dense(X)))[0])
         name = feature_names(ranker, X.shape[1])[j]
         remedy = "missing= says nothing of it" if hasattr(ranker, "missing") else "must be filled in before"
         raise DataError(

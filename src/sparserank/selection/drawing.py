@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import column
 from sparserank.model.ranking_model import RankingModel
 
 BINS = 30
@@ -21,8 +21,7 @@ def drawn(model: RankingModel, data: RankingDataset, j: int) -> dict[str, Any] |
     if j not in model.curves:
         return None
     curve = model.curves[j]
-    column = data.X[:, [j]]
-    x = (column.toarray() if sp.issparse(column) else np.asarray(column))[:, 0].astype(np.float64)
+    x = column(data.X, j).astype(np.float64)
     if model.transform is not None:
         x = model.transform.take(np.array([j]))(x[:, None])[:, 0]
     edges = np.linspace(curve.knots[0], curve.knots[-1], BINS + 1)

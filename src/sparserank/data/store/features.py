@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.data.matrices import arrays_of, stored_bytes
 from sparserank.data.store.values import fault_of
 from sparserank.errors import DataError, DataFormatError
 
@@ -35,7 +36,7 @@ class MappedFeatures:
     def __init__(self, X: Any, place: str) -> None:
         self._X, self._place, self._is_checked = X, place, False
         self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, bool(sp.issparse(X))
-        self.nbytes = X.data.nbytes + X.indices.nbytes if self.is_sparse else X.nbytes
+        self.nbytes = stored_bytes(X)
 
     def checked(self) -> Any:
         """The array or matrix: finite values, and indices in range that rise within each row.
@@ -77,7 +78,7 @@ class StoredFeatures:
         self.shape = (int(self.starts[-1]), int(self._parts[0].shape[1]))
         self.dtype, self.ndim = self._parts[0].dtype, 2
         self.is_sparse = _is_sparse(self._parts[0])
-        self.nbytes = sum(_nbytes(p) for p in self._parts)
+        self.nbytes = sum(stored_bytes(p) for p in self._parts)
 
     def part(self, k: int) -> Any:
         """One part, as an array or a CSR matrix.
@@ -219,16 +220,12 @@ def _is_sparse(part: Any) -> bool:
     return part.is_sparse if isinstance(part, MappedFeatures) else bool(sp.issparse(part))
 
 
-def _nbytes(part: Any) -> int:
-    return part.data.nbytes + part.indices.nbytes if sp.issparse(part) else part.nbytes
-
-
 def identity_of(X: Any) -> str:
     """What the content of features is known by: a hash of their bytes, or what their store says of them."""
     if isinstance(X, StoredFeatures):
         return X.identity
     digest = hashlib.sha256()
-    for array in [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]:
+    for array in arrays_of(X).values():
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

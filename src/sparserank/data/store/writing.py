@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.data.filling import Filling
 from sparserank.data.grouping import query_codes
+from sparserank.data.matrices import arrays_of, bytes_until, stored_bytes
 from sparserank.data.store.arrays import checksum, decoded, map_shard, write_shard
 from sparserank.data.store.manifest import (
     FORMAT,
@@ -60,10 +60,10 @@ class Conversion:
         for block in self.stream.blocks(start):
             self._look_for_scattered(block)
             self.waiting.append(block)
-            size += _bytes(block.X)
+            size += stored_bytes(block.X)
             if size >= self.plan["shard_bytes"]:
                 self._flush()
-                size = sum(_bytes(b.X) for b in self.waiting)
+                size = sum(stored_bytes(b.X) for b in self.waiting)
         self._flush(whole=True)
         if self.scattered:
             self.shards = self._gathered()
@@ -142,7 +142,7 @@ class Conversion:
         rows = one_below_the_other(self.waiting)
         n, at = len(rows.label), 0
         ends = np.append(_starts(rows.qid)[1:], [n] if whole else []).astype(np.int64)  # of queries that are whole
-        until = _bytes_until(rows.X)
+        until = bytes_until(rows.X)
         while len(ends) and at < ends[-1] and (whole or until[n] - until[at] >= self.plan["shard_bytes"]):
             stop = shard_end(ends, until, at, self.plan["shard_bytes"])
             self.shards.append(self._write(rows.take(slice(at, stop)), len(self.shards)))
@@ -163,12 +163,9 @@ class Conversion:
             self.filling.fill(rows.X, query_codes(rows.qid))
         starts = _starts(rows.qid)
         ids = rows.qid[starts]
-        X = rows.X
-        features = (
-            {"data": X.data, "indices": X.indices, "indptr": X.indptr.astype(X.indices.dtype)}
-            if sp.issparse(X)
-            else {"X": X}
-        )
+        features = arrays_of(rows.X)
+        if "indptr" in features:
+            features["indptr"] = features["indptr"].astype(features["indices"].dtype)
         arrays = {
             **features,
             "label": rows.label,
@@ -227,17 +224,6 @@ class Conversion:
 def _starts(qid: np.ndarray) -> np.ndarray:
     """The rows with which runs of a query begin."""
     return np.concatenate([[0], np.flatnonzero(qid[1:] != qid[:-1]) + 1])
-
-
-def _bytes_until(X: Any) -> np.ndarray:
-    """(n + 1,) bytes of the rows before each."""
-    if sp.issparse(X):
-        return X.indptr.astype(np.int64) * (X.data.itemsize + X.indices.itemsize)
-    return np.arange(len(X) + 1) * X.itemsize * X.shape[1]
-
-
-def _bytes(X: Any) -> int:
-    return int(X.data.nbytes + X.indices.nbytes) if sp.issparse(X) else int(X.nbytes)
 
 
 def sum_of(state: dict[str, Any]) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import as_dense
 from sparserank.data.varying import ROUNDING, nothing_varies
 from sparserank.errors import DataError
 from sparserank.given_weights import usable_weights
@@ -52,7 +52,7 @@ def centre(data: RankingDataset, query_weight: np.ndarray | None = None) -> Cent
             f"this needs {dense_bytes / (1 << 30):.0f} GiB of dense copies for {data.n_docs} documents x "
             f"{data.n_features} features; use GreedyRankRLS(search='backfitting')."
         )
-    X = data.X.toarray() if sp.issparse(data.X) else data.X
+    X = as_dense(data.X)
     scale = row_scale(data, query_weight)
     varying = varying_features(data, query_weight)
     X = X.astype(np.float64)

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import cho_solve
 
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.matrices import as_dense
 from sparserank.errors import DataError
 from sparserank.papers.rls.centring import (
     DETERMINED,
@@ -133,8 +133,7 @@ def without_query(Z: np.ndarray, diagonal: np.ndarray, e: np.ndarray) -> np.ndar
 def _by_features(data: RankingDataset, scale: np.ndarray, varying: np.ndarray):  # type: ignore[no-untyped-def]
     """Z = X V with X^T X = V Lambda V^T, X centred and without constant features; coefficients are V v."""
     columns = np.flatnonzero(varying)
-    X = data.X[:, columns]
-    X = X.toarray() if sp.issparse(X) else X
+    X = as_dense(data.X[:, columns])
     centred = centre_rows(X.astype(np.float64), data.query_ptr) * scale[:, None]
     eigenvalues, V = np.linalg.eigh(centred.T @ centred)
 
@@ -150,7 +149,7 @@ def _by_documents(data: RankingDataset, scale: np.ndarray, varying: np.ndarray):
     """The same Z from X X^T = U Lambda U^T, Z = U Lambda^(1/2); CSR is never centred explicitly and stays sparse."""
     columns = np.flatnonzero(varying)
     X = data.X[:, columns].astype(np.float64)
-    if sp.issparse(X):
+    if data.is_sparse:
         gram = centre_rows(centre_rows((X @ X.T).toarray(), data.query_ptr).T, data.query_ptr)
     else:  # centred first: a large offset would drown the differences in the products
         X = centre_rows(X, data.query_ptr)
