@@ -23,7 +23,7 @@ import typer
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.cli.judge import READING
+from sparserank.data.options import READING
 from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.selection.plan import SelectionPlan
 from tests.command_line import Cli
@@ -314,7 +314,7 @@ TAKEN = {
 def test_every_option_that_a_command_declares_is_a_case(command: str, cases: dict[str, Any]) -> None:
     """How files are read is the same for select and compare; that other data are seen is the case `data`."""
     declared = {p.name for p in typer.main.get_command(app).commands[command].params}  # type: ignore[attr-defined]
-    assert set(cases) == declared - SHOWS - (set(READING) if command == "compare" else set())
+    assert set(cases) == declared - SHOWS - ({o.name for o in READING} if command == "compare" else set())
 
 
 def test_every_field_of_a_plan_is_a_case() -> None:
