@@ -25,8 +25,8 @@ PROGRESS = Option(
 CLIENT = Option(
     name="client",
     kind=Given("Any", "str | None"),
-    help="A dask.distributed Client whose workers read the training data: a store on a disk that they all see; anything "
-    "else is written to one in the folder for temporary files (TMPDIR) first.",
+    help="A dask.distributed Client whose workers read the training data: a store on a disk that they all see; "
+    "anything else is written to one in the folder for temporary files (TMPDIR) first.",
     says="Address of a Dask scheduler whose workers read the training data, e.g. tcp://host:8786.",
     flag="--scheduler",
 )
@@ -48,8 +48,8 @@ DOC_WEIGHT = Option(
 CURRENT = Option(
     name="current",
     kind=Given("str | os.PathLike | RankingModel | None", "str | None"),
-    help="What ranks today: a model (file), or the feature that holds its score, which is then left out of the features "
-    "unless {keep} names it. It is a rival inside the bounds, and the result says what a change gains and loses.",
+    help="What ranks today: a model (file), or the feature that holds its score, which is then left out of the "
+    "features unless {keep} names it. It is a rival inside the bounds, and the result says what a change gains and loses.",
     panel=of_selection.CHOICE,
 )
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)
