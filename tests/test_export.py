@@ -287,7 +287,7 @@ def test_definitions_of_features_go_along(models):
 @pytest.mark.parametrize("kind", ["log", "asinh", "curves", "MSLR, logarithms"])
 def test_what_a_format_cannot_say_is_refused_with_the_remedy(models, kind, to):
     with pytest.raises(
-        DataError, match=r"cannot say .*; export to vespa, lucene, sql, onnx or python, or train with --transform none"
+        DataError, match=r"cannot say .*; export to vespa, lucene, sql, onnx or python, or train with transform='none'"
     ):
         models[kind][0].export(to)
 
@@ -372,7 +372,7 @@ def test_names_are_data(names):
 
 def test_names_that_no_column_can_have_are_refused():
     for name in ("", "a\0b"):
-        with pytest.raises(DataError, match=r"no column of SQL can be called .* file of features \(--features\)"):
+        with pytest.raises(DataError, match=r"no column of SQL can be called .* expression as features"):
             made([1.0], names=(name,)).export("sql")
         (text,) = made([2.0], names=(name,)).export("sql", features={name: "price"}).values()
         assert sqlite3.connect(":memory:").execute(f"select {text} from (select 3 as price)").fetchall() == [(6.0,)]
@@ -584,7 +584,7 @@ def test_definitions_cannot_change_what_is_written():
     with pytest.raises(DataError, match="the class of 'f0' must be a text"):
         model.export("solr", features={"f0": {"class": 3}, "f1": {"class": "c"}})
     for name in ("my-shop", "default", "unranked"):
-        with pytest.raises(DataError, match="--name must be letters"):
+        with pytest.raises(DataError, match="name must be letters"):
             model.export("vespa", name=name, features=in_vespa(model))
 
 

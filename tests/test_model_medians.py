@@ -131,7 +131,7 @@ def test_a_missing_value_is_refused_by_default_and_filled_on_request(model: Rank
     for asked in (None, "error"):
         with pytest.raises(
             DataError,
-            match=rf"feature '{name}' holds nan; take its training median .* with missing='model' \(--missing model\)",
+            match=rf"feature '{name}' holds nan; take its training median .* with missing='model'",
         ):
             model.predict(one, missing=asked)
     expected = model.predict(whole)

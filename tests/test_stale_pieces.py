@@ -23,12 +23,12 @@ import typer
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.cli.judge import READING
+from sparserank.data.options import READING
 from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.selection.plan import SelectionPlan
 from tests.command_line import Cli
 
-SHOWS = {"out", "restart", "threads", "scheduler", "format", "quiet", "verbose"}  # where and how, never what
+SHOWS = {"out", "restart", "n_threads", "client", "format", "quiet", "verbose"}  # where and how, never what
 FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty l1 --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
@@ -40,7 +40,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "train": (FILES + FEW, FILES.replace("train", "other") + FEW),
     "valid": (FILES + FEW, FILES.replace("valid.txt", "other-valid.txt") + FEW),
     "test": (FILES + FEW, FILES.replace("test.txt", "other-test.txt") + FEW),
-    "penalty": "--penalty scad",
+    "penalties": "--penalty scad",
     "scaling": "--scaling standard",
     "n_alphas": "--n-alphas 6",
     "alpha_min_ratio": "--alpha-min-ratio 0.2",
@@ -78,9 +78,9 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "index_base": "--index-base 0",
     "unjudged": ("unjudged.txt --unjudged zero" + FEW, "unjudged.txt --unjudged drop" + FEW),
     "feature_names": "--feature-names names.txt",
-    "label_column": (TABLE, TABLE + " --label-column other"),
-    "docid_column": (TABLE, TABLE + " --docid-column c0"),
-    "qid_column": (TABLE, TABLE + " --qid-column pairs"),
+    "label": (TABLE, TABLE + " --label-column other"),
+    "docid": (TABLE, TABLE + " --docid-column c0"),
+    "qid": (TABLE, TABLE + " --qid-column pairs"),
     "feature_columns": (TABLE, TABLE + " --feature-columns c0,c1,c2"),
     "ignore_columns": (TABLE, TABLE + " --ignore-columns c0"),
     "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
@@ -88,7 +88,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
 OF_JUDGE = {
     name: SELECT[name]
     for name in (
-        "penalty",
+        "penalties",
         "metric",
         "also",
         "convention",
@@ -104,7 +104,7 @@ OF_JUDGE = {
         "confidence",
     )
 } | {
-    "penalty": "--penalty l1",
+    "penalties": "--penalty l1",
     "costs": "--costs other-costs.txt",
     "transform": "--transform log",
     "k": "--k 2",
@@ -113,14 +113,14 @@ ONE = "train.txt --penalty l1 --folds 2 --n-trees 3 --size 1 --size 2 --seeds 1 
 COMPARE: dict[str, str | tuple[str, str]] = {
     "data": (ONE, ONE.replace("train", "other")),
     "with_": "--with lightgbm",  # there is no other
-    "penalty": "--penalty mcp",
+    "penalties": "--penalty mcp",
     "transform": "--transform log",
     "shapes": "--shapes curves",
     "n_knots": (ONE + " --shapes curves", ONE + " --shapes curves --n-knots 3"),
-    "size": "--size 3",
+    "sizes": "--size 3",
     "folds": "--folds 3",
     "repeats": "--repeats 2",
-    "seeds": "--seeds 2",
+    "n_seeds": "--seeds 2",
     "seed": "--seed 1",
     "n_trees": "--n-trees 4",
     "n_leaves": "--n-leaves 4",
@@ -314,7 +314,7 @@ TAKEN = {
 def test_every_option_that_a_command_declares_is_a_case(command: str, cases: dict[str, Any]) -> None:
     """How files are read is the same for select and compare; that other data are seen is the case `data`."""
     declared = {p.name for p in typer.main.get_command(app).commands[command].params}  # type: ignore[attr-defined]
-    assert set(cases) == declared - SHOWS - (set(READING) if command == "compare" else set())
+    assert set(cases) == declared - SHOWS - ({o.name for o in READING} if command == "compare" else set())
 
 
 def test_every_field_of_a_plan_is_a_case() -> None:

@@ -298,7 +298,7 @@ def test_an_input_that_changes_while_it_is_read(text: Path, tmp_path: Path, monk
         return real(*arguments)
 
     monkeypatch.setattr(converting, "write_shard", meddling)
-    with pytest.raises(SparserankError, match=r"changed while being read; convert again with --restart"):
+    with pytest.raises(SparserankError, match=r"changed while being read; convert again with restart=True"):
         convert([text], tmp_path / "s", shard_bytes=SHARD)
     monkeypatch.setattr(converting, "write_shard", real)
     with pytest.raises(RunDirectoryError, match="files that have changed since"):

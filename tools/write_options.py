@@ -160,7 +160,7 @@ def _of_argument(argument: Argument) -> str:
 def _of_option(option: Option, *, required: bool = False) -> str:
     kind = option.command or option.kind.command
     flag = option.spelled
-    help_text = rendered(option.help, FLAGS).replace("[", "\\[")
+    help_text = rendered(option.says or option.help, FLAGS).replace("[", "\\[")
     several = kind.startswith("list[") and "may be repeated" not in help_text
     if several:
         help_text = f"{help_text.rstrip('.')}; may be repeated."

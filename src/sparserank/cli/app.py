@@ -30,6 +30,7 @@ from sparserank.cli.output import answer, answering
 from sparserank.cli.remedy import remedied
 from sparserank.cli.screen import error_command, error_line, prepare_streams, warn
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
+from sparserank.options.spelling import command_line
 
 app = typer.Typer(
     name="sparserank",
@@ -82,6 +83,11 @@ def main() -> None:
     warnings.simplefilter("always", ConvergenceWarning)
     warnings.simplefilter("always", DataWarning)
     warnings.showwarning = _show_warning
+    with command_line(commands.FLAGS):
+        _run()
+
+
+def _run() -> None:
     try:
         try:
             app()

@@ -85,12 +85,7 @@ PairWeights = Annotated[
         rich_help_panel="Models",
     ),
 ]
-Loss = Annotated[
-    str,
-    typer.Option(
-        "--loss", help="squared_hinge or modified_huber; in Python also a loss of your own.", rich_help_panel="Models"
-    ),
-]
+Loss = Annotated[str, typer.Option("--loss", help="squared_hinge or modified_huber.", rich_help_panel="Models")]
 Transform = Annotated[
     str,
     typer.Option(
@@ -119,8 +114,8 @@ Monotone = Annotated[
     list[str] | None,
     typer.Option(
         "--monotone",
-        help="NAME=+ or NAME=-, in Python {name: '+'}: a larger value of the feature may only raise, or "
-        "only lower, the score; may be repeated.",
+        help="NAME=+ or NAME=-: a larger value of the feature may only raise, or only lower, the score; "
+        "may be repeated.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -129,7 +124,7 @@ Keep = Annotated[
     list[str] | None,
     typer.Option(
         "--keep",
-        help="Features that every sparse model uses, whatever they cost (--budget counts it); may be repeated.",
+        help="Feature that every sparse model uses, whatever it costs (--budget counts it); may be repeated.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -137,16 +132,16 @@ Keep = Annotated[
 Drop = Annotated[
     list[str] | None,
     typer.Option(
-        "--drop", help="Features that no model may use; may be repeated.", rich_help_panel="Models", show_default=False
+        "--drop", help="Feature that no model may use; may be repeated.", rich_help_panel="Models", show_default=False
     ),
 ]
 Groups = Annotated[
     Path | None,
     typer.Option(
         "--groups",
-        help="Features that are computed together: a file of lines feature,group,cost, in Python also "
-        "{feature: group}. A group enters whole and is paid for once; other features are groups of "
-        "their own, and a cost that is not given is 1.",
+        help="File of lines feature,group,cost: features that are computed together. A group enters "
+        "whole and is paid for once; others are groups of their own, and a cost that is not given "
+        "is 1.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -163,9 +158,8 @@ QueryWeight = Annotated[
     Path | None,
     typer.Option(
         "--query-weight",
-        help="Weights >= 0 of the queries of train and validation in the loss: a file of lines 'query-id"
-        " weight', in Python also {query id: weight} or one for each query in order of first "
-        "appearance. Queries of weight 0 are left out; metrics count the others alike.",
+        help="File of lines 'query-id weight' (>= 0) for train and validation: weights of queries in the"
+        " loss. Queries of weight 0 are left out; metrics count the others alike.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -175,8 +169,8 @@ DocWeight = Annotated[
     typer.Option(
         "--doc-weight",
         help="Weights >= 0 of the training documents, of every pair in which the document is the "
-        "preferred one, e.g. 1 / propensity of its click: a file with one per line of the training "
-        "files, a column of a table, in Python also an array. Metrics do not know them.",
+        "preferred one, e.g. 1 / propensity of its click: an array, a file with one per line of the"
+        " training files, or a column of a table. Metrics do not know them.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -232,8 +226,7 @@ Costs = Annotated[
     Path | None,
     typer.Option(
         "--costs",
-        help="Costs > 0 of the features: a file with one per line, or one for each; they weight the "
-        "penalties too. With --groups in Python {group: cost}.",
+        help="File with one feature cost > 0 per line; costs also weight the penalties.",
         rich_help_panel="Choice",
         show_default=False,
     ),
@@ -258,7 +251,7 @@ Current = Annotated[
     str | None,
     typer.Option(
         "--current",
-        help="What ranks today: a model file, or the feature that holds its score, which is then left "
+        help="What ranks today: a model (file), or the feature that holds its score, which is then left "
         "out of the features unless --keep names it. It is a rival inside the bounds, and the "
         "result says what a change gains and loses.",
         rich_help_panel="Choice",
@@ -307,8 +300,7 @@ Label = Annotated[
     str | None,
     typer.Option(
         "--label-column",
-        help="Column of a table with the labels; beside an array of features, the labels themselves. "
-        "\\[default: label]",
+        help="Column of a table with the labels. \\[default: label]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -317,7 +309,7 @@ Qid = Annotated[
     str | None,
     typer.Option(
         "--qid-column",
-        help="Column of a table with the query ids; beside an array of features, the ids themselves. \\[default: qid]",
+        help="Column of a table with the query ids. \\[default: qid]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -326,8 +318,7 @@ Docid = Annotated[
     str | None,
     typer.Option(
         "--docid-column",
-        help="Column of a table with the document ids; beside an array of features, the ids themselves. "
-        "\\[default: a text column docno, docid or doc_id]",
+        help="Column of a table with the document ids. \\[default: a text column docno, docid or doc_id]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -336,9 +327,9 @@ FeatureColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--feature-columns",
-        help="Columns of a table that are features, in order. On the command line names with commas "
-        "between them (in double quotes where a name holds one), or a file with one per line; may "
-        "be repeated. \\[default: every other column]",
+        help="Columns of a table that are features: names with commas between them (in double quotes "
+        "where a name holds one), or a file with one per line; may be repeated. \\[default: every "
+        "other column]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -347,8 +338,8 @@ IgnoreColumns = Annotated[
     list[str] | None,
     typer.Option(
         "--ignore-columns",
-        help="Columns of a table that are left out. On the command line names with commas between them "
-        "(in double quotes where a name holds one); may be repeated. \\[default: none]",
+        help="Columns of a table that are left out: names with commas between them (in double quotes "
+        "where a name holds one); may be repeated. \\[default: none]",
         rich_help_panel="Reading files",
         show_default=False,
     ),
@@ -370,9 +361,7 @@ Client = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
-        help="A dask.distributed Client, on the command line the address of its scheduler "
-        "(tcp://host:8786), whose workers read the training data: a store on a disk that they all "
-        "see; anything else is written to one in the folder for temporary files (TMPDIR) first.",
+        help="Address of a Dask scheduler whose workers read the training data, e.g. tcp://host:8786.",
         show_default=False,
     ),
 ]

@@ -28,9 +28,9 @@ def remedied(error: TableError, arguments: Sequence[str]) -> tuple[str, str]:
     """(the sentence, the command that goes through, "" where none does) for what a command line was refused."""
     learns = error.options is not None and "missing" in error.options and arguments[:1] and arguments[0] in TAUGHT
     if error.options is None or learns or not arguments:
-        from sparserank.data.filling import CHOICES
+        from sparserank.data.faults import choices
 
-        return f"{error.problems.rstrip('.')}; {CHOICES}." if learns else str(error), ""
+        return f"{error.problems.rstrip('.')}; {choices()}." if learns else str(error), ""
     return f"{error.problems}; this goes through:", command(arguments, error.options)
 
 

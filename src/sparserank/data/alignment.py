@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sparserank.data.dataset import RankingDataset, numbered
 from sparserank.errors import DataError
+from sparserank.options import option
 from sparserank.quoting import brief
 
 
@@ -25,7 +26,7 @@ def aligned(data: RankingDataset, like: RankingDataset, place: str) -> RankingDa
     if data.is_stored:
         raise DataError(
             f"{place} has the features of the training data in another order, or more; convert it with the same "
-            "--feature-columns."
+            f"{option('feature_columns')}."
         )
     return data.take_features(columns)
 

@@ -6,9 +6,13 @@ import os
 from typing import Any
 
 from sparserank.errors import DataFormatError
+from sparserank.options import option
 from sparserank.quoting import brief
 
-CHOICES = "choose what it becomes with missing='zero', 'min', 'median', 'query-min' or a number (--missing zero)"
+
+def choices() -> str:
+    """What may be done about a missing value."""
+    return f"choose what it becomes: zero, min, median, query-min or a number ({option('missing', 'zero')})"
 
 
 def no_such_file(path: str | os.PathLike) -> DataFormatError:
@@ -25,11 +29,11 @@ def nothing_left(place: str) -> str:
 
 
 def unjudged_label(place: str) -> str:
-    return f"{place}: label -1 means unjudged; choose unjudged='drop' or unjudged='zero' (--unjudged drop)."
+    return f"{place}: label -1 means unjudged; choose {option('unjudged', 'drop')} or {option('unjudged', 'zero')}."
 
 
 def missing_value(place: str, what: Any) -> str:
-    return f"{place}: missing or infinite feature value ({what}); {CHOICES}."
+    return f"{place}: missing or infinite feature value ({what}); {choices()}."
 
 
 def too_large(place: str, value: Any, dtype: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.faults import CHOICES
+from sparserank.data.faults import choices
 from sparserank.data.matrices import below, stored_values, with_nan, without_mask
 from sparserank.data.missing import ERROR, KEPT, LEARNED, MEDIAN, QUERY_MIN, ZERO, MissingPolicy, holds_missing
 from sparserank.errors import DataError
@@ -48,7 +48,7 @@ class Filling:
         if refused.any() and strict:
             named = [f"f{j + 1}" if self.names is None else self.names[j] for j in columns[refused].tolist()]
             more = f", and so have {len(named) - 1} others: {brief(', '.join(named[1:]))}" if len(named) > 1 else ""
-            raise DataError(f"feature {brief(named[0])} has a missing or infinite value{more}; {CHOICES}.")
+            raise DataError(f"feature {brief(named[0])} has a missing or infinite value{more}; {choices()}.")
         columns = columns[~refused]
         if sparse:
             self._fill_csr(X, columns, query)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.store.features import joined
 from sparserank.errors import DataError
+from sparserank.options import option
 from sparserank.quoting import brief
 
 
@@ -67,7 +68,8 @@ def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
             j = int(np.argmax(differ))
             raise DataError(
                 f"a missing {brief(names[j])} became {first[j]:g} in one of the data sets and {values[j]:g} in "
-                "another; read them with the same policy, or convert the later ones with --like the first store."
+                "another; read them with the same policy, or convert the later ones like the first store "
+                f"({option('like')})."
             )
 
 

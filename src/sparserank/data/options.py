@@ -49,6 +49,7 @@ LABEL = Option(
     name="label",
     kind=Given("Any", "str | None"),
     help="Column of a table with the labels; beside an array of features, the labels themselves.",
+    says="Column of a table with the labels.",
     panel=PANEL,
     flag="--label-column",
     shown="label",
@@ -57,6 +58,7 @@ QID = Option(
     name="qid",
     kind=Given("Any", "str | None"),
     help="Column of a table with the query ids; beside an array of features, the ids themselves.",
+    says="Column of a table with the query ids.",
     panel=PANEL,
     flag="--qid-column",
     shown="qid",
@@ -65,6 +67,7 @@ DOCID = Option(
     name="docid",
     kind=Given("Any", "str | None"),
     help="Column of a table with the document ids; beside an array of features, the ids themselves.",
+    says="Column of a table with the document ids.",
     panel=PANEL,
     flag="--docid-column",
     shown="a text column docno, docid or doc_id",
@@ -72,8 +75,9 @@ DOCID = Option(
 FEATURE_COLUMNS = Option(
     name="feature_columns",
     kind=Given("Sequence[str] | None", "list[str] | None"),
-    help="Columns of a table that are features, in order. On the command line names with commas between them (in "
-    "double quotes where a name holds one), or a file with one per line; may be repeated.",
+    help="Columns of a table that are features, in order.",
+    says="Columns of a table that are features: names with commas between them (in double quotes where a name holds "
+    "one), or a file with one per line; may be repeated.",
     panel=PANEL,
     shown="every other column",
 )
@@ -81,8 +85,9 @@ IGNORE_COLUMNS = Option(
     name="ignore_columns",
     kind=Given("Sequence[str]", "list[str] | None"),
     default=(),
-    help="Columns of a table that are left out. On the command line names with commas between them (in double quotes "
-    "where a name holds one); may be repeated.",
+    help="Columns of a table that are left out.",
+    says="Columns of a table that are left out: names with commas between them (in double quotes where a name holds "
+    "one); may be repeated.",
     panel=PANEL,
     shown="none",
 )

@@ -20,6 +20,7 @@ from sparserank.data.store.opening import is_store
 from sparserank.data.streams import RowBlock, Stream
 from sparserank.errors import DataError, RunDirectoryError
 from sparserank.files import atomic_write, refuse_inputs
+from sparserank.options import option
 
 TEXT, PARQUET = (".txt", ".letor", ".svm", ".dat"), (".parquet", ".pq")
 QID, LABEL, DOCUMENT, WEIGHT = "qid", "label", "docno", "weight"  # columns of a Parquet file besides the features
@@ -53,7 +54,8 @@ def rewrite(
     policy = MissingPolicy.parse(reading.missing)
     if policy is not None and policy.by_query:
         raise DataError(
-            "--missing query-min needs the rows of a query together: write a store first, and then the file from that."
+            f"{option('missing', 'query-min')} needs the rows of a query together: write a store first, and then the "
+            "file from that."
         )
     refuse_inputs(out, paths)
     if os.path.lexists(out):
@@ -105,7 +107,9 @@ def _write_parquet(rows: _Rows, out: str | os.PathLike, progress: Progress | Non
         )
     clash = next((name for name in (QID, LABEL, DOCUMENT, WEIGHT) if name in rows.names), None)
     if clash is not None:
-        raise DataError(f"{out}: a feature is called {clash!r}, as another column is; rename it with --feature-names.")
+        raise DataError(
+            f"{out}: a feature is called {clash!r}, as another column is; rename it with {option('feature_names')}."
+        )
     n, writer = 0, None
     with atomic_write(out, "wb") as raw:
         try:

@@ -25,9 +25,9 @@ PROGRESS = Option(
 CLIENT = Option(
     name="client",
     kind=Given("Any", "str | None"),
-    help="A dask.distributed Client, on the command line the address of its scheduler (tcp://host:8786), whose workers "
-    "read the training data: a store on a disk that they all see; anything else is written to one in the folder for "
-    "temporary files (TMPDIR) first.",
+    help="A dask.distributed Client whose workers read the training data: a store on a disk that they all see; "
+    "anything else is written to one in the folder for temporary files (TMPDIR) first.",
+    says="Address of a Dask scheduler whose workers read the training data, e.g. tcp://host:8786.",
     flag="--scheduler",
 )
 ALLOW_OVERLAP = Option(
@@ -41,15 +41,15 @@ DOC_WEIGHT = Option(
     name="doc_weight",
     kind=Given("Any", "str | None"),
     help="Weights >= 0 of the training documents, of every pair in which the document is the preferred one, e.g. 1 / "
-    "propensity of its click: a file with one per line of the training files, a column of a table, in Python also an "
-    "array. Metrics do not know them.",
+    "propensity of its click: an array, a file with one per line of the training files, or a column of a table. "
+    "Metrics do not know them.",
     panel=of_selection.MODEL,
 )
 CURRENT = Option(
     name="current",
     kind=Given("str | os.PathLike | RankingModel | None", "str | None"),
-    help="What ranks today: a model file, or the feature that holds its score, which is then left out of the features "
-    "unless {keep} names it. It is a rival inside the bounds, and the result says what a change gains and loses.",
+    help="What ranks today: a model (file), or the feature that holds its score, which is then left out of the "
+    "features unless {keep} names it. It is a rival inside the bounds, and the result says what a change gains and loses.",
     panel=of_selection.CHOICE,
 )
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)

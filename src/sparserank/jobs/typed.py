@@ -34,7 +34,7 @@ class SelectOptions(TypedDict, total=False):
     pair_weights: str
     """pair (every pair counts the same) or query (every query does). Default 'pair'."""
     loss: str | PairwiseLoss
-    """squared_hinge or modified_huber; in Python also a loss of your own. Default 'squared_hinge'."""
+    """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
     transform: str
     """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they
     are, as logs, and each feature in the better of the two, whichever is best out of fold. Default 'auto'."""
@@ -44,26 +44,26 @@ class SelectOptions(TypedDict, total=False):
     n_knots: int
     """Knots of each curve, at quantiles of the training values. Default 10."""
     monotone: Mapping[str, str | int] | None
-    """NAME=+ or NAME=-, in Python {name: '+'}: a larger value of the feature may only raise, or only lower, the
-    score. Default None."""
+    """{name: '+'} or {name: '-'}: a larger value of the feature may only raise, or only lower, the score. Default
+    None."""
     keep: Sequence[str] | None
-    """Features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
-    """Features that no model may use. Default None."""
+    """Names of features that no model may use. Default None."""
     groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: a file of lines feature,group,cost, in Python also {feature: group}. A
-    group enters whole and is paid for once; other features are groups of their own, and a cost that is not given is
-    1. Default None."""
+    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
+    whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
+    None."""
     refits: bool
     """Try the models of each size also half-way and fully refitted without the sparsity penalty. Default True."""
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None
-    """Weights >= 0 of the queries of train and validation in the loss: a file of lines 'query-id weight', in Python
-    also {query id: weight} or one for each query in order of first appearance. Queries of weight 0 are left out;
-    metrics count the others alike. Default None."""
+    """Weights >= 0 of the queries of train and validation in the loss: {query id: weight}, one for each query in
+    order of first appearance, or a file of lines 'query-id weight'. Queries of weight 0 are left out; metrics count
+    the others alike. Default None."""
     doc_weight: Any
     """Weights >= 0 of the training documents, of every pair in which the document is the preferred one, e.g. 1 /
-    propensity of its click: a file with one per line of the training files, a column of a table, in Python also an
-    array. Metrics do not know them. Default None."""
+    propensity of its click: an array, a file with one per line of the training files, or a column of a table.
+    Metrics do not know them. Default None."""
     also: Sequence[str | Metric]
     """Further metrics to report. Default ('map', 'ndcg@5')."""
     convention: str
@@ -75,8 +75,8 @@ class SelectOptions(TypedDict, total=False):
     confidence: float
     """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
-    """Costs > 0 of the features: a file with one per line, or one for each; they weight the penalties too. With
-    groups in Python {group: cost}. Default None."""
+    """Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With
+    groups {group: cost}. Default None."""
     protocol: str
     """cv (out of fold over the queries of train and validation) or holdout (choice on validation alone). Default
     'cv'."""
@@ -84,7 +84,7 @@ class SelectOptions(TypedDict, total=False):
     """Halves of the queries on which the choice of features is repeated, to say how firm it is; even, 0: none.
     Default 20."""
     current: str | os.PathLike | RankingModel | None
-    """What ranks today: a model file, or the feature that holds its score, which is then left out of the features
+    """What ranks today: a model (file), or the feature that holds its score, which is then left out of the features
     unless keep names it. It is a rival inside the bounds, and the result says what a change gains and loses.
     Default None."""
     n_features: int | None
@@ -102,11 +102,9 @@ class SelectOptions(TypedDict, total=False):
     """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     feature_columns: Sequence[str] | None
-    """Columns of a table that are features, in order. On the command line names with commas between them (in double
-    quotes where a name holds one), or a file with one per line; may be repeated. Default every other column."""
+    """Columns of a table that are features, in order. Default every other column."""
     ignore_columns: Sequence[str]
-    """Columns of a table that are left out. On the command line names with commas between them (in double quotes
-    where a name holds one); may be repeated. Default none."""
+    """Columns of a table that are left out. Default none."""
     sparse: bool | None
     """Keep features of text sparse, or dense. Default whichever is smaller."""
     dtype: Any | None
@@ -116,9 +114,8 @@ class SelectOptions(TypedDict, total=False):
     restart: bool
     """Discard what out already holds of other data or options. Default False."""
     client: Any
-    """A dask.distributed Client, on the command line the address of its scheduler (tcp://host:8786), whose workers
-    read the training data: a store on a disk that they all see; anything else is written to one in the folder for
-    temporary files (TMPDIR) first. Default None."""
+    """A dask.distributed Client whose workers read the training data: a store on a disk that they all see; anything
+    else is written to one in the folder for temporary files (TMPDIR) first. Default None."""
 
 
 class TreesOptions(TypedDict, total=False):
@@ -128,13 +125,13 @@ class TreesOptions(TypedDict, total=False):
     """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they
     are, as logs, and each feature in the better of the two, whichever is best out of fold. Default 'auto'."""
     keep: Sequence[str] | None
-    """Features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
-    """Features that no model may use. Default None."""
+    """Names of features that no model may use. Default None."""
     groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: a file of lines feature,group,cost, in Python also {feature: group}. A
-    group enters whole and is paid for once; other features are groups of their own, and a cost that is not given is
-    1. Default None."""
+    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
+    whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
+    None."""
     also: Sequence[str | Metric]
     """Further metrics to report. Default ('map', 'ndcg@5')."""
     convention: str
@@ -146,8 +143,8 @@ class TreesOptions(TypedDict, total=False):
     confidence: float
     """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
-    """Costs > 0 of the features: a file with one per line, or one for each; they weight the penalties too. With
-    groups in Python {group: cost}. Default None."""
+    """Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With
+    groups {group: cost}. Default None."""
     n_trees: int
     """Trees of each ensemble of LightGBM. Default 150."""
     n_leaves: int
@@ -171,11 +168,9 @@ class TreesOptions(TypedDict, total=False):
     """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     feature_columns: Sequence[str] | None
-    """Columns of a table that are features, in order. On the command line names with commas between them (in double
-    quotes where a name holds one), or a file with one per line; may be repeated. Default every other column."""
+    """Columns of a table that are features, in order. Default every other column."""
     ignore_columns: Sequence[str]
-    """Columns of a table that are left out. On the command line names with commas between them (in double quotes
-    where a name holds one); may be repeated. Default none."""
+    """Columns of a table that are left out. Default none."""
     sparse: bool | None
     """Keep features of text sparse, or dense. Default whichever is smaller."""
     dtype: Any | None
@@ -228,11 +223,9 @@ class CompareOptions(TypedDict, total=False):
     """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     feature_columns: Sequence[str] | None
-    """Columns of a table that are features, in order. On the command line names with commas between them (in double
-    quotes where a name holds one), or a file with one per line; may be repeated. Default every other column."""
+    """Columns of a table that are features, in order. Default every other column."""
     ignore_columns: Sequence[str]
-    """Columns of a table that are left out. On the command line names with commas between them (in double quotes
-    where a name holds one); may be repeated. Default none."""
+    """Columns of a table that are left out. Default none."""
     sparse: bool | None
     """Keep features of text sparse, or dense. Default whichever is smaller."""
     dtype: Any | None
@@ -266,18 +259,18 @@ class FitOptions(TypedDict, total=False):
     n_knots: int
     """Knots of each curve, at quantiles of the training values. Default 10."""
     monotone: Mapping[str, str | int] | None
-    """NAME=+ or NAME=-, in Python {name: '+'}: a larger value of the feature may only raise, or only lower, the
-    score. Default None."""
+    """{name: '+'} or {name: '-'}: a larger value of the feature may only raise, or only lower, the score. Default
+    None."""
     keep: Sequence[str] | None
-    """Features that every sparse model uses, whatever they cost (budget counts it). Default None."""
+    """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
-    """Features that no model may use. Default None."""
+    """Names of features that no model may use. Default None."""
     groups: str | os.PathLike | Mapping[str, str] | None
-    """Features that are computed together: a file of lines feature,group,cost, in Python also {feature: group}. A
-    group enters whole and is paid for once; other features are groups of their own, and a cost that is not given is
-    1. Default None."""
+    """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
+    whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
+    None."""
     loss: str | PairwiseLoss
-    """squared_hinge or modified_huber; in Python also a loss of your own. Default 'squared_hinge'."""
+    """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
     tol: float
     """KKT violation to reach, relative to alpha_max (of a selection, in its final paths; folds stop at 1e-4).
     Default 1e-06."""
@@ -300,11 +293,9 @@ class FitOptions(TypedDict, total=False):
     """Column of a table with the document ids; beside an array of features, the ids themselves. Default a text
     column docno, docid or doc_id."""
     feature_columns: Sequence[str] | None
-    """Columns of a table that are features, in order. On the command line names with commas between them (in double
-    quotes where a name holds one), or a file with one per line; may be repeated. Default every other column."""
+    """Columns of a table that are features, in order. Default every other column."""
     ignore_columns: Sequence[str]
-    """Columns of a table that are left out. On the command line names with commas between them (in double quotes
-    where a name holds one); may be repeated. Default none."""
+    """Columns of a table that are left out. Default none."""
     sparse: bool | None
     """Keep features of text sparse, or dense. Default whichever is smaller."""
     dtype: Any | None

@@ -17,6 +17,7 @@ class Option:
 
     help      what it does, for Python and the command line: {name} and {name=value} name other options, and each says
               them in its own way
+    says      what it does on the command line, where that takes other values than Python
     panel     heading that it stands under in documents
     flag      what the command line calls it; None: its name with dashes; "": it has none there
     command   type that a command reads, where it is not that of the kind
@@ -27,6 +28,7 @@ class Option:
     kind: Kind
     help: str
     default: Any = None
+    says: str = ""
     panel: str = ""
     flag: str | None = None
     command: str = ""

@@ -70,7 +70,8 @@ LOSS = Option(
     name="loss",
     kind=Parsed(parse_loss, "str | PairwiseLoss"),
     default="squared_hinge",
-    help="squared_hinge or modified_huber; in Python also a loss of your own.",
+    help="squared_hinge, modified_huber, or a loss of your own.",
+    says="squared_hinge or modified_huber.",
     panel=PANEL,
 )
 TRANSFORM = Option(

@@ -26,7 +26,7 @@ class PathOptions(TypedDict, total=False):
     pair_weights: str
     """pair (every pair counts the same) or query (every query does). Default 'pair'."""
     loss: str | PairwiseLoss
-    """squared_hinge or modified_huber; in Python also a loss of your own. Default 'squared_hinge'."""
+    """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
     scaling: str
     """What features are divided by: within-query-std (their standard deviation within queries), standard, min-max
     or none. Default 'within-query-std'."""

@@ -77,24 +77,28 @@ BUDGET = Option(
 COSTS = Option(
     name="costs",
     kind=Given("str | os.PathLike | Sequence[float] | Mapping[str, float] | None", "Path | None"),
-    help="Costs > 0 of the features: a file with one per line, or one for each; they weight the penalties too. With "
-    "{groups} in Python {group: cost}.",
+    help="Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With "
+    "{groups} {group: cost}.",
+    says="File with one feature cost > 0 per line; costs also weight the penalties.",
     panel=CHOICE,
 )
 GROUPS = Option(
     name="groups",
     kind=Given("str | os.PathLike | Mapping[str, str] | None", "Path | None"),
-    help="Features that are computed together: a file of lines feature,group,cost, in Python also {feature: group}. "
-    "A group enters whole and is paid for once; other features are groups of their own, and a cost that is not given "
-    "is 1.",
+    help="Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters "
+    "whole and is paid for once; other features are groups of their own, and a cost that is not given is 1.",
+    says="File of lines feature,group,cost: features that are computed together. A group enters whole and is paid for "
+    "once; others are groups of their own, and a cost that is not given is 1.",
     panel=MODEL,
 )
 QUERY_WEIGHT = Option(
     name="query_weight",
     kind=Given("str | os.PathLike | Mapping[Any, float] | Sequence[float] | None", "Path | None"),
-    help="Weights >= 0 of the queries of train and validation in the loss: a file of lines 'query-id weight', in "
-    "Python also {query id: weight} or one for each query in order of first appearance. Queries of weight 0 are left "
-    "out; metrics count the others alike.",
+    help="Weights >= 0 of the queries of train and validation in the loss: {query id: weight}, one for each query in "
+    "order of first appearance, or a file of lines 'query-id weight'. Queries of weight 0 are left out; metrics count "
+    "the others alike.",
+    says="File of lines 'query-id weight' (>= 0) for train and validation: weights of queries in the loss. Queries of "
+    "weight 0 are left out; metrics count the others alike.",
     panel=MODEL,
 )
 REFITS = Option(
@@ -115,20 +119,22 @@ TRANSFORM = replace(
 MONOTONE = Option(
     name="monotone",
     kind=Given("Mapping[str, str | int] | None", "list[str] | None"),
-    help="NAME=+ or NAME=-, in Python {name: '+'}: a larger value of the feature may only raise, or only lower, the "
-    "score.",
+    help="{name: '+'} or {name: '-'}: a larger value of the feature may only raise, or only lower, the score.",
+    says="NAME=+ or NAME=-: a larger value of the feature may only raise, or only lower, the score.",
     panel=MODEL,
 )
 KEEP = Option(
     name="keep",
     kind=Given("Sequence[str] | None", "list[str] | None"),
-    help="Features that every sparse model uses, whatever they cost ({budget} counts it).",
+    help="Names of features that every sparse model uses, whatever they cost ({budget} counts it).",
+    says="Feature that every sparse model uses, whatever it costs ({budget} counts it).",
     panel=MODEL,
 )
 DROP = Option(
     name="drop",
     kind=Given("Sequence[str] | None", "list[str] | None"),
-    help="Features that no model may use.",
+    help="Names of features that no model may use.",
+    says="Feature that no model may use.",
     panel=MODEL,
 )
 HALF_SAMPLES = Option(

@@ -20,6 +20,7 @@ from sparserank.data.letor.side_files import SideQueries, with_query_ids
 from sparserank.data.missing import HUGE
 from sparserank.data.text_lines import GZIP, LINE_ENDS, LONE_RETURN
 from sparserank.errors import DataFormatError, TooManyFeaturesError
+from sparserank.options import option
 from sparserank.quoting import LONGEST, brief
 
 CHUNK_BYTES = 8 << 20  # large enough to hide Python's overhead, small enough that two threads share a 20 MB file
@@ -264,7 +265,7 @@ def _problem(
         kernels.BAD_TOKEN: f"expected 'index:value'; got {what}. Start comments with '#'.",
         kernels.BAD_INDEX: f"feature index is too large: {what}.",
         kernels.INDEX_BELOW_BASE: f"feature indices start at {index_base}; got {what}. "
-        "Pass index_base=0 (--index-base 0) for files that count from 0.",
+        f"Give {option('index_base', 0)} for files that count from 0.",
         kernels.BAD_VALUE: f"feature value must be a number; got {what}.",
         kernels.INDEX_ABOVE_LIMIT: f"has feature {what}, but {n_features} features are expected; "
         f"read every file with n_features={a + 1 - index_base}, or remove it.",

@@ -21,6 +21,7 @@ from sparserank.data.reading import UNJUDGED, Reading
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.errors import DataError, DataFormatError, TooManyFeaturesError
 from sparserank.execution.cores import available_cores
+from sparserank.options import option
 from sparserank.quoting import brief
 
 DENSE_FROM = 0.25  # fraction of values present from which a dense array is smaller than 12-byte CSR entries and faster
@@ -153,7 +154,7 @@ class TextRows(Stream):
         except TooManyFeaturesError as error:
             if self._like is None:
                 raise
-            raise DataError(f"{error} Here: --n-features {error.width}.") from error
+            raise DataError(f"{error} Here: {option('n_features', error.width)}.") from error
 
     def _piece(self, chunk: Chunk, f: int, b: int) -> RowBlock:
         n = len(chunk.labels)
@@ -190,7 +191,7 @@ class TextRows(Stream):
             )
         if self._most is not None and self._most > most:
             raise DataError(
-                f"n_features (--n-features) is {self._most}, but the data hold {seen.n_values} values, none of a "
+                f"{option('n_features')} is {self._most}, but the data hold {seen.n_values} values, none of a "
                 f"feature beyond {largest} ({seen.where}); give the number of features that the data have."
             )
         return self._most or seen.largest + 1

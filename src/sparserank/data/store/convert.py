@@ -21,6 +21,7 @@ from sparserank.data.store.writing import Conversion, Progress, sum_of
 from sparserank.data.streams import Stream
 from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.execution.blocks import SHARD_BYTES
+from sparserank.options import option
 from sparserank.runs.directory import RunDirectory
 
 FILE_NAME = re.compile(r"\d{5,}-(X|data|indices|indptr|label|qid|query_ptr|docid|weight)\.npy")
@@ -66,7 +67,7 @@ def convert(
             if held is not None and held.get("plan") != plan:
                 raise RunDirectoryError(
                     f"{folder.path}: holds a store of other files or options, or of files that have changed since; "
-                    "choose another folder, or --restart to discard it."
+                    f"choose another folder, or {option('restart', True)} to discard it."
                 )
         if known is not None:
             open_store(folder.path)
@@ -77,7 +78,7 @@ def convert(
         manifest = work.run(unfinished)
         if _plan(paths, reading, shard_bytes) != {k: v for k, v in plan.items() if k != "like"}:
             raise DataFormatError(
-                f"{', '.join(map(str, paths))}: changed while being read; convert again with --restart."
+                f"{', '.join(map(str, paths))}: changed while being read; convert again with {option('restart', True)}."
             )
         work.finish(manifest)
         _drop_others(folder.path, manifest)
@@ -106,7 +107,9 @@ def _progress(folder: RunDirectory) -> dict[str, Any] | None:
         if state["sum"] != sum_of({**whole, "next": [file, block, row]}):
             raise ValueError("sum")
     except (TypeError, KeyError, ValueError) as error:
-        raise RunDirectoryError(f"{folder.path / PROGRESS}: is damaged; convert again with --restart.") from error
+        raise RunDirectoryError(
+            f"{folder.path / PROGRESS}: is damaged; convert again with {option('restart', True)}."
+        ) from error
     return {**whole, "next": [file, block, row]}
 
 

@@ -28,6 +28,7 @@ from sparserank.data.store.opening import write_stamps
 from sparserank.data.streams import Position, RowBlock, Stream, one_below_the_other
 from sparserank.errors import DataFormatError
 from sparserank.execution.blocks import shard_end
+from sparserank.options import option
 from sparserank.quoting import brief
 from sparserank.runs.directory import RunDirectory
 from sparserank.strict_json import plain
@@ -104,13 +105,15 @@ class Conversion:
             check_shards(self.shards, self.stream.sparse)
         except ValueError as error:
             raise DataFormatError(
-                f"{self.folder.path / PROGRESS}: is damaged ({error}); convert again with --restart."
+                f"{self.folder.path / PROGRESS}: is damaged ({error}); convert again with {option('restart', True)}."
             ) from error
         for shard in self.shards:
             for name, entry in shard["files"].items():
                 path = self.folder.path / file_name(shard, name)
                 if not path.is_file() or checksum(path) != entry["sha256"]:
-                    raise DataFormatError(f"{path}: is missing or was changed; convert again with --restart.")
+                    raise DataFormatError(
+                        f"{path}: is missing or was changed; convert again with {option('restart', True)}."
+                    )
             arrays = map_shard(self.folder.path, shard, self.stream.n_features, self.stream.dtype)
             self.seen.update(decoded(arrays["qid"]).tolist())
         if self.progress is not None and self.shards:
@@ -131,8 +134,8 @@ class Conversion:
                 if self.filling is not None and self.filling.by_query.any():
                     raise DataFormatError(
                         f"{self.plan['files'][0][0]}: the rows of query {brief(q)} stand in several places, and "
-                        "--missing query-min needs them together; sort the rows by query id first (for text: sort -s "
-                        "-k2,2 FILE), or choose --missing zero."
+                        f"{option('missing', 'query-min')} needs them together; sort the rows by query id first (for "
+                        f"text: sort -s -k2,2 FILE), or choose {option('missing', 'zero')}."
                     )
 
     def _flush(self, *, whole: bool = False) -> None:

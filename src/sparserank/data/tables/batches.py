@@ -21,6 +21,7 @@ from sparserank.data.tables.parquet_folders import columns_of, folder_of_tables,
 from sparserank.data.tables.roles import Roles
 from sparserank.data.text_lines import GZIP
 from sparserank.errors import DataError, DataFormatError, SparserankError, TableError
+from sparserank.options import option
 from sparserank.quoting import brief
 
 BATCH_ROWS = 1 << 16
@@ -223,7 +224,7 @@ class _Dataset(Table):
             if lacking is not None:
                 raise self.error(
                     f"{file}: has no column {brief(lacking)}, which other files of {self.place} have; give all files "
-                    "the same columns, or leave it out with --ignore-columns (ignore_columns=)."
+                    f"the same columns, or leave it out with {option('ignore_columns', [lacking])}."
                 )
 
 
@@ -274,7 +275,7 @@ class _Csv(Table):
         # What the first block shows to be True and False stays so; all other numbers are read as floats.
         types = {n: pa.bool_() if pa.types.is_boolean(self.schema.field(n).type) else pa.float64() for n in roles.read}
         types |= {name: pa.string() for name in (roles.qid, roles.docid) if name is not None}
-        remedy = "; name the features with --feature-columns (feature_columns=)"
+        remedy = f"; name the features with {option('feature_columns')}"
         with _readable(self.place, remedy, self.schema.names), self._reader(types, roles.read) as reader:
             yield from reader
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sparserank.data.collecting import collect
 from sparserank.data.dataset import RankingDataset, checked_names
-from sparserank.data.faults import CHOICES, missing_value, no_rows, unjudged_label
+from sparserank.data.faults import choices, missing_value, no_rows, unjudged_label
 from sparserank.data.matrices import float_type
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
 from sparserank.data.reading import UNJUDGED, Reading
@@ -151,5 +151,5 @@ def set_missing(batch: Batch, table: Table, roles: Roles, policy: MissingPolicy 
         column = roles.features[j] if roles.features else f"{roles.packed}[{j}]"
         what = "null or NaN" if np.isnan(batch.X[row, j]) else str(batch.X[row, j])
         first = missing_value(f"row {at + row}, column {brief(column)}", what)
-        raise TableError(f"{table.place}: {first}", first=first.removesuffix(f"; {CHOICES}."))
+        raise TableError(f"{table.place}: {first}", first=first.removesuffix(f"; {choices()}."))
     batch.X[bad] = np.nan

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError, TableError
+from sparserank.options import option
 from sparserank.quoting import brief
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sparserank.data.tables.batches import Table
 
 
+SHOWN_NAMES = 5  # of columns in a remedy
 LABEL, PACKED = "label", "features"  # usual names of columns
 DOCUMENT = ("docno", "docid", "doc_id")  # text columns by these names are document ids
 SHOWN = 8  # column names in a message
@@ -97,7 +99,7 @@ def roles_of(
                 if name == other:
                     raise DataError(
                         f"{place}: column {brief(name)} is the {role}, and cannot be a feature too; leave it out of "
-                        f"--feature-columns (feature_columns=), or name another column as {role}."
+                        f"{option('feature_columns')}, or name another column as {role}."
                     )
         chosen = names.features
     else:
@@ -111,7 +113,7 @@ def roles_of(
         more = f", nor are {len(odd) - 1} others: {brief(', '.join(odd[1:]))}" if len(odd) > 1 else ""
         raise TableError(
             f"{place}: column {brief(odd[0])} is not numeric ({schema.field(odd[0]).type}){more}; leave them out with "
-            f"--ignore-columns {brief(','.join(odd))} (ignore_columns=), or turn them into numbers."
+            f"{option('ignore_columns', odd[:SHOWN_NAMES])}, or turn them into numbers."
         )
     if not chosen and wanted is None:
         raise DataError(f"{place} has no feature column beside {brief(label)} and {brief(qid)}.")
@@ -133,9 +135,8 @@ def _column(table: Table, given: Any, usual: str, parameter: str, *, required: b
         return None
     wanted = usual if given is None else given
     if wanted not in table.schema.names:
-        option = f"--{parameter}-column" if parameter != "doc_weight" else "--doc-weight"
         raise (DataError if parameter == "docid" else TableError)(
-            f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {parameter}= ({option})."
+            f"{table.place} has no column {brief(wanted)}; {_holds(table)}. Name it with {option(parameter)}."
         )
     if parameter == "label" and required and not _numeric(table.schema, wanted):
         raise DataError(
@@ -158,7 +159,7 @@ def _document(
     if found in parts:
         raise DataError(
             f"{table.place}: column {brief(found)} is to be {parts[found]} and the document id; name another column "
-            "(--docid-column)."
+            f"({option('docid')})."
         )
     return found
 
