@@ -72,6 +72,29 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
+ALONE = read_only(np.zeros(1, dtype=np.int64))  # the first of one
+
+
+def scores_of(rows: Rows | Sequence[Rows], w: np.ndarray) -> np.ndarray:
+    """(n_docs,) X w, w (n_columns,), of rows that stand one below the other."""
+    found = []
+    for part in [rows] if isinstance(rows, Rows) else rows:
+        out = np.zeros((1, part.n_docs))
+        part.scores(part.arrays, 0, part.n_docs, w[None], ALONE, out)
+        found.append(out[0])
+    return np.concatenate(found)
+
+
+def transposed_times(rows: Rows | Sequence[Rows], g: np.ndarray) -> np.ndarray:
+    """(n_columns,) X^T g, g (n_docs,), of rows that stand one below the other."""
+    parts = [rows] if isinstance(rows, Rows) else list(rows)
+    out, at = np.zeros((1, parts[0].n_columns)), 0
+    for part in parts:
+        part.transposed(part.arrays, 0, part.n_docs, g[None, at : at + part.n_docs], ALONE, out)
+        at += part.n_docs
+    return out[0]
+
+
 def in_parts(rows: Rows | Sequence[Rows], query_ptr: np.ndarray) -> list[tuple[Rows, int, int]]:
     """(rows, first query, last query + 1) of rows that stand one below the other, each of whole queries."""
     parts = [rows] if isinstance(rows, Rows) else list(rows)

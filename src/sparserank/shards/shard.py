@@ -21,12 +21,11 @@ from sparserank.shards.measuring import Columns, measure
 from sparserank.shards.moments import alike, coarse_unit, moment_sums
 from sparserank.shards.norms import lists_between, pair_norms
 from sparserank.shards.passes import Pass, Sums, run_passes
-from sparserank.shards.rows import Rows, read_only, row_bytes
+from sparserank.shards.rows import ALONE, Rows, read_only, row_bytes
 from sparserank.shards.shaped import ShapedRows
 
 # Of gathered columns, and at most a sixteenth of X: two blocks of them (X_A, W X_A) stay in a second-level cache.
 HESSIAN_BLOCK_BYTES = 2 << 20
-ALONE = read_only(np.zeros(1, dtype=np.int64))  # the first of one
 FEATURES_AT_ONCE = 8  # whose Grams a thread makes
 
 

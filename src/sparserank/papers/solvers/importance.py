@@ -8,6 +8,8 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.papers.solvers._importance_kernels import weighted_huber
+from sparserank.shards.local import as_rows
+from sparserank.shards.rows import scores_of, transposed_times
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.problem import Penalised
 from sparserank.solvers.solution import Iterate
@@ -26,6 +28,7 @@ class ImportanceWeighted:
 
     def __init__(self, data: RankingDataset, penalised: Penalised) -> None:
         self._data, self._penalised = data, penalised
+        self._rows = as_rows(data.X)
         self._gains = 2.0**data.relevance - 1.0
         longest = int(np.diff(data.query_ptr).max())
         self._discounts = 1.0 / np.log2(np.arange(2, longest + 2))
@@ -43,11 +46,12 @@ class ImportanceWeighted:
 
     def evaluate(self, w: np.ndarray) -> Steps[Iterate]:
         yield from ()
-        data, g = self._data, np.empty(self._data.n_docs)
-        scores = np.asarray(data.X @ w, dtype=np.float64)
-        total, loss = weighted_huber(scores, self._gains, self._discounts, data.query_ptr, self._scale, g)
+        g = np.empty(self._data.n_docs)
+        ptr = self._data.query_ptr
+        total, loss = weighted_huber(scores_of(self._rows, w), self._gains, self._discounts, ptr, self._scale, g)
         total = max(total, 1e-300)
-        gradient = np.where(self._penalised.objective.varying, np.asarray(data.X.T @ g), 0.0) / total
+        moment = transposed_times(self._rows, g)
+        gradient = np.where(self._penalised.objective.varying, moment, 0.0) / total
         return Iterate(w, Evaluation(loss / total, gradient, 0.0), loss / total + self._penalised.penalty.value(w))
 
     def violation(self, here: Iterate) -> float:
