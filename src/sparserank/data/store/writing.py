@@ -37,7 +37,11 @@ Progress = Callable[[int, str], None]  # documents written, what is going on
 
 
 class Conversion:
-    """Shards from a stream: whole queries each, about so many bytes of features."""
+    """Shards from a stream: whole queries each, about so many bytes of features.
+
+    These are no pieces of `runs.work`: which shards there are, and where in the files each begins, is known only when
+    those before it are written, so that how far a conversion came is one position and not a set of names.
+    """
 
     def __init__(
         self,
