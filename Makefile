@@ -37,6 +37,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 
 # A real Dask cluster, a gigabyte on disk under a memory limit: an environment of their own, some minutes.
 INTEGRATIONS := .venv-integrations
+ESTIMATOR_CHECKS := integrations/test_papers_estimator_checks.py
 
 $(INTEGRATIONS)/.done: pyproject.toml
 	$(PYTHON) -m venv $(INTEGRATIONS)
@@ -45,7 +46,8 @@ $(INTEGRATIONS)/.done: pyproject.toml
 	@touch $@
 
 test-integrations: $(INTEGRATIONS)/.done
-	$(INTEGRATIONS)/bin/python -m pytest integrations -W default --show-capture=no -p no:cacheprovider
+	$(INTEGRATIONS)/bin/python -m pytest integrations -W default --show-capture=no -p no:cacheprovider --ignore $(ESTIMATOR_CHECKS)
+	SCIPY_ARRAY_API=1 $(INTEGRATIONS)/bin/python -m pytest $(ESTIMATOR_CHECKS) -n 2 -p no:cacheprovider
 
 # What is written from the declarations of options: types, constructors, commands, the page of all options.
 options: $(VENV)/.dev

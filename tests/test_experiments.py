@@ -27,6 +27,7 @@ from sparserank.papers.systems import SYSTEMS
 from sparserank.reporting.render import to_html
 from tests.oracles import best_subset as subsets
 from tests.oracles import rank_rls as papers
+from tests.shortcuts import no_processes
 
 QUICK = ("log", "greedy_rank_rls", "rank_svm", "random")
 
@@ -55,7 +56,8 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(parts: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
     plan = ExperimentPlan((DatasetPlan("MQ2008", str(parts)),), QUICK, max_size=4)
     experiment = Experiment(plan, tmp_path_factory.mktemp("out"), n_workers=1)
-    experiment.run()
+    with no_processes():
+        experiment.run()
     return Results(experiment)
 
 
@@ -217,6 +219,7 @@ def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
         assert repr(a) == repr(b)  # NaN counts as equal
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_a_piece_that_fails_costs_no_other(parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = ExperimentPlan(
         (DatasetPlan("x", str(parts)),),
@@ -379,6 +382,7 @@ def test_published_command_puts_our_figures_beside_theirs(
     assert "found below it" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_published_choices_of_greedy_rank_rls_come_out(data_folder: Path, tmp_path: Path) -> None:
     """Pahikkala 2010, Table 2: lambda, k and features chosen on MQ2008; Table 7: MAP of both systems."""
     plan = ExperimentPlan((DatasetPlan("MQ2008", str(data_folder / "mq2008")),), ("greedy_rank_rls", "rank_rls"))

@@ -301,6 +301,8 @@ def test_cross_validation_takes_groups(made):
 
 # -- the main job ----------------------------------------------------------------------------------------------------
 
+QUICK = {"transform": "none", "half_samples": 0, "n_alphas": 20, "folds": 3}
+
 
 @pytest.fixture(scope="module")
 def made():
@@ -321,7 +323,7 @@ def made():
 
 def test_select_pays_for_a_group_once(made):
     data, of = made
-    result = sr.select(data, groups=of, costs={"first": 5.0, "fourth": 2.0}, transform="none", half_samples=0)
+    result = sr.select(data, groups=of, costs={"first": 5.0, "fourth": 2.0}, **QUICK)
     names = data.feature_names
     price = {"first": 5.0, "second": 1.0, "third": 1.0, "fourth": 2.0}
     group_of = [of.get(n, n) for n in names]
@@ -353,7 +355,7 @@ def test_select_pays_for_a_group_once(made):
 
 def test_a_budget_is_of_groups(made):
     data, of = made
-    options = {"transform": "none", "half_samples": 0, "penalties": ["l1", "best_k"]}
+    options = {**QUICK, "penalties": ["l1", "best_k"]}
     result = sr.select(data, groups=of, budget=2.0, **options)
     assert result.chosen.cost <= 2.0
     assert result.chosen.n_features > 2
@@ -368,7 +370,7 @@ def test_the_cheapest_is_tried_though_it_has_more_features():
     names = sorted(data.feature_names, key=lambda n: not n.startswith("signal"))
     of = dict.fromkeys(names[2:8], "cheap") | {names[0]: "a", names[1]: "b"}
     costs = {"cheap": 1.0, "a": 40.0, "b": 40.0}
-    options = {"penalties": ["best_k"], "transform": "none", "half_samples": 0, "groups": of, "costs": costs}
+    options = {**QUICK, "penalties": ["best_k"], "groups": of, "costs": costs}
     result = sr.select(data, margin=0.5, **options)
     assert result.chosen.cost == 1.0
     assert 1.0 in [s["cost"] for s in result.sizes().to_pylist()]
@@ -383,7 +385,7 @@ def test_small_models_are_found_behind_a_large_group_that_enters_first(penalty):
     signal = [n for n in data.feature_names if n.startswith("signal")][:5]
     rest = sorted((n for n in data.feature_names if n not in signal), key=lambda n: not n.startswith("signal"))
     of = dict.fromkeys(signal, "large") | {n: f"pair {i // 2}" for i, n in enumerate(rest)}
-    options = {"penalties": penalty, "transform": "none", "half_samples": 0, "groups": of}
+    options = {**QUICK, "n_alphas": 60, "penalties": penalty, "groups": of}
     result = sr.select(data, k=3, **options)
     assert result.chosen.n_features == 2
     assert "within 3 features" in result.chosen.penalty
@@ -414,7 +416,22 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, cli_here, t
     lines = ["feature,group,cost", *(f"{rename[n]},{g},{3 if g == 'first' else ''}" for n, g in of.items())]
     (tmp_path / "groups.csv").write_text("\n".join(lines) + "\n")
     common = ["train.txt", "--feature-names", "names.txt", "--groups", "groups.csv"]
-    done = cli_here("select", *common, "--out", "run", "--transform", "none", "--half-samples", "0", "--penalty", "l1")
+    done = cli_here(
+        "select",
+        *common,
+        "--out",
+        "run",
+        "--transform",
+        "none",
+        "--half-samples",
+        "0",
+        "--n-alphas",
+        "20",
+        "--folds",
+        "3",
+        "--penalty",
+        "l1",
+    )
     assert done.code == 0, done.err
     assert "Groups in use" in done.out
     content = json.loads((tmp_path / "run/result.json").read_text())
@@ -424,9 +441,8 @@ def test_the_command_reads_groups_and_says_what_they_are_worth(made, cli_here, t
         feature_names=tmp_path / "names.txt",
         groups=named,
         costs={"first": 3.0},
-        transform="none",
-        half_samples=0,
         penalties="l1",
+        **QUICK,
     )
     assert content["groups"] == same.to_json()["groups"]
     assert "Groups in use" in (tmp_path / "run/report.html").read_text()

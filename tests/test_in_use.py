@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +16,9 @@ from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.evaluation.loss_bounds import loss_bounds
+from tests.command_line import Cli
 
-OPTIONS = {"penalties": "l1", "half_samples": 0, "transform": "none"}
+OPTIONS = {"penalties": "l1", "half_samples": 0, "transform": "none", "n_alphas": 20, "folds": 3}
 
 
 @pytest.fixture(scope="module")
@@ -170,15 +169,13 @@ def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
         sr.select(train, current=tmp_path / "other.json", **OPTIONS)
 
 
-def test_the_command_says_what_a_change_brings(data, model, tmp_path: Path):
+@pytest.mark.usefixtures("no_pictures")
+def test_the_command_says_what_a_change_brings(data, model, cli_here: Cli, tmp_path: Path):
     train, _test = data
     write_letor(train, tmp_path / "train.txt")
     (tmp_path / "names.txt").write_text("\n".join(train.feature_names) + "\n")
     model.save(tmp_path / "now.json")
     call = [
-        sys.executable,
-        "-m",
-        "sparserank",
         "select",
         "train.txt",
         "--feature-names",
@@ -194,9 +191,9 @@ def test_the_command_says_what_a_change_brings(data, model, tmp_path: Path):
         "--out",
         "run",
     ]
-    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "The model in use (now.json) (3 features) has ndcg@10" in " ".join(done.stdout.split())
+    done = cli_here(*call)
+    assert done.code == 0, done.err
+    assert "The model in use (now.json) (3 features) has ndcg@10" in " ".join(done.out.split())
     assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3
 
 

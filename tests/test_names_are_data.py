@@ -147,13 +147,26 @@ def terminal_output(args: list[str], cwd: Path) -> str:
     return shown.decode()
 
 
+ONE_AFTER_ANOTHER = """
+import json, sys
+from sparserank.__main__ import main
+for number, arguments in enumerate(json.loads(sys.argv[1])):
+    if number:
+        print("next command", flush=True)
+    sys.argv = ["sparserank", *arguments]
+    try:
+        main()
+    except SystemExit:
+        sys.stderr.flush()
+"""
+
+
 def test_terminal_escapes_in_files_and_their_names_do_not_reach_a_terminal(tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07"
     (tmp_path / f"{evil}.txt").write_text(f"1 qid:1 1:1 #docid = {evil}\n0 qid:1 1:{evil}\n")
     (tmp_path / f"ok{evil}.txt").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
     (tmp_path / "names").write_text(f"{evil}\n")
-    python = [sys.executable, "-m", "sparserank"]
-    for args in (
+    commands = [
         ["inspect", f"{evil}.txt"],
         ["inspect", f"absent{evil}"],
         ["inspect", f"ok{evil}.txt", "--feature-names", "names"],
@@ -161,8 +174,12 @@ def test_terminal_escapes_in_files_and_their_names_do_not_reach_a_terminal(tmp_p
         ["inspect", "model.json"],
         ["evaluate", f"ok{evil}.txt", "--system", f"{evil}.run"],
         ["select", f"ok{evil}.txt", "--out", f"o{evil}"],
-    ):
-        shown = terminal_output([*python, *args], tmp_path)
+    ]
+    lines = terminal_output([sys.executable, "-c", ONE_AFTER_ANOTHER, json.dumps(commands)], tmp_path)
+    said = lines.split("next command\r\n")
+    assert len(said) == len(commands)
+    for args, shown in zip(commands, said, strict=True):
+        assert shown
         assert "owned" in shown or args[0] in ("fit", "select") or args[1] == "model.json"
         assert "\x1b]0;" not in shown
         assert "\x07" not in shown

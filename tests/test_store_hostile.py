@@ -113,7 +113,7 @@ def test_damage_between_two_starts_is_found(tmp_path: Path) -> None:
     interrupted(text, tmp_path / "s")
     shard = tmp_path / "s/00000-X.npy"
     shard.write_bytes(shard.read_bytes()[:-4] + b"\0\0\x80\x7f")
-    with pytest.raises(SparserankError, match=r"00000-X\.npy: is missing or was changed; convert again with restart=True"):
+    with pytest.raises(SparserankError, match=r"00000-X\.npy: is missing or was changed; convert again with restart"):
         convert([text], tmp_path / "s", shard_bytes=300)
     for damage in ("[]", "{}", '{"plan": 1}', "{"):
         (tmp_path / "s" / PROGRESS).write_text(damage)

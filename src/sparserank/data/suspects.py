@@ -25,11 +25,11 @@ MAX_QUERIES, MAX_PAIRS, PAIRS_OF_QUERY = 200, 10_000, 50  # that are looked at
 MAX_VALUES = 1 << 23  # of their rows; and 2 ** 24 of their pairs
 
 
-def warn_of_suspects(data: RankingDataset, dropped: Sequence[str] = ()) -> list[str]:
-    """A DataWarning for each suspect, see `suspects`; what was said."""
+def warn_of_suspects(data: RankingDataset, dropped: Sequence[str] = (), *, stacklevel: int = 4) -> list[str]:
+    """A DataWarning for each suspect, see `suspects`, at the caller of a job; what was said."""
     told = suspects(data, dropped)
     for sentence in told:
-        warnings.warn(sentence, DataWarning, stacklevel=3)
+        warnings.warn(sentence, DataWarning, stacklevel=stacklevel)
     return told
 
 

@@ -95,7 +95,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     assert data is not None
     names = tuple(data.feature_names or ())
     drop = chosen["drop"]
-    warn_of_suspects(data, drop if isinstance(drop, Sequence) else ())
+    warn_of_suspects(data, drop if isinstance(drop, Sequence) else (), stacklevel=3)
     if chosen["groups"] is not None:
         own = groups_of(chosen["groups"], None, names)
         penalty = replace(penalty, weights=own.cost_of_feature, groups=own.of_feature)
