@@ -13,6 +13,7 @@ import pytest
 
 from sparserank.errors import RunDirectoryError
 from sparserank.files import PART, atomic_write, refuse_inputs
+from tests.command_line import Cli
 
 
 def write(path: Path, text: str = "new") -> None:
@@ -135,16 +136,18 @@ def test_inputs_are_known_under_every_name(tmp_path: Path) -> None:
         (("predict", "model.json", "train.txt", "--run", "link.txt"), "train.txt"),
     ],
 )
-def test_no_command_writes_over_what_it_reads(tmp_path: Path, args: tuple[str, ...], written: str) -> None:
+def test_no_command_writes_over_what_it_reads(
+    cli_here: Cli, tmp_path: Path, args: tuple[str, ...], written: str
+) -> None:
     (tmp_path / "train.txt").write_text("1 qid:1 1:1 2:0\n0 qid:1 1:0 2:1\n")
     (tmp_path / "names.txt").write_text("a\nb\n")
     (tmp_path / "model.json").write_text("{}")
     (tmp_path / "link.txt").symlink_to("train.txt")
     before = (tmp_path / written).read_bytes()
-    done = subprocess.run([sys.executable, "-m", "sparserank", *args], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "is also read" in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = cli_here(*args)
+    assert done.code == 1
+    assert "is also read" in done.err
+    assert done.err.count("\n") == 1
     assert (tmp_path / written).read_bytes() == before
     assert not list(tmp_path.rglob(PART))
 

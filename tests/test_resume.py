@@ -30,7 +30,8 @@ from sparserank.paths import Point
 from sparserank.runs.pieces import PieceStore
 from sparserank.runs.work_store import WorkStore
 
-PLAN = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log", "--folds", "3", "--n-alphas", "20", "--seed", "4")
+PENALTIES = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log")
+PLAN = (*PENALTIES, "--folds", "3", "--n-alphas", "20", "--half-samples", "8", "--seed", "4")
 N_PIECES = (
     4 * (2 * 3 + 1) + 1
 )  # three penalties, their refits and the dense reference; three folds and the final path; half-samples
@@ -67,7 +68,9 @@ def undisturbed(train: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def select(train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Select:
+def select(
+    train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, no_pictures: None
+) -> Select:
     """`sparserank select` in this process: exit code and standard error."""
 
     def leave(code: int) -> None:
@@ -130,7 +133,7 @@ def start_and_wait(
         if time.monotonic() > give_up:
             process.kill()
             pytest.fail(f"select made no progress: {process.communicate()[1]}")
-        time.sleep(0.005)
+        time.sleep(0.01)  # counting takes as long as it leaves
     return process
 
 

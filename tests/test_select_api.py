@@ -20,7 +20,8 @@ from sparserank.errors import DataError, DataFormatError, ParameterError, RunDir
 
 ALL = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, seed=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
-QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 12, "folds": 3, "n_threads": 1}
+QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 8, "folds": 3, "half_samples": 4, "n_threads": 1}
+QUICK_ARGS = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 8, "--folds", 3, "--half-samples", 4, "--threads", 1]
 
 DATA_OF_NOTEBOOK = sr.make_ranking(40, (5, 9), 8, n_informative=3, n_redundant=0, seed=1).data
 
@@ -57,6 +58,7 @@ def run_cli(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
     return int(stop.value.code or 0)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_files_data_sets_arrays_and_frames_give_one_model(
     expected: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,13 +79,23 @@ def test_files_data_sets_arrays_and_frames_give_one_model(
     unnamed = sr.select(X, triples[1], triples[2], label=y, qid=qid, **QUICK)
     np.testing.assert_array_equal(unnamed.model.coef, expected.model.coef)
     np.testing.assert_array_equal(sr.select(*triples, **QUICK).model.coef, expected.model.coef)
-    args = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 12, "--folds", 3, "--threads", 1]
-    args += ["--valid", files[1], "--test", files[2], "--feature-names", tmp_path / "names", "--out", tmp_path / "run"]
+    args = [
+        *QUICK_ARGS,
+        "--valid",
+        files[1],
+        "--test",
+        files[2],
+        "--feature-names",
+        tmp_path / "names",
+        "--out",
+        tmp_path / "run",
+    ]
     assert run_cli(monkeypatch, "select", files[0], *args) == 0
     expected.model.save(tmp_path / "expected.json")
     assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_file(
     data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,8 +103,8 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     data = sr.read_letor(source)
     raw = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
     raw["label"], raw["qid"] = data.relevance, data.qid
-    result = sr.select(raw, penalties=["l1"], n_alphas=15, folds=3, out=tmp_path / "frame")
-    args = ["--penalty", "l1", "--n-alphas", 15, "--folds", 3, "--out", tmp_path / "command"]
+    result = sr.select(raw, penalties=["l1"], n_alphas=10, folds=3, half_samples=2, out=tmp_path / "frame")
+    args = ["--penalty", "l1", "--n-alphas", 10, "--folds", 3, "--half-samples", 2, "--out", tmp_path / "command"]
     assert run_cli(monkeypatch, "select", source, *args) == 0
     assert (tmp_path / "frame/model.json").read_bytes() == (tmp_path / "command/model.json").read_bytes()
     assert len(result.model.support) >= 5
@@ -149,6 +161,7 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
         expected.save(tmp_path / "mine")
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.SelectionResult, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 
@@ -247,6 +260,7 @@ def test_data_of_the_wrong_kind_get_a_sentence(train: Any, options: dict[str, An
         sr.select(train, **options)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_document_weights_reach_the_paths_from_a_column_a_file_and_an_array(
     expected: sr.SelectionResult, files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,7 +274,7 @@ def test_document_weights_reach_the_paths_from_a_column_a_file_and_an_array(
         weighted
     )
     (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weight.tolist()))
-    args = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 12, "--folds", 3, "--threads", 1, "--valid", files[1]]
+    args = [*QUICK_ARGS, "--valid", files[1]]
     args += ["--feature-names", tmp_path / "names", "--doc-weight", tmp_path / "weights", "--out", tmp_path / "run"]
     assert run_cli(monkeypatch, "select", files[0], *args) == 0
     assert sr.load_model(tmp_path / "run/model.json").to_json() == weighted.model.to_json()

@@ -28,6 +28,8 @@ from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.selection.plan import SelectionPlan
 from tests.command_line import Cli
 
+pytestmark = pytest.mark.usefixtures("no_pictures", "no_processes")
+
 SHOWS = {"out", "restart", "n_threads", "client", "format", "quiet", "verbose"}  # where and how, never what
 FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty l1 --penalty mcp"
