@@ -502,7 +502,7 @@ def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
     )
     ranker = sr.SparseRanker(shapes="curves").fit_dataset(train)
     before = ranker.predict(test.X)
-    with pytest.raises(DataError, match="SparseRanker: curves know the penalties"):
+    with pytest.raises(DataError, match="SparseRanker: shapes must be linear under ridge; curves know l1, mcp"):
         ranker.set_params(penalty="ridge").fit_dataset(train)
     np.testing.assert_array_equal(ranker.predict(test.X), before)
     objective = PairwiseObjective(train, knots=fit_knots(train, ranker.n_knots))

@@ -175,7 +175,7 @@ def test_what_cannot_be_judged_is_refused(data):
         select_for_trees(train, drop=list(train.feature_names[1:]), **QUICK)
     with pytest.raises(ParameterError, match="hold no length from 1 to 11"):
         select_for_trees(train, **{**QUICK, "sizes": (20,)})
-    with pytest.raises(ParameterError, match="penalty must be one"):
+    with pytest.raises(ParameterError, match="penalty must be a name"):
         select_for_trees(train, penalty=["l1", "mcp"], **QUICK)
     assert {c.k for c in select_for_trees(train, **{**QUICK, "sizes": np.array([1, 2])}).choice.candidates} == {
         1,

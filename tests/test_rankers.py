@@ -72,7 +72,7 @@ def test_n_features_to_select_takes_at_most_k_and_excludes_alpha() -> None:
         for k in (1, 3):
             m = sr.SparseRanker(penalty=penalty, n_features_to_select=k).fit(X, Y, qid=QID)
             assert 1 <= len(m.support_) <= k
-    with pytest.raises(DataError, match="exclude each other"):
+    with pytest.raises(DataError, match="n_features_to_select cannot be combined with alpha"):
         sr.SparseRanker(alpha=0.1, n_features_to_select=2).fit(X, Y, qid=QID)
 
 

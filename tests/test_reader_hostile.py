@@ -332,7 +332,7 @@ def test_a_repeated_index_is_found_wherever_it_stands(length: int, tmp_path: Pat
 def test_too_large_a_number_of_features_blames_the_number(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "1 qid:1 1:1 3:1\n")
     message = refusal(read_letor, path, n_features=1_000_000_000, error=DataError)
-    assert message.startswith("n_features (--n-features) is 1000000000")
+    assert message.startswith("n_features is 1000000000")
     assert read_letor(path, n_features=1_000_000).n_features == 1_000_000
 
 

@@ -194,7 +194,7 @@ def test_a_file_is_written_without_missing_values(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("label,qid,f,g\n1,1,,2\n0,1,3,4\n")
     rewrite([tmp_path / "m.csv"], tmp_path / "m.txt", Reading(missing="zero"))
     assert (tmp_path / "m.txt").read_text().startswith("1 qid:1 1:0.0 2:2.0")
-    with pytest.raises(SparserankError, match="query-min needs the rows of a query together"):
+    with pytest.raises(SparserankError, match="needs the rows of a query together"):
         rewrite([tmp_path / "m.csv"], tmp_path / "n.txt", Reading(missing="query-min"))
     (tmp_path / "u.csv").write_text("label,qid,f\n-1,1,2\n")
     with pytest.raises(SparserankError, match="nothing is left after dropping"):

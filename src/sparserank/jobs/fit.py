@@ -86,7 +86,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         raise ParameterError("penalty", f"{penalty.name} goes through sizes; set n_features_to_select.")
     for name, plain in (("transform", NONE), ("shapes", "linear")):
         if chosen[name] != plain and not linear:
-            raise ParameterError(name, f"cannot be combined with the scaling {scaling}.")
+            raise ParameterError(name, f"must be {plain} with the scaling {scaling}.")
     if chosen["groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):
         raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}.")
     to_store = ["train"] if client is not None and linear else []  # others are done here first

@@ -130,7 +130,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
                 "penalty", f"{penalty.name} goes through sizes; set {option('n_features_to_select')}.", owner=name
             )
         if self.shapes == CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
-            known = f"curves know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}."
+            known = f"must be linear under {penalty.name}; curves know {', '.join(NESTING)} and best_k."
             raise ParameterError("shapes", known, owner=name)
         if self.n_features_to_select is not None and not maker_of(penalty).selects:
             selects_none = f"{penalty.name} selects no features; use a sparse penalty such as 'l1'."

@@ -85,7 +85,7 @@ class SelectionPlan:
         if self.transform not in (AUTO, NONE) and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("transform", f"cannot be combined with the scaling {self.settings.scaling}.")
         if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
-            raise ParameterError("shapes", f"curves cannot be combined with the scaling {self.settings.scaling}.")
+            raise ParameterError("shapes", f"must be linear with the scaling {self.settings.scaling}.")
         if self.k is not None and self.budget is not None:
             raise ParameterError("budget", "cannot be combined with k.")
 

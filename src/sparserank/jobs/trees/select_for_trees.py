@@ -12,7 +12,6 @@ from sparserank.data.joining import concatenate
 from sparserank.data.reading import reading_from
 from sparserank.data.sources import as_datasets
 from sparserank.data.suspects import warn_of_suspects
-from sparserank.errors import ParameterError
 from sparserank.jobs.trees.files import write_judged
 from sparserank.jobs.trees.list_job import asked_of_lists, select_list
 from sparserank.jobs.trees.options import SELECT_FOR_TREES, SIZES
@@ -78,8 +77,6 @@ def select_for_trees(
 
 
 def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
-    if isinstance(chosen["penalty"], list | tuple):
-        raise ParameterError("penalty", "must be one.")
     plan = make_plan(penalties=chosen["penalty"], **planned(chosen))
     settings = TreeSettings(**{o.name: chosen[o.name] for o in TREES})
     columns = {name: chosen[name] for name in ("label", "qid", "docid")}
