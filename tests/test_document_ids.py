@@ -117,7 +117,7 @@ def test_leading_zeros_of_a_csv_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"docid": "nope"}, r"has no column 'nope'; .*docid= \(--docid-column\)"),
+        ({"docid": "nope"}, r"has no column 'nope'; .*Name it with docid"),
         ({"docid": "query"}, "'query' is to be the query and the document id"),
         ({"docid": "grade"}, "to be the label and"),
         ({"docid": "a", "feature_columns": ["a", "b"]}, "'a' is to be a feature and the document id"),

@@ -60,6 +60,10 @@ COMMANDS: dict[str, tuple[object, ...]] = {
         "lightgbm",
         "--n-trees",
         "5",
+        "--penalty",
+        "l1",
+        "--transform",
+        "none",
         "--folds",
         "2",
         "--k",
@@ -75,6 +79,7 @@ def arguments(name: str, folder: Path) -> list[object]:
     return [str(a).format(*docs) for a in COMMANDS[name]]
 
 
+@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_json_is_one_document_and_csv_one_table(name: str, folder: Path, cli: Cli) -> None:
     for form in ("json", "csv"):

@@ -378,17 +378,28 @@ def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
     assert all(s[3] is None or s[3] > 0 for s in seen[1:-1] if s[0] < 12)
 
 
-@pytest.mark.parametrize("after", [1, 20, 35])
-@pytest.mark.parametrize("ends_in_processes", [False, True])
+RESUMED: dict[str, Any] = {**QUICK, "n_threads": 2}
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> sr.SelectionResult:
+    return sr.select(SMALL, **RESUMED)
+
+
+# with processes once: what is read back does not depend on where the interrupt was
+@pytest.mark.parametrize(("after", "ends_in_processes"), [(1, False), (20, False), (35, False), (20, True)])
+@pytest.mark.usefixtures("no_pictures")
 def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
-    after: int, ends_in_processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    after: int,
+    ends_in_processes: bool,
+    undisturbed: sr.SelectionResult,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import sparserank.crossval.fitting as fitting
 
     monkeypatch.setattr(fitting, "CHECKPOINT_S", 0.0)
     monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", np.inf)
-    options: dict = {"penalties": ["l1", "mcp"], "n_alphas": 8, "folds": 3, "n_threads": 2}
-    undisturbed = sr.select(SMALL, out=tmp_path / "undisturbed", **options)
     calls = 0
 
     def stop(done: int, total: int, what: str, left: float | None) -> None:
@@ -398,12 +409,12 @@ def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sr.select(SMALL, out=tmp_path / "run", progress=stop, **options)
+        sr.select(SMALL, out=tmp_path / "run", progress=stop, **RESUMED)
     kept = list((tmp_path / "run/units").glob("*.npz"))
     assert kept
     if ends_in_processes:
         monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
-    again = sr.select(SMALL, out=tmp_path / "run", **options)
+    again = sr.select(SMALL, out=tmp_path / "run", **RESUMED)
     assert again.model.to_json() == undisturbed.model.to_json()
     assert not list((tmp_path / "run").rglob("unfinished-*"))
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.cli.selection_tables import show_selection
+from sparserank.crossval.settings import PathSettings
 from sparserank.errors import ConvergenceWarning, DataError
 from sparserank.jobs import test_comparison as rivals
 from sparserank.jobs.selection_job import SelectionJob, SelectionPlan, SelectionResult
@@ -31,7 +32,8 @@ DATA = sr.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise=0.4, see
 
 
 def select(*penalties: Penalty, **options: object) -> SelectionResult:
-    plan = SelectionPlan(penalties, parse_metric("ndcg@10"), folds=2, **options)  # type: ignore[arg-type]
+    few = {"folds": 2, "half_samples": 4, "settings": PathSettings(n_alphas=30)}
+    plan = SelectionPlan(penalties, parse_metric("ndcg@10"), **few | options)  # type: ignore[arg-type]
     return SelectionJob(plan, DATA, None, DATA, n_threads=1).execute()
 
 

@@ -174,15 +174,17 @@ def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkey
 
     sr.write_letor(HEAVY, tmp_path / "a.txt")
     sr.convert([tmp_path / "a.txt"], tmp_path / "store", sr.Reading(dtype="float64"))
-    memory = sr.select(HEAVY, **QUICK)
-    stored = sr.select(tmp_path / "store", **QUICK)
+    few = {**QUICK, "refits": False}
+    memory = sr.select(HEAVY, **few)
+    stored = sr.select(tmp_path / "store", **few)
     monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
-    processes = sr.select(HEAVY, n_threads=2, **QUICK)
+    processes = sr.select(HEAVY, n_threads=2, **few)
     for other in (stored, processes):
         assert other.sentence == memory.sentence
         np.testing.assert_array_equal(other.model.coef, memory.model.coef)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_killed_run_goes_on_across_looks(tmp_path: Path) -> None:
     whole = sr.select(HEAVY, out=tmp_path / "whole", **QUICK)
     seen: list[str] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -25,8 +27,9 @@ def squared_hinge_active_at_one(m):
 
 
 def logistic(m):
-    p = 1.0 / (1.0 + np.exp(m))
-    return np.logaddexp(0.0, -m), -p, p * (1.0 - p)
+    small = math.exp(-abs(m))
+    p = (small if m > 0 else 1.0) / (1.0 + small)
+    return max(-m, 0.0) + math.log1p(small), -p, p * (1.0 - p)
 
 
 def quadratic_conjugate(u):
@@ -35,7 +38,7 @@ def quadratic_conjugate(u):
 
 
 def logistic_conjugate(u):
-    return sum(x * np.log(x) for x in (-u, 1.0 + u) if x > 0)
+    return sum(x * math.log(x) for x in (-u, 1.0 + u) if x > 0)
 
 
 PHI = {"squared_hinge": squared_hinge, "modified_huber": modified_huber, "logistic": logistic}
@@ -75,11 +78,12 @@ def hinge(scores, i, j):
 
 
 def loss(scores, pairs, phi=squared_hinge):
+    scores = scores.tolist()
     return sum(v * phi(scores[i] - scores[j])[0] for i, j, v in pairs)
 
 
 def score_gradient(scores, pairs, phi=squared_hinge):
-    g = np.zeros(len(scores))
+    scores, g = scores.tolist(), np.zeros(len(scores))
     for i, j, v in pairs:
         slope = phi(scores[i] - scores[j])[1]
         g[i] += v * slope
@@ -89,7 +93,7 @@ def score_gradient(scores, pairs, phi=squared_hinge):
 
 def score_hessian(scores, pairs, phi=squared_hinge):
     """Dense generalised Hessian in score space."""
-    W = np.zeros((len(scores), len(scores)))
+    scores, W = scores.tolist(), np.zeros((len(scores), len(scores)))
     for i, j, v in pairs:
         bend = phi(scores[i] - scores[j])[2]
         W[i, i] += v * bend
@@ -101,6 +105,7 @@ def score_hessian(scores, pairs, phi=squared_hinge):
 
 def conjugate_sum(scores, pairs, phi, conjugate, s):
     """sum of v phi*(s phi')."""
+    scores = scores.tolist()
     return sum(v * conjugate(s * phi(scores[i] - scores[j])[1]) for i, j, v in pairs)
 
 
