@@ -75,7 +75,7 @@ def _expected_order(ranker: sr.FSRank | sr.GasRanker | sr.FSMSVM, data: RankingD
 @pytest.mark.parametrize("k", [1, 3, 99])
 @pytest.mark.parametrize("make", [sr.FSRank, sr.GasRanker, sr.FSMSVM])
 def test_two_stages_are_an_order_and_ranksvm_on_its_first_features(data: RankingDataset, k: int, make: type) -> None:
-    m = make(k, alpha=0.05).fit(data.X, data.relevance, qid=data.qid)
+    m = make(n_features_to_select=k, alpha=0.05).fit(data.X, data.relevance, qid=data.qid)
     assert m.selected_.tolist() == _expected_order(m, data)
     assert sorted(m.selected_) == m.support_.tolist()
     listed = pairs.pairs_of(data.relevance, data.query_ptr)
@@ -84,13 +84,16 @@ def test_two_stages_are_an_order_and_ranksvm_on_its_first_features(data: Ranking
     assert not np.delete(m.coef_, m.selected_).any()
     assert m.status_ == "optimal"
     assert m.objective_ == pytest.approx(pairs.loss(data.X @ m.coef_, listed) + 0.025 * m.coef_ @ m.coef_, rel=1e-10)
-    again = make(k, alpha=0.05).fit(sp.csr_matrix(data.X), data.relevance, qid=data.qid)
+    again = make(n_features_to_select=k, alpha=0.05).fit(sp.csr_matrix(data.X), data.relevance, qid=data.qid)
     np.testing.assert_allclose(again.coef_, m.coef_, atol=1e-8)
 
 
 def test_the_three_filters_are_three_filters() -> None:
     data = sr.make_ranking(n_queries=12, n_features=10, n_informative=3, n_redundant=3, noise=1.0, seed=3).data
-    orders = [make(10).fit(data.X, data.relevance, qid=data.qid).selected_ for make in (sr.FSRank, sr.GasRanker)]
+    orders = [
+        make(n_features_to_select=10).fit(data.X, data.relevance, qid=data.qid).selected_
+        for make in (sr.FSRank, sr.GasRanker)
+    ]
     assert orders[0].tolist() != orders[1].tolist()
     similar, dissimilar = (
         sr.GasRanker(n_features_to_select=4, c=c).fit(data.X, data.relevance, qid=data.qid).selected_ for c in (0, 1)

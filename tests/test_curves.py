@@ -384,7 +384,7 @@ def test_monotone_curves_do_not_fall(selection):
     [
         ({"shapes": "bent"}, "must be one of linear, curves"),
         ({"shapes": "curves", "n_knots": 2}, "n_knots"),
-        ({"shapes": "curves", "scaling": "query-min-max"}, "cannot be combined"),
+        ({"shapes": "curves", "scaling": "query-min-max"}, "must be linear with"),
         ({"monotone": {"no such": "+"}}, "is no feature"),
         ({"monotone": {"noise_1": "up"}}, "must give '\\+' or '-'"),
     ],

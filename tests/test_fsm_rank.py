@@ -39,10 +39,12 @@ def _cosines(X: np.ndarray) -> np.ndarray:
     return np.minimum(Z.T @ Z, 1.0)
 
 
-def _fit(data: RankingDataset, *arguments: float, **parameters: object) -> sr.FSMRank:
+def _fit(data: RankingDataset, *strengths: float, **parameters: object) -> sr.FSMRank:
+    """strengths: lambda1 and lambda2"""
+    parameters |= dict(zip(("lambda1", "lambda2"), strengths, strict=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is often what ends it here
-        return sr.FSMRank(*arguments, **parameters).fit(data.X, data.relevance, qid=data.qid)
+        return sr.FSMRank(**parameters).fit(data.X, data.relevance, qid=data.qid)
 
 
 def _assert_trace_equals(found: sr.FSMRank, expected: dict) -> None:

@@ -280,12 +280,12 @@ def test_fit_refuses_a_transform_before_a_scaling_with_a_shape_of_its_own(tmp_pa
     ]
     outcome = CliRunner().invoke(app, arguments)
     assert outcome.exit_code == 2
-    assert "cannot be combined with --scaling query-min-max" in " ".join(outcome.output.replace("│", " ").split())
+    assert "must be none with --scaling query-min-max" in " ".join(outcome.output.replace("│", " ").split())
     assert not (tmp_path / "m").exists()
 
 
 def test_misuse_is_refused_by_name() -> None:
     with pytest.raises(ParameterError, match="transform must be one of"):
         sr.select(HEAVY, transform="exp", **QUICK)
-    with pytest.raises(ParameterError, match="cannot be combined with the scaling"):
+    with pytest.raises(ParameterError, match="cannot be combined with scaling='query-min-max'"):
         sr.select(HEAVY, transform="log", scaling="query-min-max", **QUICK)

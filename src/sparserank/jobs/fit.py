@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from sparserank.crossval.groups import groups_of
+from sparserank.curves import LINEAR
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import training_medians
 from sparserank.data.reading import reading_from
@@ -20,7 +21,7 @@ from sparserank.jobs.options import FIT
 from sparserank.jobs.typed import FitOptions
 from sparserank.losses import loss_name, parse_loss
 from sparserank.model.ranking_model import RankingModel
-from sparserank.options import asked
+from sparserank.options import asked, option
 from sparserank.paths import BestK, parse_maker
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
@@ -84,9 +85,9 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         raise ParameterError("penalty", f"must be a penalty or best_k; got {penalty.name}.")
     if isinstance(penalty, BestK) and chosen["n_features_to_select"] is None:
         raise ParameterError("penalty", f"{penalty.name} goes through sizes; set n_features_to_select.")
-    for name, plain in (("transform", NONE), ("shapes", "linear")):
+    for name, plain in (("transform", NONE), ("shapes", LINEAR)):
         if chosen[name] != plain and not linear:
-            raise ParameterError(name, f"must be {plain} with the scaling {scaling}.")
+            raise ParameterError(name, f"must be {plain} with {option('scaling', scaling)}.")
     if chosen["groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):
         raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}.")
     to_store = ["train"] if client is not None and linear else []  # others are done here first
@@ -110,7 +111,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         **{name: chosen[name] for name in OF_RANKER},
     ).fit_dataset(ready, client=client)
     fitted = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-    if shapes == "linear":
+    if shapes == LINEAR:
         sums_of = None if client is None else sums_on(client, ready.X)
         center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool), sums_of)
         fitted = FeatureScaling(scaling, center[0], scale[0])

@@ -83,9 +83,9 @@ class SelectionPlan:
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even: two halves at a time; got {self.half_samples}.")
         if self.transform not in (AUTO, NONE) and self.settings.scaling not in LINEAR_SCALINGS:
-            raise ParameterError("transform", f"cannot be combined with the scaling {self.settings.scaling}.")
+            raise ParameterError("transform", f"cannot be combined with {option('scaling', self.settings.scaling)}.")
         if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
-            raise ParameterError("shapes", f"must be linear with the scaling {self.settings.scaling}.")
+            raise ParameterError("shapes", f"must be linear with {option('scaling', self.settings.scaling)}.")
         if self.k is not None and self.budget is not None:
             raise ParameterError("budget", "cannot be combined with k.")
 
