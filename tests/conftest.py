@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from sparserank.cli.app import main
+from sparserank.cli.output import Answer, answer
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.letor.reader import read_letor
 from tests import shortcuts
@@ -104,6 +105,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
                 code = 0
             except SystemExit as stop:
                 code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        answer.__dict__.update(Answer().__dict__)  # what one command was asked is not asked of the next
         return Outcome(code, *capsys.readouterr())
 
     return run
