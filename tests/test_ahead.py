@@ -14,7 +14,7 @@ import sparserank as sr
 import sparserank.shards.passes as passes
 import sparserank.solvers.curvature as curvature_module
 from sparserank.crossval.checkpoints import save_points, stored_points
-from sparserank.curves import fit_knots
+from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import Point
 from sparserank.paths.follow import following
@@ -212,7 +212,7 @@ def test_the_higher_of_two_places_is_no_start() -> None:
 @pytest.mark.parametrize("kind", ["csr", "curves", "logistic"])
 def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: list[int]) -> None:
     X = sp.csr_array(DATA.X) if kind == "csr" else DATA.X
-    knots = fit_knots(DATA, 4) if kind == "curves" else None
+    knots = fit_knots(DATA, 4) if kind == "curves" else STRAIGHT
     loss = PairwiseLogistic() if kind == "logistic" else "squared_hinge"
     objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr, knots=knots, loss=loss)
     assert not objective.shares_reads
