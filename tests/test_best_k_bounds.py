@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from sparserank.curves import fit_knots
+from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.data.synthetic import make_curved_ranking
 from sparserank.errors import DataError
 from sparserank.losses import ModifiedHuber
@@ -81,7 +81,7 @@ def test_groups_other_losses_and_rules(case: str) -> None:
     made = make_curved_ranking(40, 8, 6, n_curved=2, noise=0.3, seed=4)
     data = made.data
     loss = {"huber": ModifiedHuber(), "logistic": PairwiseLogistic()}.get(case, "squared_hinge")
-    objective = PairwiseObjective(data, knots=fit_knots(data, 4) if case == "curves" else None, loss=loss)
+    objective = PairwiseObjective(data, knots=fit_knots(data, 4) if case == "curves" else STRAIGHT, loss=loss)
     never = (int(made.support[0]),) if case == "never used" else ()
     path = fit_path_on(objective, BestK(k_max=3, ridge=0.05, never_use=never), tol=1e-8)
     found = best_k_bounds(objective, path)
