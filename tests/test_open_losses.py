@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,11 @@ import sparserank as sr
 from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError, RunDirectoryError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
+from sparserank.jobs.options import SELECT
 from sparserank.losses import ModifiedHuber, SquaredHinge, loss_identity, loss_name, parse_loss
+from sparserank.options import Option
 from sparserank.paths import PathPlan
+from sparserank.paths.options import FIT_PATH
 from tests.extension.logistic import PairwiseLogistic
 
 DATA = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, seed=1).data
@@ -129,7 +132,13 @@ def test_losses_that_differ_have_identities_that_differ() -> None:
     assert len({loss_name(loss) for loss in losses}) < len(losses)  # the wrong variant, names
 
 
-@pytest.mark.parametrize("owner", [sr.fit_path, sr.select, sr.SparseRankerCV, PathPlan, PathSettings])
+@pytest.mark.parametrize("options", [FIT_PATH, SELECT], ids=["fit_path", "select"])
+def test_jobs_have_the_default_grid(options: Sequence[Option]) -> None:
+    given = {o.name: o.default for o in options}
+    assert (given["n_alphas"], given["alpha_min_ratio"]) == (N_ALPHAS, ALPHA_MIN_RATIO)
+
+
+@pytest.mark.parametrize("owner", [sr.SparseRankerCV, PathPlan, PathSettings])
 def test_there_is_one_default_grid(owner: Callable) -> None:
     given = inspect.signature(owner).parameters
     assert (given["n_alphas"].default, given["alpha_min_ratio"].default) == (N_ALPHAS, ALPHA_MIN_RATIO)
