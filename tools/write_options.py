@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 import textwrap
@@ -45,6 +46,7 @@ HOMES = {  # of names that annotations have
 MODULES = {"os": "import os", "np": "import numpy as np"}
 TITLE = '"""{what}\n\nWritten by `make options` from the declarations in {where}: edit those."""\n\n'
 Typed = tuple[str, Callable[..., Any], Sequence[Option]]
+SPOKEN = {o.name for c in COMMANDS if c.name in ("select", "compare", "fit") for o in c.options}
 FLAGS = {o.name: o.spelled.partition("/")[0] for c in COMMANDS for o in c.options if o.flag}
 
 
@@ -161,7 +163,7 @@ def _of_option(option: Option, *, required: bool = False) -> str:
     kind = option.command or option.kind.command
     flag = option.spelled
     help_text = rendered(option.says or option.help, FLAGS).replace("[", "\\[")
-    several = kind.startswith("list[") and "may be repeated" not in help_text
+    several = kind.startswith("list[") and not re.search("may be repeated|given twice", help_text)
     if several:
         help_text = f"{help_text.rstrip('.')}; may be repeated."
     words = option.shown or (", ".join(map(str, option.default)) if isinstance(option.default, tuple) else "")
@@ -223,11 +225,19 @@ def _table(title: str, options: Sequence[Option], takers: Sequence[tuple[str, Se
     yield "| Python | command line | default | |"
     yield "|---|---|---|---|"
     for option in options:
-        also = [name for name, those in takers if any(o.name == option.name for o in those)]
         default = rendered(option.shown, None) if option.shown else f"`{option.default!r}`"
+        also = [
+            name + _own_default(option, those) for name, those in takers if any(o.name == option.name for o in those)
+        ]
         said = rendered(option.help, None) + (f" Also of {', '.join(also)}." if also else "")
-        flag = f"`{option.spelled}`" if option.spelled else ""
+        flag = f"`{option.spelled}`" if option.name in SPOKEN else ""
         yield f"| `{option.name}` | {flag} | {default} | {said} |".replace("'|'", "'\\|'")
+
+
+def _own_default(option: Option, options: Sequence[Option]) -> str:
+    """(default: ...) where an option has another one there."""
+    (own,) = (o for o in options if o.name == option.name)
+    return "" if own.default == option.default else f" (default: {rendered(own.shown, None) or repr(own.default)})"
 
 
 def files() -> dict[Path, str]:
@@ -266,7 +276,7 @@ def _formatted(text: str) -> str:
 def main() -> None:
     different = [path for path, text in files().items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv:
-        sys.exit("".join(f"{path}: differs; run `make options`.\n" for path in different))
+        sys.exit("".join(f"{path}: differs; run `make options`.\n" for path in different) or 0)
     for path in different:
         path.write_text(files()[path])
         print(f"wrote {path.relative_to(ROOT)}")

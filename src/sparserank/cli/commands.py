@@ -168,9 +168,8 @@ DocWeight = Annotated[
     str | None,
     typer.Option(
         "--doc-weight",
-        help="Weights >= 0 of the training documents, of every pair in which the document is the "
-        "preferred one, e.g. 1 / propensity of its click: an array, a file with one per line of the"
-        " training files, or a column of a table. Metrics do not know them.",
+        help="File with one weight (>= 0) per line of the training files, or column of a table: of every"
+        " pair in which the document is the preferred one, e.g. 1 / propensity of its click.",
         rich_help_panel="Models",
         show_default=False,
     ),
@@ -533,7 +532,7 @@ Pair = Annotated[
     list[str] | None,
     typer.Option(
         "--pair",
-        help="Two documents of it, by their ids: why the first is above the second; may be repeated.",
+        help="A document of it, by its id; given twice: why the first is above the second.",
         show_default=False,
     ),
 ]

@@ -54,7 +54,7 @@ def facts_of(
     from sparserank.cli.screen import warn
     from sparserank.data.suspects import suspects
 
-    facts["warnings"] = suspects(data, remedy)
+    facts["warnings"] = suspects(data, remedy=remedy)
     for sentence in facts["warnings"]:
         warn(sentence)
     constant = np.array(data.feature_names)[data.constant_features()]

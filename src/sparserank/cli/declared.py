@@ -183,7 +183,7 @@ EXPLAIN = Command(
     [Argument("model", "Path", MODEL), Argument("data", "list[Path]", "Files with the query.")],
     [
         own("query", "str", "Id of the query."),
-        own("pair", "list[str] | None", "Two documents of it, by their ids: why the first is above the second."),
+        own("pair", "list[str] | None", "A document of it, by its id; given twice: why the first is above the second."),
         replace(own("most", "int", "Documents that are shown, best first."), kind=MOST, default=10),
         *WITH_MODELS,
     ],

@@ -31,8 +31,11 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.files import refuse_inputs
     from sparserank.jobs.fit import fit_model
+    from sparserank.jobs.options import FIT
+    from sparserank.options import check_given
     from sparserank.solvers._coordinate_descent_kernels import descend
 
+    check_given(FIT, options)
     read = [options[name] for name in ("feature_names", "groups") if name in options]
     refuse_inputs(out, [*train, *read])
     announce_compiling(parse_lines, descend)
@@ -47,7 +50,7 @@ def _show(fitted: FittedModel, out: Path) -> None:
     give(facts, [{name: value for name, value in facts.items() if name != "features"}])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     table(
-        f"{ranker.penalty_.label} on {data.n_queries} queries, {data.n_docs} documents, {ranker.n_pairs_} pairs",
+        f"{fitted.label} on {data.n_queries} queries, {data.n_docs} documents, {ranker.n_pairs_} pairs",
         ["status", "features", "objective", "kkt violation", "gap", "iterations"],
         [
             [

@@ -11,8 +11,10 @@ import typer
 
 from sparserank.cli.names import split_names
 from sparserank.errors import DataError
-from sparserank.options.kinds import Kind
+from sparserank.options.kinds import Count, Kind, Or
 from sparserank.quoting import brief
+
+N_THREADS = Or(None, Count())
 
 S = TypeVar("S")
 T = TypeVar("T")

@@ -92,7 +92,7 @@ def _facts(
             files,
             read_files(files, read),
             features=small,
-            remedy="--ignore-columns {}" if told.packed is None else "--drop {}",
+            remedy="ignore_columns" if told.packed is None else "drop",
         )
     except SparserankError as error:
         told.blocked.append(str(error).rstrip("."))

@@ -7,19 +7,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sparserank.cli import commands
 from sparserank.cli.names import joined_names
 from sparserank.errors import TableError
+from sparserank.options.spelling import flag_of
 from sparserank.text import visible
 
-FLAGS = {
-    "label": "--label-column",
-    "qid": "--qid-column",
-    "docid": "--docid-column",
-    "feature_columns": "--feature-columns",
-    "ignore_columns": "--ignore-columns",
-    "missing": "--missing",
-    "unjudged": "--unjudged",
-}
+NAMES = ("label", "qid", "docid", "feature_columns", "ignore_columns", "missing", "unjudged")
+FLAGS = {name: flag_of(name, commands.FLAGS) for name in NAMES}
 COLUMNS = ("feature_columns", "ignore_columns")  # of which one stands for both
 TAUGHT = ("predict", "evaluate", "explain")  # commands of models that are trained: what is missing they cannot learn
 

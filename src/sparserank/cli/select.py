@@ -46,10 +46,13 @@ def run(*, train: list[Path], out: Path, judge: str | None = None, client: str |
 
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data.letor._line_kernels import parse_lines
+    from sparserank.jobs.options import SELECT
     from sparserank.jobs.result_files import RESULT_FILES
     from sparserank.jobs.select import select
+    from sparserank.options import check_given
     from sparserank.solvers._coordinate_descent_kernels import descend
 
+    check_given(SELECT, options)
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
         with progress_bar("paths") as progress:

@@ -11,7 +11,7 @@ from sparserank.data.missing import MissingPolicy
 from sparserank.data.options import N_THREADS, READING
 from sparserank.data.tables.roles import ColumnNames
 from sparserank.data.text_lines import read_names
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.options import check_given
 from sparserank.quoting import brief
 
@@ -58,6 +58,10 @@ class Reading:
 
     def __post_init__(self) -> None:
         check_given((*READING, N_THREADS), vars(self))
+        for name in ("feature_columns", "ignore_columns"):
+            if isinstance(getattr(self, name), str):
+                raise ParameterError(name, f"must be a list of names; got {brief(getattr(self, name))}.")
+        object.__setattr__(self, "ignore_columns", tuple(self.ignore_columns))  # conversions go by the repr
 
     @property
     def names(self) -> tuple[str, ...] | None:

@@ -33,7 +33,7 @@ def warn_of_suspects(data: RankingDataset, dropped: Sequence[str] = (), *, stack
     return told
 
 
-def suspects(data: RankingDataset, dropped: Sequence[str] = ()) -> list[str]:
+def suspects(data: RankingDataset, dropped: Sequence[str] = (), *, remedy: str = "drop") -> list[str]:
     """One sentence for each feature that equals the label, holds a different whole number in every row, or orders
     nearly all preferred pairs right alone.
 
@@ -41,6 +41,7 @@ def suspects(data: RankingDataset, dropped: Sequence[str] = ()) -> list[str]:
 
     Parameters
         dropped   features that are left out already
+        remedy    the option that leaves a feature out: drop or ignore_columns
     Notes
         A feature without information, of which no value occurs twice in a query, orders all pairs of a query right with
         a chance of at most one half. It does so in all of MIN_QUERIES + log2(2 d) queries, in either direction, for one
@@ -55,7 +56,7 @@ def suspects(data: RankingDataset, dropped: Sequence[str] = ()) -> list[str]:
     for name_them in (_labels, _ids, _perfect):
         for j, sentence in name_them(data, sample):
             if j not in gone:
-                told.setdefault(j, f"feature {brief(names[j])} {sentence.format(remedy=option('drop', [names[j]]))}")
+                told.setdefault(j, f"feature {brief(names[j])} {sentence.format(remedy=option(remedy, [names[j]]))}")
     return [told[j] for j in sorted(told)]
 
 

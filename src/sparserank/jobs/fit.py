@@ -37,11 +37,12 @@ OF_RANKER = ("loss", "alpha", "alpha_ratio", "n_features_to_select", "shapes", "
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model, with what it was fitted by and on."""
+    """A model, with what it was fitted by and on, and what its penalty is called."""
 
     model: RankingModel
     ranker: SparseRanker
     data: RankingDataset
+    label: str
 
     @property
     def by_size(self) -> bool:
@@ -84,13 +85,19 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     if not isinstance(penalty, Penalty | BestK):
         raise ParameterError("penalty", f"must be a penalty or best_k; got {penalty.name}.")
     if isinstance(penalty, BestK) and chosen["n_features_to_select"] is None:
-        raise ParameterError("penalty", f"{penalty.name} goes through sizes; set n_features_to_select.")
+        raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('n_features_to_select')}.")
     for name, plain in (("transform", NONE), ("shapes", LINEAR)):
         if chosen[name] != plain and not linear:
             raise ParameterError(name, f"must be {plain} with {option('scaling', scaling)}.")
     if chosen["groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):
         raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}.")
     to_store = ["train"] if client is not None and linear else []  # others are done here first
+    ranker = SparseRanker(
+        penalty=penalty,
+        scaling=scaling if linear else REST_OF[scaling],
+        **{name: chosen[name] for name in OF_RANKER},
+    )
+    ranker.check_parameters()
     columns = {name: chosen[name] for name in ("label", "qid", "docid")}
     data = as_datasets({"train": train}, **columns, reading=reading_from(chosen), to_store=to_store)["train"]
     assert data is not None
@@ -105,11 +112,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     ready = transformed(prepared(data, scaling), [shape])  # what no factor per feature can do; else the data themselves
     if client is not None:
         ready = placed(client, ready)
-    ranker = SparseRanker(
-        penalty=penalty,
-        scaling=scaling if linear else REST_OF[scaling],
-        **{name: chosen[name] for name in OF_RANKER},
-    ).fit_dataset(ready, client=client)
+    ranker.set_params(penalty=penalty).fit_dataset(ready, client=client)
     fitted = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
     if shapes == LINEAR:
         sums_of = None if client is None else sums_on(client, ready.X)
@@ -134,7 +137,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         data.fill_values,
         training_medians(data.X, np.flatnonzero(ranker.scaled_coef_)),
     )
-    return FittedModel(model, ranker, data)
+    return FittedModel(model, ranker, data, penalty.label)
 
 
 def _strengths(ranker: SparseRanker) -> dict[str, float]:

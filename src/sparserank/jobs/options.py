@@ -43,6 +43,8 @@ DOC_WEIGHT = Option(
     help="Weights >= 0 of the training documents, of every pair in which the document is the preferred one, e.g. 1 / "
     "propensity of its click: an array, a file with one per line of the training files, or a column of a table. "
     "Metrics do not know them.",
+    says="File with one weight (>= 0) per line of the training files, or column of a table: of every pair in which the "
+    "document is the preferred one, e.g. 1 / propensity of its click.",
     panel=of_selection.MODEL,
 )
 CURRENT = Option(

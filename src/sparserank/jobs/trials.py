@@ -31,7 +31,7 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
         ParameterError   curves of data that are not in memory, or under penalties of different signs
     """
     if any(p.label == DENSE for p in plan.penalties):
-        raise ParameterError("penalty", f"cannot be called {DENSE}: that is the dense reference.")
+        raise ParameterError("penalties", f"cannot be called {DENSE}: that is the dense reference.")
     linear = looks(data, plan.transform, plan.settings.scaling)
     out: list[Trial] = []
     for look in linear:

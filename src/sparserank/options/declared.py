@@ -66,4 +66,4 @@ def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> di
             meant = f"; did you mean {close[0]}?" if close else f"; it takes {', '.join(known)}."
             raise ParameterError(name, f"is no option of {owner}{meant}")
     check_given(known.values(), given)
-    return {name: given.get(name, option.default) for name, option in known.items()}
+    return {name: option.kind.plain(given[name]) if name in given else option.default for name, option in known.items()}

@@ -33,6 +33,10 @@ class Kind(Protocol):
         """What is wrong with a value, after the name of its option: 'must be ...; got 0.'; "" where nothing is."""
         ...
 
+    def plain(self, value: Any) -> Any:
+        """A value that is right, as a plain number or flag."""
+        ...
+
     @property
     def refused(self) -> tuple[Any, ...]:
         """Some values that are refused: what tests attack every option with."""
@@ -47,10 +51,15 @@ class Count:
     most: int = LARGEST_COUNT
     python = command = "int"
 
+    def plain(self, value: Any) -> Any:
+        return int(value)
+
     def problem(self, value: Any) -> str:
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if whole and self.least <= int(value) <= self.most:
             return ""
+        if self.most == self.least + 1:
+            return f"must be {self.least} or {self.most}; got {brief(value)}."
         upper = f" and <= {self.most}" if whole and int(value) > self.most else ""
         return f"must be an integer >= {self.least}{upper}; got {brief(value)}."
 
@@ -68,6 +77,9 @@ class Number:
     below: float | None = None
     most: float | None = None
     python = command = "float"
+
+    def plain(self, value: Any) -> Any:
+        return float(value)
 
     def problem(self, value: Any) -> str:
         number = _real(value)
@@ -105,6 +117,9 @@ class Choice:
     words: Sequence[str]
     python = command = "str"
 
+    def plain(self, value: Any) -> Any:
+        return value
+
     def problem(self, value: Any) -> str:
         known = isinstance(value, str) and value in self.words
         return "" if known else f"must be one of {', '.join(self.words)}; got {brief(value)}."
@@ -119,6 +134,9 @@ class Flag:
     """Yes or no."""
 
     python = command = "bool"
+
+    def plain(self, value: Any) -> Any:
+        return bool(value)
 
     def problem(self, value: Any) -> str:
         return "" if isinstance(value, bool | np.bool_) else f"must be True or False; got {brief(value)}."
@@ -143,14 +161,17 @@ class Or:
     def command(self) -> str:
         return "str" if self.word is not None else f"{self.kind.command} | None"
 
+    def plain(self, value: Any) -> Any:
+        return value if value is None or value == self.word else self.kind.plain(value)
+
     def problem(self, value: Any) -> str:
-        if value is None or isinstance(value, str):
-            if value == self.word:
-                return ""
-            if self.word is not None:
-                told = self.kind.problem(float("nan")).partition("; got")[0].removeprefix("must be ")
-                return f"must be {self.word!r} or {told}; got {brief(value)}."
-        return self.kind.problem(value)
+        if (value is None or isinstance(value, str)) and value == self.word:
+            return ""
+        problem = self.kind.problem(value)
+        if problem and self.word is not None:
+            told = self.kind.problem(float("nan")).partition("; got")[0].removeprefix("must be ")
+            return f"must be {self.word!r} or {told}; got {brief(value)}."
+        return problem
 
     @property
     def refused(self) -> tuple[Any, ...]:
@@ -170,6 +191,9 @@ class Parsed:
     def command(self) -> str:
         return "list[str]" if self.several else "str"
 
+    def plain(self, value: Any) -> Any:
+        return value
+
     def problem(self, value: Any) -> str:
         for one in value if self.several and not isinstance(value, str) and _is_sequence(value) else (value,):
             try:
@@ -188,6 +212,9 @@ class Given:
     python: str
     command: str = ""
     refused: tuple[Any, ...] = ()
+
+    def plain(self, value: Any) -> Any:
+        return value
 
     def problem(self, value: Any) -> str:
         return ""

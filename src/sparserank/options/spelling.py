@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 PLACE = re.compile(r"\{(\w+)(?:=([^{}]*))?\}")
@@ -20,6 +21,23 @@ def command_line(flags: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         _flags = before
+
+
+@dataclass(frozen=True)
+class _Spelled:
+    """A task for a process whose messages name options as this one's do."""
+
+    task: Callable[..., Any]
+    flags: Mapping[str, str]
+
+    def __call__(self, *arguments: Any) -> Any:
+        with command_line(self.flags):
+            return self.task(*arguments)
+
+
+def spelled_as_here(task: Callable[..., Any]) -> Callable[..., Any]:
+    """A task for another process, whose messages name options as here."""
+    return task if _flags is None else _Spelled(task, dict(_flags))
 
 
 def flag_of(name: str, flags: Mapping[str, str]) -> str:

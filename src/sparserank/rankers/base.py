@@ -92,7 +92,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                         queries
         """
         refuse_foreign(type(self).__name__, others)
-        self._check_all_parameters()
+        self.check_parameters()
         data = self._fit_dataset(X, y, qid, group, doc_weight, query_weight)
         sets = self._evaluation_sets(eval_set, eval_qid, eval_group, data)
         one_list = qid is None and group is None and QID not in column_names(X)
@@ -108,7 +108,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         Raises
             DataError   as `fit`
         """
-        self._check_all_parameters()
+        self.check_parameters()
         if data.doc_weight is not None and not self._takes_doc_weight:
             raise DataError(f"{type(self).__name__} takes no doc_weight; SparseRanker does.")
         self.n_features_in_, self.n_queries_in_ = data.n_features, data.n_queries
@@ -177,7 +177,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.scaled_coef_ if hasattr(self, "scaled_coef_") else self.coef_
 
-    def _check_all_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Arguments are stored unseen, as scikit-learn asks; every fit looks at them first."""
         parameters = self.get_params(deep=False)
         check_given(self._options, parameters, type(self).__name__)

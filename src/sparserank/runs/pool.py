@@ -24,6 +24,7 @@ from typing import Any
 
 from sparserank.errors import RunDirectoryError
 from sparserank.options import option
+from sparserank.options.spelling import spelled_as_here
 from sparserank.runs.frames import read_frame, write_frame
 
 _workers: set[subprocess.Popen[bytes]] = set()
@@ -57,7 +58,7 @@ def run_pieces(
     n_workers = min(n_workers, len(arguments))
     if n_workers == 0:
         return
-    packed = pickle.dumps(task, protocol=pickle.HIGHEST_PROTOCOL) if processes else b""
+    packed = pickle.dumps(spelled_as_here(task), protocol=pickle.HIGHEST_PROTOCOL) if processes else b""
     if b"__main__" in packed or (processes and b"__main__" in _packed_if_possible(arguments)):
         processes = False  # what a script defines itself, another process cannot import
     with closing(

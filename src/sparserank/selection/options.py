@@ -54,7 +54,7 @@ PROTOCOL = Option(
     panel=CHOICE,
 )
 FOLDS = Option(name="folds", kind=Count(2), default=5, help="Folds of the cv protocol.", panel=CHOICE)
-SEED = Option(name="seed", kind=Count(0), default=0, help="Seed of the folds.", panel=CHOICE)
+SEED = Option(name="seed", kind=Count(0, 2**63 - 1), default=0, help="Seed of the folds.", panel=CHOICE)
 MARGIN = Option(
     name="margin",
     kind=Or(AUTO, Number(least=0, below=1)),

@@ -12,6 +12,7 @@ from sparserank.data.joining import concatenate
 from sparserank.data.reading import reading_from
 from sparserank.data.sources import as_datasets
 from sparserank.data.suspects import warn_of_suspects
+from sparserank.errors import ParameterError
 from sparserank.jobs.trees.files import write_judged
 from sparserank.jobs.trees.list_job import asked_of_lists, select_list
 from sparserank.jobs.trees.options import SELECT_FOR_TREES, SIZES
@@ -77,7 +78,11 @@ def select_for_trees(
 
 
 def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
-    plan = make_plan(penalties=chosen["penalty"], **planned(chosen))
+    try:
+        plan = make_plan(penalties=chosen["penalty"], **planned(chosen))
+    except ParameterError as error:
+        name = "penalty" if error.parameter == "penalties" else error.parameter
+        raise ParameterError(name, error.message) from error
     settings = TreeSettings(**{o.name: chosen[o.name] for o in TREES})
     columns = {name: chosen[name] for name in ("label", "qid", "docid")}
     with warming_up():
