@@ -46,11 +46,14 @@ def run(
     check("--shard-mb", SHARD_MB, shard_mb)
     reading = reading_of(options)
 
+    from sparserank.data.kinds import TABLES, kind_of
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.rewrite import is_file_name, rewrite
     from sparserank.data.store.convert import convert as to_store
 
     *sources, out = files
+    if reading.doc_weight is not None:
+        require(kind_of(sources[0]) in TABLES, "--doc-weight", f"names a column of a table; {sources[0]} is none.")
     announce_compiling(parse_lines)
     if is_file_name(out):
         require(like is None, "--like", "is for stores.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,9 +59,10 @@ class Reading:
     def __post_init__(self) -> None:
         check_given((*READING, N_THREADS), vars(self))
         for name in ("feature_columns", "ignore_columns"):
-            if isinstance(getattr(self, name), str):
+            given = getattr(self, name)
+            if isinstance(given, str) or not (given is None or isinstance(given, Iterable)):
                 raise ParameterError(name, f"must be a list of names; got {brief(getattr(self, name))}.")
-        object.__setattr__(self, "ignore_columns", tuple(self.ignore_columns))  # conversions go by the repr
+        object.__setattr__(self, "ignore_columns", tuple(self.ignore_columns or ()))  # conversions go by the repr
 
     @property
     def names(self) -> tuple[str, ...] | None:

@@ -118,7 +118,7 @@ class Choice:
     python = command = "str"
 
     def plain(self, value: Any) -> Any:
-        return value
+        return str(value)
 
     def problem(self, value: Any) -> str:
         known = isinstance(value, str) and value in self.words

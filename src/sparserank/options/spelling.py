@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 PLACE = re.compile(r"\{(\w+)(?:=([^{}]*))?\}")
+_lock, _inside = threading.Lock(), 0  # commands that run
 _flags: Mapping[str, str] | None = None  # of the command line while it runs; None: Python calls
 
 
 @contextmanager
 def command_line(flags: Mapping[str, str]) -> Iterator[None]:
     """Inside, messages name options as the command line does; {name: flag} of those that are not their names."""
-    global _flags
-    before, _flags = _flags, flags
+    global _flags, _inside
+    with _lock:
+        _flags, _inside = flags, _inside + 1
     try:
         yield
     finally:
-        _flags = before
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _flags = None
 
 
 @dataclass(frozen=True)

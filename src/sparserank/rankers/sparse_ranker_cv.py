@@ -93,7 +93,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         settings = PathSettings(
             self.scaling,
             self.n_alphas,
-            self.alpha_min_ratio,
+            float(self.alpha_min_ratio),
             float(self.tol),
             self.pair_weights,
             checked_loss(name, self.loss),

@@ -87,7 +87,7 @@ class SelectionPlan:
         if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("shapes", f"must be linear with {option('scaling', self.settings.scaling)}.")
         if self.k is not None and self.budget is not None:
-            raise ParameterError("budget", "cannot be combined with k.")
+            raise ParameterError("budget", f"cannot be combined with {option('k')}.")
 
     def for_features(
         self,
@@ -107,7 +107,7 @@ class SelectionPlan:
         """
         numbered = [p.for_features(names) for p in self.penalties]
         if self.budget is not None and costs is None and groups is None:
-            raise ParameterError("budget", "needs costs or groups.")
+            raise ParameterError("budget", f"needs {option('costs')} or {option('groups')}.")
         grouped = None if groups is None else groups_of(groups, costs, names)
         prices = None if groups is not None or costs is None else costs_of(costs, names)
         shared: dict[str, Any] = {}
@@ -218,6 +218,7 @@ def make_plan(
         ParameterError   names the parameter that cannot be read or is out of its range
     """
     listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
+    reported = [also] if isinstance(also, str | Metric) else also
     rules = _parsed("convention", parse_convention, convention)
     parsed = [_parsed("penalties", parse_maker, p) for p in listed]
     k = choices.get("k")
@@ -226,7 +227,7 @@ def make_plan(
     return SelectionPlan(
         tuple(parsed),
         _parsed("metric", lambda m: parse_metric(m, rules), metric),
-        tuple(_parsed("also", lambda m: parse_metric(m, rules), m) for m in also),
+        tuple(_parsed("also", lambda m: parse_metric(m, rules), m) for m in reported),
         settings or PathSettings(),
         **choices,
     )
