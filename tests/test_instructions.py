@@ -11,7 +11,7 @@ import pytest
 from numba import njit
 
 import sparserank as sr
-from sparserank.curves import fit_knots
+from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective
 from sparserank.shards._instructions import add_pair, prefetch
 
@@ -54,10 +54,10 @@ def test_asking_for_memory_changes_nothing(dtype: type) -> None:
 KERNELS_AS_PYTHON = """
 import numpy as np
 import sparserank as sr
-from sparserank.curves import fit_knots
+from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective
 data = sr.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, seed=0).data
-for shape in (None, fit_knots(data, 4)):
+for shape in (STRAIGHT, fit_knots(data, 4)):
     objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), knots=shape)
     value, gradient = objective.value_and_gradient(np.linspace(-1.0, 1.0, objective.n_features))
     print(repr(float(value)), *map(repr, gradient.tolist()))
@@ -73,7 +73,7 @@ def test_kernels_run_as_python_too() -> None:
         check=True,
     )
     data = sr.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, seed=0).data
-    for shape, line in zip((None, fit_knots(data, 4)), ran.stdout.splitlines(), strict=True):
+    for shape, line in zip((STRAIGHT, fit_knots(data, 4)), ran.stdout.splitlines(), strict=True):
         objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), knots=shape)
         value, gradient = objective.value_and_gradient(np.linspace(-1.0, 1.0, objective.n_features))
         np.testing.assert_allclose([float(x) for x in line.split()], [value, *gradient], rtol=1e-6)
