@@ -124,9 +124,12 @@ def test_the_command_line_refuses_it_by_its_flag(
 # -- what is written from the declarations -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", sorted(write_options.files(), key=str), ids=lambda p: p.name)
+WRITTEN = write_options.files()
+
+
+@pytest.mark.parametrize("path", sorted(WRITTEN, key=str), ids=lambda p: p.name)
 def test_what_is_written_from_the_declarations_is_what_stands_here(path: Path) -> None:
-    assert path.read_text() == write_options.files()[path], "run `make options`"
+    assert path.read_text() == WRITTEN[path], "run `make options`"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +147,7 @@ def test_written_defaults_are_the_declared_ones(function: Callable[..., Any], op
 def test_no_written_function_has_more_than_fifteen_parameters() -> None:
     import ast
 
-    written = {path for path in write_options.files() if path.suffix == ".py"}
+    written = {path for path in WRITTEN if path.suffix == ".py"}
     long = []
     for path in sorted(write_options.SOURCE.rglob("*.py")):
         kernels = path.name.startswith("_")  # which take arrays one by one

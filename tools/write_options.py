@@ -274,11 +274,11 @@ def _formatted(text: str) -> str:
 
 
 def main() -> None:
-    different = [path for path, text in files().items() if not path.exists() or path.read_text() != text]
+    different = {path: text for path, text in files().items() if not path.exists() or path.read_text() != text}
     if "--check" in sys.argv:
         sys.exit("".join(f"{path}: differs; run `make options`.\n" for path in different) or 0)
-    for path in different:
-        path.write_text(files()[path])
+    for path, text in different.items():
+        path.write_text(text)
         print(f"wrote {path.relative_to(ROOT)}")
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sparserank.cli.given import require
+from sparserank.cli.given import check
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
+from sparserank.options import Choice
 
 HELP = """Compare our models of every size with LightGBM, on the same folds: trees on all features, and on k features \
 of their own choice or of ours.
@@ -30,7 +31,7 @@ def run(*, data: list[Path], out: Path, with_: str = "lightgbm", **options: Any)
     from sparserank.pages.comparison_tables import comparison_table
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    require(with_ in JUDGES, "--with", f"must be one of {', '.join(JUDGES)}; got {with_!r}.")
+    check("--with", Choice(JUDGES), with_)
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
         with progress_bar("comparison") as progress:

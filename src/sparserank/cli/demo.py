@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sparserank.cli import commands
-from sparserank.cli.given import N_THREADS, check
+from sparserank.cli.given import check_threads
 
 HELP = """Make a synthetic ranking problem with known true features, run 'select' on it, and say whether they were \
 found.
@@ -37,7 +37,7 @@ def demo(
     from sparserank.runs.directory import RunDirectory
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    check("--threads", N_THREADS, threads)
+    check_threads(threads)
     announce_compiling(parse_lines, descend)
     problem = make_ranking(n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, seed=seed)
     data = problem.data

@@ -10,7 +10,7 @@ import typer
 
 from sparserank.cli import commands
 from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
-from sparserank.cli.given import N_THREADS, check, require
+from sparserank.cli.given import check_threads, require
 from sparserank.cli.output import answering
 from sparserank.cli.screen import table
 
@@ -77,7 +77,7 @@ def run(
 ) -> None:
     from sparserank.papers.protocol.plan import read_plan
 
-    check("--threads", N_THREADS, threads)
+    check_threads(threads)
     execute(read_plan(plan), out, threads)
 
 
@@ -105,7 +105,7 @@ def published(
     from sparserank.papers.systems import SYSTEMS
 
     check_systems(system)
-    check("--threads", N_THREADS, threads)
+    check_threads(threads)
     require(preface is None or markdown is not None, "--preface", "needs --markdown.")
     if preface is not None and markdown is not None:
         refuse_inputs(markdown, [preface])

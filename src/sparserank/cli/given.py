@@ -11,10 +11,8 @@ import typer
 
 from sparserank.cli.names import split_names
 from sparserank.errors import DataError
-from sparserank.options.kinds import Count, Kind, Or
+from sparserank.options.kinds import Kind
 from sparserank.quoting import brief
-
-N_THREADS = Or(None, Count())
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -45,6 +43,13 @@ def check(flag: str, kind: Kind, value: Any) -> None:
     """Refuse a value that an option cannot have."""
     problem = kind.problem(value)
     require(not problem, flag, problem)
+
+
+def check_threads(value: int | None) -> None:
+    """The same of --threads, for commands that are not declared."""
+    from sparserank.data.options import N_THREADS
+
+    check(N_THREADS.spelled, N_THREADS.kind, value)
 
 
 def parsed(flag: str, parse: Callable[[S], T], value: S) -> T:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.cli.commands import FLAGS
-from sparserank.cli.given import require
+from sparserank.cli.given import check, require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
+from sparserank.options import Choice
 from sparserank.options.spelling import flag_of
 
 
@@ -24,7 +25,7 @@ def run(train: list[Path], out: Path, judge: str, given: Mapping[str, Any]) -> N
     from sparserank.selection.for_trees import JUDGED_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    require(judge in JUDGES, "--judge", f"must be one of {', '.join(JUDGES)}; got {judge!r}.")
+    check("--judge", Choice(JUDGES), judge)
     options = dict(given)
     penalties = options.pop("penalties", [])
     require(len(penalties) < 2, "--penalty", "may be given once with --judge.")

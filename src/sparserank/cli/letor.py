@@ -9,7 +9,7 @@ import typer
 
 from sparserank.cli import commands
 from sparserank.cli.experiment_run import Out, Systems, check_systems, execute
-from sparserank.cli.given import N_THREADS, check, parsed, require
+from sparserank.cli.given import check_threads, parsed, require
 
 HELP = """Compare all systems on LETOR folders: five folds, grids, choice on validation, tests.
 
@@ -51,7 +51,7 @@ def letor(
     from sparserank.papers.systems import COMPARED
     from sparserank.shards.scaling import SCALINGS
 
-    check("--threads", N_THREADS, threads)
+    check_threads(threads)
     check_systems(system)
     rules = parsed("--convention", parse_convention, convention)
     chosen = [parsed("--choose-by", lambda text: parse_metric(text, rules), m) for m in choose_by or ()]

@@ -7,9 +7,11 @@ from typing import Any
 
 from sparserank.cli import judge as judging
 from sparserank.cli.cluster import client_of
+from sparserank.cli.commands import FLAGS
 from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.screen import announce_compiling, progress_bar, say
+from sparserank.options.spelling import flag_of
 
 HELP = """Select the smallest ranking model that ranks as well as the best.
 
@@ -42,7 +44,7 @@ def run(*, train: list[Path], out: Path, judge: str | None = None, client: str |
         judging.run(train, out, judge, {**options, **({} if client is None else {"client": client})})
         return
     for name in ("n_trees", "n_leaves"):
-        require(name not in options, f"--{name.replace('_', '-')}", "is of the judge; give --judge lightgbm.")
+        require(name not in options, flag_of(name, FLAGS), "is of the judge; give --judge lightgbm.")
 
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data.letor._line_kernels import parse_lines

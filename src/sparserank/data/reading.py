@@ -79,7 +79,7 @@ class Reading:
 
 
 def reading_from(options: Mapping[str, Any]) -> Reading:
-    """The options of reading among those of a job; columns that it names go to `as_datasets` by themselves."""
+    """The options of reading among those of a job; without columns that `as_datasets` is told."""
     names = set(Reading.__dataclass_fields__) - {"label", "qid", "docid", "doc_weight"}
     return Reading(**{name: value for name, value in options.items() if name in names})
 

@@ -18,7 +18,7 @@ from sparserank.data.kinds import kind_of
 from sparserank.data.matrices import with_nan
 from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.read import open_stream, read_files
-from sparserank.data.reading import UNJUDGED, Reading, with_options
+from sparserank.data.reading import UNJUDGED, Reading, reading_from, with_options
 from sparserank.data.store.temporary import in_temporary_store
 from sparserank.data.streams import Stream
 from sparserank.data.tables.batches import document_texts, is_frame, table_of
@@ -30,6 +30,7 @@ from sparserank.data.text_lines import read_numbers
 from sparserank.errors import DataError, ParameterError
 from sparserank.quoting import brief
 
+COLUMNS = ("label", "qid", "docid", "doc_weight")  # that are said beside a Reading
 FORMS = "a path or paths, a RankingDataset, a data frame, a triple (X, y, qid), or (the first) X with label= and qid="
 
 
@@ -104,6 +105,14 @@ def as_datasets(
             refuse_other_filling([first, present])
         out[name] = present
     return out
+
+
+def read_sources(
+    sources: Mapping[str, Any], options: Mapping[str, Any], *, to_store: Sequence[str] = ()
+) -> dict[str, RankingDataset | None]:
+    """`as_datasets` by the options of a job."""
+    columns = {name: options.get(name) for name in COLUMNS}
+    return as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
 
 
 def _learned_from(options: Reading, first: RankingDataset) -> Reading:

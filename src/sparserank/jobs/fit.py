@@ -12,8 +12,7 @@ from sparserank.crossval.groups import groups_of
 from sparserank.curves import LINEAR
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import training_medians
-from sparserank.data.reading import reading_from
-from sparserank.data.sources import as_datasets
+from sparserank.data.sources import read_sources
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import ParameterError
@@ -98,8 +97,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         **{name: chosen[name] for name in OF_RANKER},
     )
     ranker.check_parameters()
-    columns = {name: chosen[name] for name in ("label", "qid", "docid")}
-    data = as_datasets({"train": train}, **columns, reading=reading_from(chosen), to_store=to_store)["train"]
+    data = read_sources({"train": train}, chosen, to_store=to_store)["train"]
     assert data is not None
     names = tuple(data.feature_names or ())
     drop = chosen["drop"]

@@ -12,8 +12,7 @@ import numpy as np
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.reading import reading_from
-from sparserank.data.sources import as_datasets
+from sparserank.data.sources import read_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
@@ -106,12 +105,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         usable_client(client)
     clustered = client is not None and settings.scaling in LINEAR_SCALINGS
     with warming_up():
-        parts = as_datasets(
-            sources,
-            **{name: chosen[name] for name in ("label", "qid", "docid", "doc_weight")},
-            reading=reading_from(chosen),
-            to_store=("train", "validation") if clustered else (),
-        )
+        parts = read_sources(sources, chosen, to_store=("train", "validation") if clustered else ())
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train_data, valid_data, test_data = parts.values()

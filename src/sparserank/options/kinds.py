@@ -101,7 +101,9 @@ class Number:
             f"> {self.above:g}" if self.above is not None else f">= {self.least:g}" if self.least is not None else ""
         )
         upper = f"< {self.below:g}" if self.below is not None else f"<= {self.most:g}" if self.most is not None else ""
-        return "finite and " + lower if not upper else f"{lower} and {upper}"
+        if upper:
+            return f"{lower} and {upper}"
+        return f"finite and {lower}" if self.above is not None else f"{lower} and finite"
 
     @property
     def refused(self) -> tuple[Any, ...]:
@@ -168,7 +170,9 @@ class Or:
         if (value is None or isinstance(value, str)) and value == self.word:
             return ""
         problem = self.kind.problem(value)
-        if problem and self.word is not None:
+        if problem and self.word is None:
+            return problem.replace("; got", " or None; got", 1)
+        if problem:
             told = self.kind.problem(float("nan")).partition("; got")[0].removeprefix("must be ")
             return f"must be {self.word!r} or {told}; got {brief(value)}."
         return problem
@@ -195,7 +199,7 @@ class Parsed:
         return value
 
     def problem(self, value: Any) -> str:
-        for one in value if self.several and not isinstance(value, str) and _is_sequence(value) else (value,):
+        for one in value if self.several and not isinstance(value, str) and isinstance(value, Sequence) else (value,):
             try:
                 self.parse(one)
             except ParameterError as error:
@@ -211,7 +215,7 @@ class Given:
 
     python: str
     command: str = ""
-    refused: tuple[Any, ...] = ()
+    refused = ()
 
     def plain(self, value: Any) -> Any:
         return value
@@ -228,7 +232,3 @@ def _real(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.nan
-
-
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Sequence)

@@ -4,7 +4,7 @@ from sparserank.paths.best_k import BestK
 from sparserank.paths.by_name import maker_of, parse_maker
 from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.curve_paths import CurvePath
-from sparserank.paths.fit import DEFAULT_SCALING, alpha_max, feature_scale, fit_path, fit_path_on
+from sparserank.paths.fit import alpha_max, feature_scale, fit_path, fit_path_on
 from sparserank.paths.follow import (
     DEFAULT_TOL,
     following,
@@ -22,7 +22,6 @@ from sparserank.paths.set_bounds import BestKBounds, best_k_bounds, lower_bound
 from sparserank.paths.starts import PathStarts
 
 __all__ = [
-    "DEFAULT_SCALING",
     "DEFAULT_TOL",
     "BestK",
     "BestKBounds",

@@ -16,7 +16,7 @@ from sparserank.options import asked
 from sparserank.paths.by_name import parse_maker
 from sparserank.paths.follow import DEFAULT_TOL, following, warn_of_missed
 from sparserank.paths.makers import PathPlan, SizedMaker
-from sparserank.paths.options import FIT_PATH
+from sparserank.paths.options import FIT_PATH, LINEAR_SCALING
 from sparserank.paths.result import PathResult, Point
 from sparserank.paths.typed import PathOptions
 from sparserank.penalties import Penalty
@@ -25,8 +25,6 @@ from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.moments import MomentSums
 from sparserank.shards.scaling import LINEAR_SCALINGS, fit_scalings
 from sparserank.solvers.lockstep import run
-
-DEFAULT_SCALING = "within-query-std"
 
 
 def alpha_max(
@@ -37,7 +35,7 @@ def alpha_max(
     query_weight: np.ndarray | None = None,
     doc_weight: np.ndarray | None = None,
     pair_weights: str = "pair",
-    scaling: str = DEFAULT_SCALING,
+    scaling: str = LINEAR_SCALING.default,
 ) -> float:
     """Smallest l1 strength whose solution is w = 0: the largest |gradient| of the mean loss at 0.
 

@@ -3,7 +3,7 @@ range and value."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,30 +11,24 @@ import numpy as np
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.missing import MissingPolicy
 from sparserank.data.varying import nothing_varies
-from sparserank.errors import DataError
+from sparserank.errors import DataError, ParameterError
 from sparserank.given_weights import usable_weights
 from sparserank.losses import PairwiseLoss, parse_loss
 from sparserank.metrics import Convention, Metric, parse_convention, parse_metric
-from sparserank.number_range import LARGEST, SMALLEST
 from sparserank.objective import PairwiseObjective
+from sparserank.options import Choice, Count, Flag, Number, Or
+from sparserank.options.kinds import LARGEST_COUNT
 from sparserank.paths import BestK, on_coefficients, parse_maker
 from sparserank.penalties import Penalty
-from sparserank.penalties._checks import real_number
 from sparserank.quoting import brief
-
-LARGEST_COUNT = 10**9
 
 
 def require_count(
     owner: str, name: str, value: Any, *, least: int = 1, most: int = LARGEST_COUNT, optional: bool = False
 ) -> None:
-    """Raise DataError unless `value` is an integer from `least` to `most` (or None, where that is allowed)."""
-    if optional and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        too_large = isinstance(value, int | np.integer) and value > most
-        kind = f"an integer >= {least}" + (f" and <= {most}" if too_large else "")
-        raise DataError(f"{owner}: {name} must be {kind}{' or None' if optional else ''}; got {brief(value)}.")
+    """Raise ParameterError unless `value` is an integer from `least` to `most` (or None, where that is allowed)."""
+    kind = Count(least, most)
+    _require(owner, name, (Or(None, kind) if optional else kind).problem(value))
 
 
 def require_variation(owner: str, objective: PairwiseObjective) -> None:
@@ -52,30 +46,23 @@ def require_number(
     least: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Raise DataError unless `value` is a real number in the range given, 0 or within 1e-100 ... 1e100 in size."""
-    try:
-        number = real_number(owner, name, value)
-    except DataError:
-        number = float("nan")
-    inside = np.isfinite(number) and (above is None or number > above) and (least is None or number >= least)
-    if not (inside and (below is None or number < below)):
-        wanted = f"finite and > {above:g}" if above is not None else f">= {least:g} and finite"
-        upper = "" if below is None else f" and < {below:g}"
-        raise DataError(f"{owner}: {name} must be {wanted}{upper}; got {brief(value)}.")
-    if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
-        raise DataError(f"{owner}: {name} must lie within {SMALLEST:g} ... {LARGEST:g}; got {number:g}.")
+    """Raise ParameterError unless `value` is a real number in the range given, 0 or within 1e-100 ... 1e100 in size."""
+    _require(owner, name, Number(above, least, below).problem(value))
 
 
-def require_choice(owner: str, name: str, value: Any, choices: Collection[str]) -> None:
-    """Raise DataError unless `value` is one of the names."""
-    if not isinstance(value, str) or value not in choices:
-        raise DataError(f"{owner}: {name} must be one of {', '.join(choices)}; got {brief(value)}.")
+def require_choice(owner: str, name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise ParameterError unless `value` is one of the names."""
+    _require(owner, name, Choice(choices).problem(value))
 
 
 def require_flag(owner: str, name: str, value: Any) -> None:
-    """Raise DataError unless `value` is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise DataError(f"{owner}: {name} must be True or False; got {brief(value)}.")
+    """Raise ParameterError unless `value` is True or False."""
+    _require(owner, name, Flag().problem(value))
+
+
+def _require(owner: str, name: str, problem: str) -> None:
+    if problem:
+        raise ParameterError(name, problem, owner=owner)
 
 
 def checked_penalty(owner: str, value: Any) -> Penalty | BestK:

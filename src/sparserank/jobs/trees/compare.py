@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from sparserank.crossval.trees import TreeSettings, check_trees
-from sparserank.data.reading import reading_from
-from sparserank.data.sources import as_datasets
+from sparserank.data.sources import read_sources
 from sparserank.jobs.trees.comparison_job import ComparisonPlan, compare
 from sparserank.jobs.trees.files import COMPARISON_FILES, write_comparison
 from sparserank.jobs.trees.options import COMPARE
@@ -62,8 +61,7 @@ def compare_with_trees(
         chosen["repeats"],
         chosen["n_seeds"],
     )
-    columns = {name: chosen[name] for name in ("label", "qid", "docid")}
-    held = as_datasets({"data": data}, **columns, reading=reading_from(chosen))["data"]
+    held = read_sources({"data": data}, chosen)["data"]
     assert held is not None
     check_trees(held)
     place = {"restart": chosen["restart"], "kind": "compare", "results": COMPARISON_FILES}

@@ -9,8 +9,7 @@ from typing import Any, Unpack
 from sparserank.crossval.options import TREES
 from sparserank.crossval.trees import TreeSettings, lengths_of
 from sparserank.data.joining import concatenate
-from sparserank.data.reading import reading_from
-from sparserank.data.sources import as_datasets
+from sparserank.data.sources import read_sources
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import ParameterError
 from sparserank.jobs.trees.files import write_judged
@@ -84,9 +83,8 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
         name = "penalty" if error.parameter == "penalties" else error.parameter
         raise ParameterError(name, error.message) from error
     settings = TreeSettings(**{o.name: chosen[o.name] for o in TREES})
-    columns = {name: chosen[name] for name in ("label", "qid", "docid")}
     with warming_up():
-        parts = as_datasets(sources, **columns, reading=reading_from(chosen))
+        parts = read_sources(sources, chosen)
     if not chosen["allow_overlap"]:
         check_overlap(parts)
     train, valid, test = parts.values()

@@ -61,7 +61,7 @@ class Laporte2014(LinearRanker):
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        require_choice(name, "penalty", self.penalty, PENALTIES)
+        require_choice(name, "penalty", self.penalty, tuple(PENALTIES))
         require_flag(name, "published", self.published)
         require_number(name, "C_sum", self.C_sum, above=0)
         require_number(name, "tol", self.tol, above=0)
