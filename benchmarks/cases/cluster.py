@@ -85,7 +85,7 @@ def _paths() -> Outcome:
     from sparserank.data.reading import Reading
     from sparserank.data.store.convert import convert
     from sparserank.paths import feature_scale, fit_path_on
-    from sparserank.shards.dask import sums_on
+    from sparserank.shards.dask import DaskShards, sums_on
 
     data, _ = mslr_shaped(1500, dtype=np.float32)
     ours = sr.RankingDataset(data.X, data.relevance, np.repeat(np.arange(len(data.lengths)), data.lengths))
@@ -127,6 +127,7 @@ def _paths() -> Outcome:
             began = time.perf_counter()
             found = fit_path_on(remote, sr.parse_penalty("l1"), **options)
             cluster_s = time.perf_counter() - began
+            assert isinstance(remote.shards, DaskShards)
             rounds = remote.shards.n_rounds
     same = bool(np.abs(found.scaled_coefs - paths[1].scaled_coefs).max() <= 1e-12)
     return Outcome(data.X.nbytes, times[0], times[1], read_s, pass_s, cluster_s, rounds, float(np.median(trips)), same)

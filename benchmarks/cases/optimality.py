@@ -137,12 +137,13 @@ def _bounds(sources: dict[str, list[Path]]) -> list[list[Any]]:
     """A row for every size of a path of best_k; the time is that of the bounds of all ten sizes."""
     import sparserank as sr
     from sparserank.objective import PairwiseObjective
-    from sparserank.paths import DEFAULT_SCALING, BestK, best_k_bounds, feature_scale, fit_path_on
+    from sparserank.paths import BestK, best_k_bounds, feature_scale, fit_path_on
+    from sparserank.paths.options import LINEAR_SCALING
 
     rows = []
     for name, paths in sources.items():
         data = sr.read_data(paths)
-        objective = PairwiseObjective(data, scale=feature_scale(data, DEFAULT_SCALING))
+        objective = PairwiseObjective(data, scale=feature_scale(data, LINEAR_SCALING.default))
         for share in RIDGES:
             path = fit_path_on(objective, BestK(k_max=MOST, ridge=share))
             began = time.perf_counter()

@@ -66,3 +66,5 @@ from sparserank.solvers import Stop as Stop
 from sparserank.solvers import solve as solve
 
 __version__: str
+__all__: list[str]
+_HOME: dict[str, str]
