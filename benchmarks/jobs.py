@@ -90,9 +90,13 @@ def _dataset(data: Ranking) -> Any:
 
 def select(data: Ranking) -> str:
     """`select` with l1, log and MCP, 5 folds, 40 alphas, without transforms and refits."""
-    from sparserank.jobs.selection_job import SelectionJob, SelectionPlan
+    try:
+        from sparserank.jobs.selection_job import SelectionJob
+    except ImportError:  # before jobs had a room of their own
+        from sparserank.selection.job import SelectionJob  # type: ignore[no-redef, import-not-found]
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
+    from sparserank.selection.plan import SelectionPlan
 
     penalties = tuple(parse_penalty(p) for p in ("l1", "log", "mcp"))
     plain = {
