@@ -73,7 +73,7 @@ def test_modified_huber_whose_dual_is_swept(client: Client, stores: dict[str, Pa
     )
 
 
-SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 3}
+SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 3, "half_samples": 4}
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
@@ -221,6 +221,8 @@ def test_the_command_line_finds_its_scheduler(cluster: LocalCluster, stores: dic
         "6",
         "--folds",
         "2",
+        "--half-samples",
+        "0",
     ]
     there = subprocess.run(
         [*command, "--out", str(tmp_path / "a"), "--scheduler", cluster.scheduler_address],

@@ -139,7 +139,7 @@ def test_curves_are_chosen_whole():
 @pytest.mark.usefixtures("no_pictures")
 def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, seed=6)
-    few = {"n_alphas": 10, "folds": 3}
+    few = {"n_alphas": 10, "folds": 2}
     result = sr.select(
         made.data, penalties=["best_k", "l1"], half_samples=4, k=3, transform="none", out=tmp_path / "run", **few
     )

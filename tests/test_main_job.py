@@ -186,7 +186,16 @@ def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, m
 def test_processes_and_threads_give_one_result(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sparserank.crossval.fitting as fitting
 
-    args = (finished / "train.txt", "--valid", finished / "valid.txt", *QUICK, "--penalty", "mcp")
+    args = (
+        finished / "train.txt",
+        "--valid",
+        finished / "valid.txt",
+        *QUICK,
+        "--penalty",
+        "mcp",
+        "--transform",
+        "none",
+    )
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
         assert _run(patch, "select", *args, "--threads", 2, "--out", tmp_path / "processes") == 0

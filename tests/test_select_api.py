@@ -20,8 +20,8 @@ from sparserank.errors import DataError, DataFormatError, ParameterError, RunDir
 
 ALL = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, seed=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
-QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 8, "folds": 3, "half_samples": 4, "n_threads": 1}
-QUICK_ARGS = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 8, "--folds", 3, "--half-samples", 4, "--threads", 1]
+QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 8, "folds": 2, "half_samples": 2, "n_threads": 1}
+QUICK_ARGS = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 8, "--folds", 2, "--half-samples", 2, "--threads", 1]
 
 DATA_OF_NOTEBOOK = sr.make_ranking(40, (5, 9), 8, n_informative=3, n_redundant=0, seed=1).data
 
@@ -103,8 +103,8 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     data = sr.read_letor(source)
     raw = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
     raw["label"], raw["qid"] = data.relevance, data.qid
-    result = sr.select(raw, penalties=["l1"], n_alphas=10, folds=3, half_samples=2, out=tmp_path / "frame")
-    args = ["--penalty", "l1", "--n-alphas", 10, "--folds", 3, "--half-samples", 2, "--out", tmp_path / "command"]
+    result = sr.select(raw, penalties=["l1"], n_alphas=8, folds=2, half_samples=2, out=tmp_path / "frame")
+    args = ["--penalty", "l1", "--n-alphas", 8, "--folds", 2, "--half-samples", 2, "--out", tmp_path / "command"]
     assert run_cli(monkeypatch, "select", source, *args) == 0
     assert (tmp_path / "frame/model.json").read_bytes() == (tmp_path / "command/model.json").read_bytes()
     assert len(result.model.support) >= 5
@@ -170,11 +170,11 @@ def test_a_run_in_a_directory_goes_on_and_other_data_are_refused(expected: sr.Se
 
     first = sr.select(TRAIN, VALID, TEST, out=tmp_path / "run", progress=progress, **QUICK)
     assert model_of(first) == model_of(expected)
-    assert seen[0] == (0, 21)
-    assert seen[-1] == (21, 21)
+    assert seen[0] == (0, 16)
+    assert seen[-1] == (16, 16)
     seen.clear()
     again = sr.select(TRAIN, VALID, TEST, out=tmp_path / "run", progress=progress, k=2, **QUICK)
-    assert seen == [(20, 21), (20, 21), (21, 21)]  # half-samples of that size are new
+    assert seen == [(15, 16), (15, 16), (16, 16)]  # half-samples of that size are new
     assert len(again.model.support) <= 2
     with pytest.raises(RunDirectoryError, match=r"different: train"):
         sr.select(VALID, TRAIN, TEST, out=tmp_path / "run", **QUICK)
@@ -285,13 +285,14 @@ def test_document_weights_of_estimators_follow_the_rows_and_papers_rankers_refus
             other.fit(X, y, qid=qid, doc_weight=weight)
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_the_second_loss_reaches_the_main_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str]
+    expected: sr.SelectionResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str]
 ) -> None:
     result = sr.select(TRAIN, VALID, TEST, loss="modified_huber", **QUICK)
     assert set(result.paths["l1"].statuses) == {"optimal"}
-    assert model_of(result) != model_of(sr.select(TRAIN, VALID, TEST, **QUICK))
-    args = ["--loss", "modified_huber", "--n-alphas", 12, "--folds", 3, "--penalty", "l1", "--threads", 1]
+    assert model_of(result) != model_of(expected)
+    args = ["--loss", "modified_huber", "--n-alphas", 8, "--folds", 2, "--half-samples", 0, "--penalty", "l1"]
     assert run_cli(monkeypatch, "select", files[0], *args, "--out", tmp_path / "run") == 0
     assert run_cli(monkeypatch, "select", files[0], *args, "--loss", "nope", "--out", tmp_path / "o") == 2
 
@@ -345,14 +346,16 @@ class MyL1(sr.L1):
 
 
 def test_a_penalty_of_ones_own_class_is_selected_with_the_paths_of_l1() -> None:
-    mine = sr.select(SMALL, penalties=[MyL1()], n_alphas=6, folds=3)
-    known = sr.select(SMALL, penalties=["l1"], n_alphas=6, folds=3)
+    few: dict[str, Any] = {"n_alphas": 6, "folds": 3, "half_samples": 2}
+    mine = sr.select(SMALL, penalties=[MyL1()], **few)
+    known = sr.select(SMALL, penalties=["l1"], **few)
     np.testing.assert_array_equal(mine.model.coef, known.model.coef)
     qid = SMALL.qid
     cv = [sr.SparseRankerCV(penalty=p, n_alphas=6).fit(SMALL.X, SMALL.relevance, qid=qid) for p in (MyL1(), "l1")]
     np.testing.assert_array_equal(cv[0].coef_, cv[1].coef_)
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize("processes", [False, True])
 def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
     processes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -366,6 +369,7 @@ def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
         penalties=["l1", "mcp"],
         n_alphas=6,
         folds=3,
+        half_samples=2,
         n_threads=2,
         out=tmp_path / "run",
         progress=lambda *what: seen.append(what),

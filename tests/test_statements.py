@@ -39,10 +39,11 @@ def select(*penalties: Penalty, **options: object) -> SelectionResult:
 
 def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> None:
     free, positive, heavy = L1(), L1(signs=(1,) * 8), L1(weights=(1.0,) * 7 + (9.0,))
-    result = select(free, positive, heavy, Mcp())
+    short = {"half_samples": 0, "settings": PathSettings(n_alphas=15)}
+    result = select(free, positive, heavy, Mcp(), **short)
     assert list(result.paths) == ["l1", "l1 #2", "l1 #3", "mcp", "ridge"]
     for label, penalty in (("l1", free), ("l1 #2", positive), ("l1 #3", heavy)):
-        (alone,) = (p for name, p in select(penalty).paths.items() if name != "ridge")
+        (alone,) = (p for name, p in select(penalty, **short).paths.items() if name != "ridge")
         np.testing.assert_array_equal(result.paths[label].coefs, alone.coefs)
     assert (result.paths["l1"].coefs < 0).any()
     assert (result.paths["l1 #2"].coefs >= 0).all()
@@ -110,7 +111,8 @@ def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest
     X = sp.csr_matrix(sp.hstack([noise, sp.csr_matrix(DATA.relevance[:, None])]))
     wide = sr.RankingDataset(X, DATA.relevance, DATA.qid)
     monkeypatch.setattr(rivals, "MOST_SINGLE_FEATURES", 10)
-    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), folds=2)
+    settings = PathSettings(n_alphas=15)
+    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), folds=2, half_samples=0, settings=settings)
     result = SelectionJob(plan, wide, None, wide, n_threads=1).execute()
     assert result.test is not None
     assert any("f61" in system for system in result.test.values)
