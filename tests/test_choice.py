@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparserank.crossval.choice import Candidate, choose
+from sparserank.crossval.choice import Candidate, Rule, choose
 from sparserank.errors import DataError
 from sparserank.paths.sizes import point_within, points_by_size
-from sparserank.selection.statements import choice_sentences
+from sparserank.selection.statements import choice_sentences, quality_sentence
 
 RNG = np.random.default_rng(0)
 BASE = RNG.random(400)
@@ -21,10 +21,23 @@ def candidate(n_features: int, loss: float, spread: float, cost: float | None = 
     return Candidate("l1", n_features, 0.0, n_features, n_features, cost, BASE - loss + noise)
 
 
-def test_the_smallest_model_whose_bound_is_within_the_margin_is_chosen() -> None:
-    large, four, three = candidate(9, 0.0, 0.01), candidate(4, 0.002, 0.01), candidate(3, 0.05, 0.01)
-    choice = choose([three, four, large], margin=0.02)
+def test_the_smallest_model_whose_estimated_loss_is_within_the_margin_is_chosen() -> None:
+    large, four, three = candidate(9, 0.0, 0.01), candidate(4, 0.004, 0.3), candidate(3, 0.006, 0.01)
+    choice = choose([three, four, large])
     assert choice.chosen is four
+    assert choice.best is large
+    assert choice.margin == pytest.approx(0.01 * large.mean)
+    assert choice.loss(four) == pytest.approx(0.004)
+    assert choice.loss(four) < choice.margin < choice.loss(three)
+    assert choice.bound(four) > 0.02 > choice.margin  # reported, not hunted
+    assert choice.margin_kind == "estimate"
+
+
+def test_with_a_guarantee_the_smallest_model_whose_bound_is_within_it_is_chosen() -> None:
+    large, four, three = candidate(9, 0.0, 0.01), candidate(4, 0.002, 0.01), candidate(3, 0.05, 0.01)
+    choice = choose([three, four, large], rule=Rule(guarantee=0.02))
+    assert choice.chosen is four
+    assert choice.margin_kind == "bound"
     assert choice.best is large
     assert choice.bound(four) <= choice.margin == pytest.approx(0.02 * large.mean)
     assert choice.bound(three) > 0.05 > choice.margin
@@ -39,42 +52,57 @@ def test_among_equal_sizes_the_cheaper_then_the_better() -> None:
         candidate(4, 0.002, 0.005, 4.0),
         candidate(4, 0.001, 0.005, 4.0),
     )
-    assert choose([dear, cheap, best], margin=0.05).chosen is cheap
-    assert choose([dear, cheap, better, best], margin=0.05).chosen is better
+    assert choose([dear, cheap, best], rule=Rule(0.05)).chosen is cheap
+    assert choose([dear, cheap, better, best], rule=Rule(0.05)).chosen is better
 
 
 def test_not_significant_is_not_equal() -> None:
-    """The trap: a noisy model whose loss is not significant must not pass."""
+    """The trap: a noisy model whose loss is not significant passes neither as an estimate nor with a guarantee."""
     best, noisy = candidate(9, 0.0, 0.0), candidate(1, 0.01, 0.3)
-    assert choose([best, noisy], margin=0.02).chosen is best
+    assert choose([best, noisy]).chosen is best
+    assert choose([best, noisy], rule=Rule(guarantee=0.02)).chosen is best
 
 
 def test_what_may_not_be_chosen_is_compared_all_the_same() -> None:
     sparse, dense = candidate(5, 0.1, 0.01), candidate(40, 0.0, 0.01)
-    choice = choose([sparse], [dense], margin=0.01)
+    choice = choose([sparse], [dense])
     assert choice.best is dense
     assert choice.chosen is sparse
     assert not choice.within_margin(sparse)
     assert choice.bound(sparse) > 0.09
 
 
-def test_the_margin_is_never_finer_than_what_the_queries_can_show_unless_asked() -> None:
+def test_where_nothing_is_within_it_the_best_is_taken_and_that_is_said() -> None:
     same = [candidate(k, 0.0, 0.2) for k in (1, 2, 3, 4)]
-    choice = choose(same)
-    unit = choice.best.mean
-    assert choice.relative_margin == pytest.approx(max(0.01, 1.25 * choice.bounds.resolution / unit))
-    assert choice.relative_margin > 0.01
-    assert choice.within_margin(choice.chosen)
-    finer = choose(same, margin=0.001)
+    finer = choose(same, rule=Rule(guarantee=0.001))
     assert not finer.within_margin(finer.chosen)
-    assert "none is shown to lose no more than the margin of 0.1%" in choice_sentences(finer, "ndcg@10", 9)[0]
-    fine = [candidate(k, 0.0, 0.001) for k in (1, 2, 3, 4)]
-    assert choose(fine).relative_margin == 0.01
+    assert finer.chosen is finer.best
+    assert "none is shown to lose at most 0.1%" in " ".join(choice_sentences(finer, "ndcg@10", 9))
+    dense = choose(same, [candidate(9, -0.1, 0.0)])
+    assert dense.chosen is max(same, key=lambda c: c.mean)
+    assert "none has an estimated loss of at most 1%" in " ".join(choice_sentences(dense, "ndcg@10", 9))
+
+
+def test_what_the_queries_cannot_tell_is_said_first() -> None:
+    rng = np.random.default_rng(5)
+    few = [Candidate("l1", k, 0.0, k, k, float(k), BASE[:40] + 0.2 * rng.standard_normal(40)) for k in (1, 2, 3, 4)]
+    choice = choose(few)
+    first, kept, loses, *_ = choice_sentences(choice, "ndcg@10", 9)
+    assert choice.resolution > 0.05
+    assert first.startswith("These 40 queries cannot say how small a model is enough: they rule out no loss below ")
+    assert "; to rule out one of 2% you would need roughly " in first
+    assert kept.startswith(f"Best guess: keep {choice.chosen.n_features} of 9 features (l1)")
+    assert "with 95% confidence such models lose at most" in loses
+    limited = choice_sentences(choose(few, rule=Rule(k=2)), "ndcg@10", 9)
+    assert limited[0].startswith("Keep ")  # no guess: the size was asked for
+    shown = choice_sentences(choose(few, rule=Rule(guarantee=0.5)), "ndcg@10", 9)
+    assert shown[0].startswith("Keep ")
+    assert "shown to lose at most 50%" in shown[0]
 
 
 def test_the_empty_model_and_models_without_a_value_are_never_chosen() -> None:
     empty, one = candidate(0, -0.5, 0.0), candidate(1, 0.3, 0.0)
-    assert choose([empty, one], margin=0.5).chosen is one
+    assert choose([empty, one], rule=Rule(0.5)).chosen is one
     with pytest.raises(DataError, match="no size has a model with features"):
         choose([empty])
     nothing = Candidate("l1", 2, 0.0, 0, 2, 2.0, np.full(400, np.nan))
@@ -83,46 +111,82 @@ def test_the_empty_model_and_models_without_a_value_are_never_chosen() -> None:
 
 def test_limits_on_size_and_cost() -> None:
     small, large = candidate(2, 0.1, 0.0), candidate(6, 0.0, 0.0)
-    assert choose([small, large], k=5).chosen is small
-    assert choose([small, large], budget=6.0).chosen is large
-    assert "the best model with at most 5 features" in choice_sentences(choose([small, large], k=5), "map", 9)[0]
+    assert choose([small, large], rule=Rule(k=5)).chosen is small
+    assert choose([small, large], rule=Rule(budget=6.0)).chosen is large
+    five = choose([small, large], rule=Rule(k=5))
+    assert "the best model with at most 5 features" in choice_sentences(five, "map", 9)[0]
+    assert five.margin_kind == "limit"
     with pytest.raises(DataError, match="within 1 feature;"):
-        choose([small, large], k=1)
+        choose([small, large], rule=Rule(k=1))
 
 
 def test_what_is_said_is_what_was_found() -> None:
     large, four = candidate(9, 0.0, 0.02), candidate(4, 0.003, 0.02)
     four.values[:30] = large.values[:30] = 0.0
-    choice = choose([four, large], margin=0.05)
+    choice = choose([four, large])
     kept, loses, shows, again = choice_sentences(choice, "ndcg@10", 46)
-    assert kept == "Keep 4 of 46 features (l1), the smallest model shown to lose no more than the margin of 5%."
+    assert kept == "Keep 4 of 46 features (l1), the smallest model with an estimated loss of at most 1%."
     percent = float(loses.split("at most ")[1].split("%")[0])
     assert percent == pytest.approx(100 * choice.bound(four) / large.mean, abs=0.1)
     assert percent >= 100 * choice.bound(four) / large.mean  # never rounded down
-    assert "against the best of all 2 tried" in loses
-    assert shows.startswith("These 400 queries, 30 of them zero for every model, can show differences of ")
+    estimate = 100 * choice.loss(four) / large.mean
+    assert loses.startswith(
+        f"Its ndcg@10 is an estimated {estimate:.1f}% below the best of the 2 models tried; with 95%"
+    )
+    assert shows.startswith("These 400 queries, 30 of them zero for every model, rule out no loss below ")
     assert again.startswith("On resampled queries the same rule keeps ")
 
 
 def test_one_query_gives_no_bound() -> None:
     a, b = (Candidate("l1", k, 0.0, k, k, float(k), np.array([0.5 + 0.1 * k])) for k in (1, 2))
     choice = choose([a, b])
-    assert choice.chosen is b  # nothing can be shown, so the best is taken
-    assert "1 query is too few to bound what a model loses; 10 are needed" in " ".join(
-        choice_sentences(choice, "map", 5)
-    )
+    assert choice.chosen is b
+    few, kept = choice_sentences(choice, "map", 5)
+    assert few == "1 query is too few to bound what a model loses; 10 are needed at least."
+    assert kept.startswith("Best guess: keep 2 of 5 features")
+    assert not choice.is_corrected
+    assert quality_sentence(choice, b, "map").startswith("Out of sample, map is 0.7000 with 2 features")
     same = [Candidate("l1", k, 0.0, k, k, float(k), np.ones(20)) for k in (1, 2)]
     assert "cannot tell them apart" in " ".join(choice_sentences(choose(same), "map", 5))
+    shifted = [Candidate("l1", k, 0.0, k, k, float(k), np.full(50, 0.5 * k)) for k in (1, 2)]
+    assert "cannot tell them apart" not in " ".join(choice_sentences(choose(shifted), "map", 5))
+
+
+def test_a_loss_of_exactly_the_margin_is_within_it() -> None:
+    """The wrong variant compares without room for rounding: 1.00 - 0.99 is above 0.01."""
+    best, hit = np.ones(100), np.arange(100) > 0
+    three, eight = (
+        Candidate("l1", k, 0.0, k, k, float(k), values.astype(float)) for k, values in ((3, hit), (8, best))
+    )
+    assert eight.mean - three.mean > 0.01
+    choice = choose([three, eight])
+    assert choice.chosen is three
+    assert choice.within_margin(three)
+
+
+def test_a_loss_is_never_below_0_though_sums_are_rounded() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random(57)
+    same = [Candidate("l1", k, 0.0, k, k, float(k), rng.permutation(values)) for k in range(1, 30)]
+    choice = choose(same)
+    assert min(choice.loss(c) for c in same) == 0.0
+    assert "-0.0%" not in " ".join(choice_sentences(choice, "ndcg@10", 30))
+
+
+def test_only_the_best_of_a_size_has_a_corrected_mean() -> None:
+    best, worse = candidate(4, 0.0, 0.1), candidate(4, 0.05, 0.1)
+    choice = choose([best, worse, candidate(5, 0.1, 0.1)])
+    assert np.isnan(choice.corrected(worse))
+    assert choice.corrected(best) <= best.mean
 
 
 def test_resampling_follows_the_rule() -> None:
     steady = choose([candidate(9, 0.0, 0.001), candidate(4, 0.001, 0.001), candidate(2, 0.2, 0.001)])
-    assert steady.resampled.range() == (4, 4)
-    assert steady.resampled.loss == pytest.approx(0.001, abs=3e-4)
-    shaky = choose([candidate(k, 0.0, 0.15) for k in range(1, 12)], margin=0.01)
-    low, high = shaky.resampled.range()
+    assert steady.size_range() == (4, 4)
+    shaky = choose([candidate(k, 0.0, 0.15) for k in range(1, 12)])
+    low, high = shaky.size_range()
     assert low < high
-    assert choose([candidate(3, 0.0, 0.1)]).resampled.range() == (3, 3)
+    assert choose([candidate(3, 0.0, 0.1)]).size_range() == (3, 3)
 
 
 def test_sizes_are_matched_by_the_lowest_training_loss() -> None:

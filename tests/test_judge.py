@@ -56,9 +56,12 @@ def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
     assert not any(result.choice.within_margin(c) for c in smaller)
     assert result.sentences[0].startswith(f"Keep {result.chosen.n_features} of 12 features (trees on")
     assert (
-        f"on all {result.all_features.n_features} that vary and may be used {result.all_features.mean:.4f}"
+        f"on all {result.all_features.n_features} that vary and may be used {result.all_features.mean:.4f} (means"
         in result.sentence
     )
+    rows = [r for r in result.to_json()["lists"] if r["corrected"] is not None]
+    assert sorted(r["n_features"] for r in rows) == [c.n_features for c in result.by_size]
+    assert result.to_json()["chosen"]["corrected"] == result.choice.corrected_chosen
     lists = {(c.penalty, c.k) for c in result.choice.candidates}
     assert {(f"trees on {n}", k) for n in ("own gain", "SHAP", "ours") for k in (1, 2, 3)} <= lists
     assert ("trees on all features", 12) in lists

@@ -102,10 +102,13 @@ def test_cv_recovers_the_support_and_keeps_the_whole_curve() -> None:
     assert sizes == sorted(set(cv.path_.nnz[cv.path_.nnz > 0].tolist()))
     assert cv.values_.shape == (len(sizes), DATA.n_queries)
     chosen = cv.curve_[sizes.index(len(cv.support_))]
-    assert cv.resolution_ <= cv.bound_ == chosen["bound"] <= 0.02 * max(c["mean"] for c in cv.curve_)
+    best = max(c["mean"] for c in cv.curve_)
+    assert cv.resolution_ <= cv.bound_ == chosen["bound"] <= 0.02 * best
+    assert best - chosen["mean"] <= 0.01 * best
+    assert all(best - c["mean"] > 0.01 * best for c in cv.curve_ if c["n_features"] < chosen["n_features"])
     assert len(cv.support_) <= cv.path_.nnz[cv.best_index_]
-    best = sr.SparseRankerCV(penalty="log", n_alphas=30, rule="best").fit(X, Y, qid=QID)
-    assert best.chosen_index_ == best.best_index_ == cv.best_index_
+    by_mean = sr.SparseRankerCV(penalty="log", n_alphas=30, rule="best").fit(X, Y, qid=QID)
+    assert by_mean.chosen_index_ == by_mean.best_index_ == cv.best_index_
 
 
 def test_cv_on_a_given_validation_set_uses_that_set() -> None:

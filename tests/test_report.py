@@ -21,6 +21,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.crossval import redundant_features as alike_module
+from sparserank.crossval.choice import Candidate, choose
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.redundant_features import SAME, alike, within_query_correlations
 from sparserank.crossval.settings import PathSettings
@@ -42,11 +43,11 @@ from sparserank.selection import queries as queries_module
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import rounded_up, stability_sentence
+from sparserank.selection.statements import stability_sentence
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import visible
 
-QUICK = {"penalties": ["l1", "mcp"], "folds": 3, "n_alphas": 15, "transform": "none", "margin": 0.02}
+QUICK = {"penalties": ["l1", "mcp"], "folds": 3, "n_alphas": 15, "transform": "none", "guarantee": 0.02}
 EVIL = "<img src=x onerror=alert(1)>\n\x1b[31m\u202e</script>"
 
 
@@ -113,22 +114,16 @@ class Outline(HTMLParser):
 
 
 def test_the_headline_says_what_is_kept_and_never_less_than_is_lost(result: SelectionResult) -> None:
-    kept, of, bound, metric = re.fullmatch(
-        r"Keep (\d+) of (\d+) features; at most ([\d.]+) (\S+) lost", result.headline
-    ).groups()  # type: ignore[union-attr]
+    assert result.best is not result.chosen
+    found = re.fullmatch(
+        r"Keep (\d+) of (\d+) features; (\S+) an estimated ([\d.]+)% below the best, at most ([\d.]+)%", result.headline
+    )
+    assert found is not None
+    kept, of, metric, estimate, bound = found.groups()
     assert (int(kept), int(of), metric) == (len(result.model.support), 12, "ndcg@10")
-    exact = result.choice.bound(result.chosen)
-    assert exact <= float(bound) <= exact * 1.1 + 1e-3
-
-
-@pytest.mark.parametrize(
-    ("loss", "text"),
-    [(0.00501, "0.006"), (0.005, "0.0050"), (0.0123, "0.013"), (0.0, "0.000"), (0.000123, "0.00013"), (0.4, "0.400")],
-)
-def test_a_bound_is_rounded_up(loss: float, text: str) -> None:
-    assert float(rounded_up(loss)) >= loss
-    assert float(rounded_up(loss)) == pytest.approx(float(text), rel=0.2)
-    assert float(rounded_up(loss)) - loss <= max(0.1 * loss, 1e-3)
+    loss, exact = (100 * f(result.chosen) / result.best.mean for f in (result.choice.loss, result.choice.bound))
+    assert float(estimate) == pytest.approx(loss, abs=0.05)
+    assert exact <= float(bound) <= exact + 0.1
 
 
 def test_few_queries_bound_nothing_and_the_headline_says_so() -> None:
@@ -419,7 +414,7 @@ def test_without_test_data_queries_are_explained_by_models_that_have_not_seen_th
 @pytest.mark.filterwarnings("ignore:feature 'f1' alone orders")
 @pytest.mark.parametrize("metric", ["ndcg@10", "map"])
 def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A perfect ranking: its mean is 1, and no axis goes beyond."""
+    """A perfect ranking: it loses nothing, and no axis goes beyond."""
     rng = np.random.default_rng(0)
     relevance = rng.integers(0, 2, 300)
     perfect = RankingDataset(
@@ -440,10 +435,11 @@ def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(figures, "to_svg", lambda figure, title: drawn.append(figure) or "")
     figures.quality_against_size(result)
     low, high = drawn[0].axes[0].get_ylim()
-    assert 0.0 <= low < high <= 1.0
-    monkeypatch.setattr(figures, "keep_within", lambda axes, limits: None)
-    figures.quality_against_size(result)
-    assert drawn[1].axes[0].get_ylim()[1] > 1.0  # what the axis would be without it
+    assert -100.0 <= low < high == 0.0
+    poor = Candidate("l1", 1, 0.0, 0, 1, 1.0, 0.05 * result.chosen.values)
+    choice = choose([poor, *result.choice.candidates])
+    assert figures.lowest_shown(choice, 0.0) == pytest.approx(-100.0)  # 1.35 times its loss would be 128%
+    assert figures.lowest_shown(choice, -math.inf) == -figures.MOST_LOST
 
 
 def test_metrics_of_ours_lie_between_their_limits_and_others_may_lie_anywhere() -> None:

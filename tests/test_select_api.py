@@ -143,7 +143,7 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
     }
     content = json.loads((tmp_path / "saved/result.json").read_text())
     assert content == expected.to_json()
-    assert (content["format"], content["version"]) == ("sparserank-result", 2)
+    assert (content["format"], content["version"]) == ("sparserank-result", 3)
     documented = set(re.findall(r"`(\w+)`", (Path(__file__).parents[1] / "docs/result-json.md").read_text()))
 
     def undocumented(value: object) -> set[str]:

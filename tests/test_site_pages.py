@@ -52,7 +52,7 @@ def test_the_reference_has_every_public_name_once_with_its_parameters() -> None:
     for name in api.public_names():
         assert len(re.findall(rf"(?m)^::+\{{py:\w+\}} sparserank\.{name}\b", text)) == 1, name
         assert f"(#api-{name})" in pages["index.md"]
-    assert "`margin`\n: loss that still counts as equally good" in pages["job.md"]
+    assert "`margin`\n: largest estimated loss" in pages["job.md"]
     assert "{py:method} predict(X: Any" in pages["models.md"]
     assert "[`LinearRanker`](#api-LinearRanker)" in pages["rankers.md"]
 

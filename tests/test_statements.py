@@ -63,7 +63,7 @@ def test_every_interval_names_the_confidence_that_was_asked_for(capsys: pytest.C
     shown = capsys.readouterr().out + render_page(result)
     assert "95%" not in shown
     for place in (
-        "With 90% confidence such models lose",
+        "with 90% confidence such models lose",
         "all bounds hold at once, 90%",
         "90% interval (ndcg@10)",
         "with 90% intervals, paired",

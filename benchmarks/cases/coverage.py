@@ -112,16 +112,14 @@ def _old_bounds(values: np.ndarray) -> np.ndarray:
 def _broken(values: np.ndarray, loss: np.ndarray, seed: int, sizes: np.ndarray) -> np.ndarray:
     """(4,) whether any candidate, or the chosen one, truly loses more than its bound; ours, then the old rule's.
     Chosen: the smallest within the margin of `select`."""
-    from sparserank.crossval.choice import AUTO, relative_margin
+    from sparserank.crossval.choice import MARGIN
     from sparserank.evaluation.loss_bounds import loss_bounds
 
-    bounds = loss_bounds(values, seed=seed)
-    unit = float(np.abs(values.mean(axis=1).max()))
+    means = values.mean(axis=1)
+    within = np.flatnonzero(means.max() - means <= MARGIN * abs(means.max()))
+    chosen = within[np.argmin(sizes[within])]
     out = []
-    for upper in (bounds.upper, _old_bounds(values)):
-        margin = relative_margin(AUTO, float(upper.min()), unit) * unit
-        within = np.flatnonzero(upper <= margin)
-        chosen = within[np.argmin(sizes[within])]
+    for upper in (loss_bounds(values, seed=seed).upper, _old_bounds(values)):
         out += [(loss > upper + 1e-12).any(), loss[chosen] > upper[chosen] + 1e-12]
     return np.array(out, dtype=float)
 

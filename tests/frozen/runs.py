@@ -46,15 +46,15 @@ def of_selection(result: Any) -> Arrays:
         name = f"candidate {c.label} {c.k:g} {c.index}"
         out[f"{name} values"] = c.values
         out[f"{name} bound"] = np.array([choice.bound(c), choice.loss(c), c.n_features, c.cost])
-    out["margin"] = np.array([choice.margin, choice.relative_margin, choice.bounds.resolution])
-    out["resampled"] = choice.resampled.n_features
+    out["margin"] = np.array([choice.margin, choice.bounds.resolution])
+    out["resampled"] = choice.resampled_sizes
     out |= {f"model {name}": value for name, value in of_model(result.model).items()}
     costs = [[v for m in d.values() if isinstance(m, dict) and "cost" in m for v in m.values()] for d in result.drops]
     out["drops"] = np.array(costs)
     if result.stability is not None:
         out["stability"] = result.stability.kept
     if result.change is not None:
-        out["change"] = np.array([result.change.mean, result.change.difference, result.change.bound])
+        out["change"] = np.array([result.change.mean, result.change.low, result.change.high])
     if result.test is not None:
         for system, values in result.test.values.items():
             out |= {f"test {system} {metric}": v for metric, v in values.items()}

@@ -195,12 +195,22 @@ Convention = Annotated[
 Folds = Annotated[int, typer.Option("--folds", help="Folds of the cv protocol.", rich_help_panel="Choice")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the folds.", rich_help_panel="Choice")]
 Margin = Annotated[
-    str,
+    float,
     typer.Option(
         "--margin",
-        help="Loss that still counts as equally good, relative to the best (0.01 is 1%), or auto: 1%, or"
-        " 1.25 times the smallest loss that the queries can rule out, where that is more.",
+        help="Take the smallest model whose estimated loss against the best of all models tried is at "
+        "most this share of it (0.01 is 1%); the bound on the loss is reported beside it.",
         rich_help_panel="Choice",
+    ),
+]
+Guarantee = Annotated[
+    float | None,
+    typer.Option(
+        "--guarantee",
+        help="Instead of --margin: take the smallest model that is shown, with --confidence, to lose at "
+        "most this share of the best.",
+        rich_help_panel="Choice",
+        show_default=False,
     ),
 ]
 Confidence = Annotated[
@@ -251,8 +261,8 @@ Current = Annotated[
     typer.Option(
         "--current",
         help="What ranks today: a model (file), or the feature that holds its score, which is then left "
-        "out of the features unless --keep names it. It is a rival inside the bounds, and the "
-        "result says what a change gains and loses.",
+        "out of the features unless --keep names it. It moves nothing in the choice; the result "
+        "says what a change gains and loses, with an interval.",
         rich_help_panel="Choice",
         show_default=False,
     ),
@@ -567,7 +577,8 @@ def select(
     convention: Convention = "default",
     folds: Folds = 5,
     seed: Seed = 0,
-    margin: Margin = "auto",
+    margin: Margin = 0.01,
+    guarantee: Guarantee = None,
     confidence: Confidence = 0.95,
     k: K = None,
     budget: Budget = None,

@@ -86,16 +86,8 @@ def _directions(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _number_or_word(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 READ: dict[str, Callable[[Any], Any]] = {  # how options are written that Python takes otherwise
     "feature_columns": _columns,
     "ignore_columns": _names,
-    "margin": _number_or_word,
     "monotone": _directions,
 }

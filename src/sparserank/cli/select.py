@@ -17,7 +17,7 @@ HELP = """Select the smallest ranking model that ranks as well as the best.
 
 Reads LETOR text or tables, fits a path of models for every penalty, estimates the quality of every point out of \
 fold, chooses the
-smallest model that is not worse than the best by more than a margin, compares it on test queries with the dense \
+smallest model whose estimated loss against the best is at most 1%, compares it on test queries with the dense \
 model and
 the best single feature, and writes everything to a directory. Killed runs resume when started again.
 

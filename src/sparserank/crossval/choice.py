@@ -1,23 +1,23 @@
-"""The rule that picks a model: the smallest one whose loss against the best of all candidates is bounded by a
-margin."""
+"""The rule that picks a model: the smallest one whose estimated loss against the best of all candidates is small
+enough. The bound on that loss is reported; it decides only where a guarantee is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sparserank.crossval.groups import within_budget
+from sparserank.crossval.resampling import Resamples
 from sparserank.errors import DataError
 from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
 from sparserank.lazy import cached_property
 from sparserank.options import option
 
-AUTO = "auto"
-LEAST_MARGIN = 0.01  # relative to the best: what `auto` never goes below
-ABOVE_RESOLUTION = 1.25  # `auto` is at least this multiple of what the queries can show
-N_RESAMPLES = 200
+MARGIN = 0.01  # largest estimated loss by default, relative to the best mean
+ROUNDING = 1e-12  # of the best mean: less than differences of means are known to
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,63 +57,129 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Resampled:
-    """The rule applied to resampled queries, without fitting anything anew.
+class Rule:
+    """What is small enough.
 
-    n_features   (n_resamples,) sizes that it chose
-    loss         mean over resamples of what the chosen one loses, on the queries left out, against the candidate that
-                 is best on the resample; None where no query was ever left out
+    margin      largest estimated loss, relative to the best mean of all candidates
+    guarantee   instead: largest bound on the loss, relative to the same
+    k, budget   instead of either: the best of at most k features, or of at most this total cost
+    by_cost     the smallest candidate is the one of the lowest cost, not of the fewest features
     """
 
-    n_features: np.ndarray
-    loss: float | None
+    margin: float = MARGIN
+    guarantee: float | None = None
+    k: int | None = None
+    budget: float | None = None
+    by_cost: bool = False
 
-    def range(self, share: float = 0.9) -> tuple[int, int]:
-        """The sizes between which this share of the choices lies."""
-        low, high = np.quantile(self.n_features, [(1 - share) / 2, (1 + share) / 2], method="closest_observation")
-        return int(low), int(high)
+    @property
+    def limit(self) -> str | None:
+        """'at most 5 features', or None where a loss decides."""
+        if self.k is not None:
+            return f"at most {self.k} feature{'s' if self.k > 1 else ''}"
+        return None if self.budget is None else f"a total cost of at most {self.budget:g}"
+
+    @property
+    def largest_loss(self) -> float:
+        """Relative to the best mean: of the estimate, or of the bound where there is a guarantee."""
+        return self.margin if self.guarantee is None else self.guarantee
+
+    def small_enough(self, losses: Any, unit: float) -> Any:
+        """Whether losses, or bounds on them, are within what is allowed; unit: the size of the best mean."""
+        return losses <= (self.largest_loss + ROUNDING) * unit
+
+    def sizes(self, candidates: Sequence[Candidate]) -> np.ndarray:
+        """(m,) ranks: the smaller the candidate, the lower."""
+        sizes = [c.size(self.by_cost) for c in candidates]
+        rank = {size: i for i, size in enumerate(sorted(set(sizes)))}
+        return np.array([rank[size] for size in sizes], dtype=np.int64)
+
+    def allows(self, candidates: Sequence[Candidate]) -> np.ndarray:
+        """(m,) whether each stays within k and the budget."""
+        cost, n_features = np.array([c.cost for c in candidates]), np.array([c.n_features for c in candidates])
+        within = np.ones(len(candidates), dtype=bool)
+        if self.k is not None:
+            within &= n_features <= self.k
+        if self.budget is not None:
+            within &= within_budget(cost, self.budget)
+        return within
+
+    def take(self, means: np.ndarray, bounds: LossBounds, allowed: np.ndarray, sizes: np.ndarray) -> int:
+        """The row of the candidate to take by these means (m,): of the allowed ones the smallest whose loss is small
+        enough, the best of these sizes; where none is, or a limit decides, the one of the highest mean."""
+        rows = np.flatnonzero(allowed)
+        if self.limit is None:
+            losses = means.max() - means if self.guarantee is None else bounds.at(means)
+            enough = rows[self.small_enough(losses[rows], abs(float(means.max())) or 1.0)]
+            if len(enough):
+                rows = enough[sizes[enough] == sizes[enough].min()]
+        best = rows[means[rows] == means[rows].max()]
+        return int(best[np.argmin(sizes[best])])
 
 
 @dataclass(frozen=True)
 class Choice:
     """What was chosen among which candidates, and what the data can say of it.
 
-    candidates   all that were compared, those that may not be chosen (dense ones) included; bounds are theirs, row by
-                 row
-    margin       absolute, in units of the metric; relative_margin: of the best mean
-    limit        'at most 5 features', or None when the margin decided
-    by_cost      the smallest is the one of the lowest cost, not of the fewest features
+    candidates   all that were compared, those that may not be chosen (dense ones) included; means and bounds are
+                 theirs, row by row
+    n_sparse     how many of them, the first ones, may be chosen
+    rule         that decided; seed: of the resampling
     """
 
     candidates: tuple[Candidate, ...]
+    n_sparse: int
+    means: np.ndarray
     bounds: LossBounds
     best: Candidate
     chosen: Candidate
-    margin: float
-    relative_margin: float
-    limit: str | None
-    resampled: Resampled
-    by_cost: bool = False
+    rule: Rule
+    seed: int = 0
+
+    @property
+    def by_cost(self) -> bool:
+        """The smallest candidate is the one of the lowest cost."""
+        return self.rule.by_cost
+
+    @property
+    def unit(self) -> float:
+        """The size of the best mean, which relative losses refer to."""
+        return abs(float(self.means.max())) or 1.0
+
+    @property
+    def margin(self) -> float:
+        """The largest loss that is small enough, in units of the metric."""
+        return self.rule.largest_loss * self.unit
+
+    @property
+    def margin_kind(self) -> str:
+        """What decides: 'estimate' or 'bound' of the loss, or 'limit' of size or cost."""
+        if self.rule.limit is not None:
+            return "limit"
+        return "estimate" if self.rule.guarantee is None else "bound"
+
+    @property
+    def resolution(self) -> float:
+        """The smallest loss that the queries can rule out, relative to the best mean."""
+        return self.bounds.resolution / self.unit
+
+    @property
+    def sparse(self) -> tuple[Candidate, ...]:
+        """Those that may be chosen."""
+        return self.candidates[: self.n_sparse]
 
     def bound(self, c: Candidate) -> float:
         """Simultaneous upper bound on the mean loss against the best of all candidates."""
         return float(self.bounds.upper[self._row[c]])
 
-    def bound_against(self, c: Candidate, other: Candidate) -> float:
-        """Upper bound on the mean loss against another candidate, named before the choice; holds whichever c is chosen.
-        Below 0: c gains at least as much."""
-        return self.bounds.against(self._row[c], self._row[other])
-
     def loss(self, c: Candidate) -> float:
-        """Mean loss against the candidate of the highest mean."""
-        return float(self.bounds.means[self._row[self.best]] - self.bounds.means[self._row[c]])
+        """Mean loss against the candidate of the highest mean: an estimate, not corrected for the choice of either."""
+        return float(self.means[self._row[self.best]] - self.means[self._row[c]])
 
     def within_margin(self, c: Candidate) -> bool:
-        return self.bound(c) <= self.margin
-
-    @cached_property
-    def _row(self) -> dict[Candidate, int]:
-        return {c: i for i, c in enumerate(self.candidates)}
+        """Whether its loss is small enough: the estimate, or with a guarantee the bound."""
+        loss = self.loss(c) if self.rule.guarantee is None else self.bound(c)
+        return bool(self.rule.small_enough(loss, self.unit))
 
     def smallest(self, among: Sequence[Candidate]) -> Candidate | None:
         """The smallest of these within the margin: fewest features, then lowest cost (or the other way round),
@@ -121,30 +187,75 @@ class Choice:
         within = [c for c in among if self.within_margin(c)]
         return min(within, key=lambda c: (*c.size(self.by_cost), -c.mean), default=None)
 
+    @property
+    def is_corrected(self) -> bool:
+        """Whether there are resamples to correct means by: not for a single query."""
+        return len(self.resamples.out) > 0
+
+    @cached_property
+    def corrected_chosen(self) -> float:
+        """The mean of the chosen candidate, less what it owes to having been chosen by the rule."""
+        return self.resamples.corrected(self._row[self.chosen], self._picks)
+
+    def corrected(self, c: Candidate) -> float:
+        """The mean of the best candidate of a size, or of the best dense one, less what it owes to being the best of
+        these; NaN for one that is not."""
+        if self._row[c] < self.n_sparse:
+            rows = np.array([i for i, other in enumerate(self.sparse) if self._length(other) == self._length(c)])
+        else:
+            rows = np.arange(self.n_sparse, len(self.candidates))
+        if self.means[self._row[c]] < self.means[rows].max():
+            return float("nan")
+        return self.resamples.corrected(self._row[c], rows[np.argmax(self.resamples.means[:, rows], axis=1)])
+
+    def size_range(self, share: float = 0.9) -> tuple[int, int]:
+        """The numbers of features between which this share of the choices on resampled queries lies."""
+        low, high = np.quantile(self.resampled_sizes, [(1 - share) / 2, (1 + share) / 2], method="closest_observation")
+        return int(low), int(high)
+
+    @cached_property
+    def resampled_sizes(self) -> np.ndarray:
+        """(n_resamples,) numbers of features that the same rule keeps on resampled queries."""
+        return np.array([c.n_features for c in self.candidates])[self._picks]
+
+    @cached_property
+    def resamples(self) -> Resamples:
+        return Resamples(np.array([c.values for c in self.candidates]), self.seed)
+
+    def _length(self, c: Candidate) -> float:
+        return c.cost if self.by_cost else c.n_features
+
+    @cached_property
+    def _picks(self) -> np.ndarray:
+        """(n_resamples,) what the rule takes from each resample."""
+        sparse = np.arange(len(self.candidates)) < self.n_sparse
+        allowed, sizes = sparse & self.rule.allows(self.candidates), self.rule.sizes(self.candidates)
+        return self.resamples.picks(lambda means: self.rule.take(means, self.bounds, allowed, sizes))
+
+    @cached_property
+    def _row(self) -> dict[Candidate, int]:
+        return {c: i for i, c in enumerate(self.candidates)}
+
 
 def choose(
     sparse: Sequence[Candidate],
     others: Sequence[Candidate] = (),
     *,
-    margin: float | str = AUTO,
+    rule: Rule | None = None,
     confidence: float = 0.95,
-    k: int | None = None,
-    budget: float | None = None,
     seed: int = 0,
-    by_cost: bool = False,
 ) -> Choice:
-    """The smallest of the sparse candidates that loses at most `margin` against the best of all; others are compared,
+    """The smallest of the sparse candidates whose loss against the best of all is small enough; others are compared,
     never chosen.
 
     Parameters
-        margin      relative to the best mean, or 'auto': 1%, or 1.25 times what the queries can show where that is
-                    more, 100% at most
-        k, budget   instead: the best of at most k features, or of at most this total cost
-        seed        of the draws behind the bounds, and of the resampling
-        by_cost     the smallest is the one of the lowest cost
+        rule         what is small enough; default an estimated loss of at most 1%
+        confidence   of the bounds
+        seed         of the draws behind the bounds, and of the resampling
     Raises
         DataError   no candidate has a feature and a value; none is that small
     """
+    rule = rule or Rule()
     usable = [c for c in sparse if c.n_features > 0 and np.isfinite(c.mean)]
     if not usable:
         raise DataError(
@@ -152,71 +263,29 @@ def choose(
             f"({option('n_alphas')}) or fewer folds."
         )
     everyone = (*usable, *(c for c in others if np.isfinite(c.mean)))
-    values = np.array([c.values for c in everyone])
-    bounds = loss_bounds(values, confidence, seed=seed)
-    best = min(everyone, key=lambda c: (-c.mean, *c.size(by_cost)))
-    limit = None
-    if k is not None or budget is not None:
-        limit = f"at most {k} feature{'s' if k > 1 else ''}" if k is not None else f"a total cost of at most {budget:g}"
-    allowed = _allowed(usable, k, budget)
-
-    def rule(means: np.ndarray, upper: np.ndarray, resolution: float) -> tuple[int, float, float]:
-        """(the candidate to take by these means and bounds, the margin in units of the metric, relative to the best
-        mean)."""
-        unit = abs(float(means.max())) or 1.0
-        relative = relative_margin(margin, resolution, unit)
-        within = [i for i in allowed if upper[i] <= relative * unit] if limit is None else []
-        if within:
-            taken = min(within, key=lambda i: (*usable[i].size(by_cost), -means[i]))
-        else:
-            taken = min(allowed, key=lambda i: (-means[i], *usable[i].size(by_cost)))
-        return taken, relative * unit, relative
-
-    taken, absolute, relative = rule(np.array([c.mean for c in everyone]), bounds.upper, bounds.resolution)
-    resampled = _resampled(values, everyone, lambda means: rule(means, *bounds.at(means))[0], seed)
-    return Choice(everyone, bounds, best, usable[taken], absolute, relative, limit, resampled, by_cost)
+    bounds = loss_bounds(np.array([c.values for c in everyone]), confidence, seed=seed)
+    allowed, sizes = _allowed(usable, len(everyone), rule), rule.sizes(everyone)
+    # Of the queries that have a value for all candidates, where there are any.
+    means = bounds.means if np.isfinite(bounds.means).all() else np.array([c.mean for c in everyone])
+    best = everyone[min(range(len(everyone)), key=lambda i: (-means[i], sizes[i]))]
+    chosen = everyone[rule.take(means, bounds, allowed, sizes)]
+    return Choice(everyone, len(usable), means, bounds, best, chosen, rule, seed)
 
 
-def relative_margin(margin: float | str, resolution: float, unit: float) -> float:
-    """The margin relative to a best mean of |unit|."""
-    if not isinstance(margin, str):
-        return float(margin)
-    if not np.isfinite(resolution):
-        return LEAST_MARGIN
-    return min(max(LEAST_MARGIN, ABOVE_RESOLUTION * resolution / unit), 1.0)
+def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:
+    """(n,) which candidates may be chosen: of the first ones, which are `usable`, those within the limits.
 
-
-def _allowed(among: Sequence[Candidate], k: int | None, budget: float | None) -> list[int]:
-    """Which of the candidates the limits allow."""
-    within = [
-        i
-        for i, c in enumerate(among)
-        if (k is None or c.n_features <= k) and (budget is None or within_budget(np.array(c.cost), budget))
-    ]
-    if not within:
+    Raises
+        DataError   none is that small
+    """
+    allowed = np.zeros(n, dtype=bool)
+    allowed[: len(usable)] = rule.allows(usable)
+    if not allowed.any():
+        k, budget = rule.k, rule.budget
         limit = f"{k} feature{'s' if k != 1 else ''}" if budget is None else f"a cost of {budget:g}"
-        least = min(c.cost if budget is not None else c.n_features for c in among)
+        least = min(c.cost if budget is not None else c.n_features for c in usable)
         raise DataError(
             f"no model that was tried stays within {limit}; the smallest has {least:g}. Allow more, or try more "
             f"strengths ({option('n_alphas')})."
         )
-    return within
-
-
-def _resampled(
-    values: np.ndarray, everyone: Sequence[Candidate], again: Callable[[np.ndarray], int], seed: int
-) -> Resampled:
-    """`again` gives the candidate that the same rule takes by other means, the errors of differences taken as known.
-    Source: Tsamardinos, Greasidou and Borboudakis (2018), the bootstrap of out-of-fold predictions."""
-    V = values[:, np.isfinite(values).all(axis=0)]
-    n = V.shape[1]
-    rng = np.random.default_rng([seed, 1])
-    sizes, losses = [], []
-    for _ in range(N_RESAMPLES if n else 0):
-        counts = np.bincount(rng.integers(0, n, n), minlength=n)
-        means = V @ (counts / n)
-        taken, out = again(means), counts == 0
-        sizes.append(everyone[taken].n_features)
-        if out.any():
-            losses.append(float((V[int(np.argmax(means))] - V[taken])[out].mean()))
-    return Resampled(np.array(sizes, dtype=np.int64), float(np.mean(losses)) if losses else None)
+    return allowed

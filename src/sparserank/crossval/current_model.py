@@ -1,16 +1,18 @@
-"""The model in use as a rival: inside the bounds, and what a change to the chosen model would bring."""
+"""The model in use as a rival, and what a change to the chosen model would bring."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.choice import Choice
+from sparserank.crossval.rivals import Rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.model.model_file import load_model
@@ -90,10 +92,11 @@ def left_out_note(score: str) -> str:
 class Change:
     """What the chosen model brings beside the one in use, on the queries that candidates are judged on.
 
-    difference   mean metric of the chosen (on queries that its models have not seen) minus that of the one in use
-                 (which may have been fitted to them)
-    bound        what the chosen loses at most against it, with the confidence of the choice, whatever was chosen; below
-                 0: it gains at least as much; inf: too few queries
+    difference   mean metric of the chosen (on queries that its models have not seen; corrected for the choice, where
+                 there are queries to correct it by: `corrected`) minus that of the one in use (which may have been
+                 fitted to them)
+    low, high    of the difference before the correction, with the confidence of the choice, whatever was chosen;
+                 infinite: too few queries
     wins, losses, ties   queries
     worst        (query id, difference), the largest losses first
     enter, leave   features
@@ -102,8 +105,10 @@ class Change:
     name: str
     n_features: int
     mean: float
+    corrected: bool
     difference: float
-    bound: float
+    low: float
+    high: float
     wins: int
     losses: int
     ties: int
@@ -113,10 +118,13 @@ class Change:
 
     def sentence(self, metric: str, confidence: str) -> str:
         """To be read aloud."""
-        bound = ""
-        if np.isfinite(self.bound):
-            what = f"loses at most {self.bound:.4f}" if self.bound >= 0 else f"gains at least {-self.bound:.4f}"
-            bound = f"; with {confidence} confidence the chosen model {what}"
+        between = ""
+        if np.isfinite(self.low):
+            shows = "it better" if self.low > 0 else "it worse" if self.high < 0 else "no difference"
+            between = (
+                f" (before that between {_outwards(self.low, math.floor)} and {_outwards(self.high, math.ceil)} with "
+                f"{confidence} confidence, which shows {shows})"
+            )
         moved = [
             f"{', '.join(names[:8])}{' ...' if len(names) > 8 else ''} {what}"
             for names, what in (
@@ -127,7 +135,9 @@ class Change:
         ]
         text = (
             f"The {self.name} ({self.n_features} feature{'s' if self.n_features != 1 else ''}) has {metric} "
-            f"{self.mean:.4f} here: a difference of {self.difference:+.4f}{bound}. The chosen model is better on "
+            f"{self.mean:.4f} here; the chosen model{', corrected for the choice,' if self.corrected else ''} "
+            f"{self.difference:+.4f}{between}. It is "
+            "better on "
             f"{self.wins} queries, worse on {self.losses}"
         )
         if self.worst:
@@ -136,9 +146,17 @@ class Change:
         return text + (f"; {'; '.join(moved)}." if moved else ".")
 
 
-def change(choice: Choice, held: Candidate, current: InUse, model: RankingModel, query_ids: Sequence[str]) -> Change:
-    """The chosen candidate, whose final model is `model`, beside the one in use, `held` among the candidates."""
+def _outwards(value: float, rounded: Callable[[float], int]) -> str:
+    """To four digits or more, rounded outwards; a bound that is not 0 is not printed as 0."""
+    digits = next((d for d in (4, 6, 8) if rounded(value * 10.0**d)), 10)
+    return f"{rounded(value * 10.0**digits) / 10.0**digits:+.{digits}f}"
+
+
+def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, query_ids: Sequence[str]) -> Change:
+    """The chosen candidate, whose final model is `model`, beside the one in use, the first of the rivals."""
+    held = rivals.rivals[0]
     difference = choice.chosen.values - held.values
+    beside = rivals.beside(held)
     known = np.flatnonzero(np.isfinite(difference))
     order = known[np.argsort(difference[known], kind="stable")]
     worst = tuple(
@@ -149,8 +167,10 @@ def change(choice: Choice, held: Candidate, current: InUse, model: RankingModel,
         current.name,
         len(current.features),
         held.mean,
-        float(difference[known].mean()) if len(known) else float("nan"),
-        choice.bound_against(choice.chosen, held),
+        choice.is_corrected,
+        beside.difference,
+        beside.low,
+        beside.high,
         int((difference[known] > SAME).sum()),
         int((difference[known] < -SAME).sum()),
         int((np.abs(difference[known]) <= SAME).sum()),

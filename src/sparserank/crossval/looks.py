@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.choice import AUTO
 from sparserank.curves import DEFAULT_KNOTS, STRAIGHT, Knots, Straight, fit_knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import changes_features, fit_transform, transformed
@@ -19,6 +18,7 @@ from sparserank.penalties import FeatureRules
 from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling
 from sparserank.transforms import LOG, NONE, Transform
 
+AUTO = "auto"  # all looks that can be: out of fold the best one wins
 LOGS, EACH = "log1p", "raw or log1p"
 
 

@@ -68,7 +68,7 @@ class Leads:
         again = np.flatnonzero(low <= floor)
         if len(again):
             low[again], high[again] = self._neighbours_of_quantile(self._largest(z, np.zeros_like(floor), again))
-        share = _position(n_draws, self._confidence) % 1.0
+        share = quantile_position(n_draws, self._confidence) % 1.0
         return np.asarray((1.0 - share) * low + share * high)
 
     def _largest(self, z: np.ndarray, floor: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -82,7 +82,7 @@ class Leads:
 
     def _neighbours_of_quantile(self, largest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The two order statistics between which the quantile lies."""
-        k = int(_position(largest.shape[1], self._confidence))
+        k = int(quantile_position(largest.shape[1], self._confidence))
         both = np.partition(largest, [k - 1, k], axis=1)[:, k - 1 : k + 1].astype(np.float64)
         return both[:, 0], both[:, 1]
 
@@ -119,7 +119,7 @@ def _neighbours_together(root: np.ndarray, members: np.ndarray) -> np.ndarray:
     return np.concatenate([_neighbours_together(root, members[:half]), _neighbours_together(root, members[half:])])
 
 
-def _position(n_draws: int, confidence: float) -> float:
+def quantile_position(n_draws: int, confidence: float) -> float:
     """Where among the sorted draws, counted from 1, the quantile lies that is median-unbiased for almost any
     distribution (Hyndman and Fan 1996, definition 8)."""
     return (n_draws + 1.0 / 3.0) * confidence + 1.0 / 3.0

@@ -51,15 +51,9 @@ class LossBounds:
         smallest error of a lead; 0 where no candidate differs from another on any query."""
         return max(float(self.upper.min()), self._least_reach)
 
-    def against(self, i: int, j: int) -> float:
-        """Bound on the mean loss of candidate i against candidate j; for one j those of all i hold together, whichever
-        is chosen. Below 0: i gains at least as much."""
-        return float(self.means[j] + self._reach[j, i] - self.means[i])
-
-    def at(self, means: np.ndarray) -> tuple[np.ndarray, float]:
-        """(bounds, resolution) had the means been these, the errors of differences as they are."""
-        upper = _upper(means, self._reach)
-        return upper, max(float(upper.min()), self._least_reach)
+    def at(self, means: np.ndarray) -> np.ndarray:
+        """(m,) the bounds had the means been these, the errors of differences as they are."""
+        return _upper(means, self._reach)
 
     @cached_property
     def _reach(self) -> np.ndarray:
@@ -161,16 +155,16 @@ def _quantiles(
     while True:
         normal = leads.round()
         total += normal
-        uppers.append(_upper(means, _student(normal, n)[:, None] * error))
+        uppers.append(_upper(means, student_of_normal(normal, n)[:, None] * error))
         if len(uppers) < max(least_rounds, LEAST_ROUNDS):
             continue
-        quantile = _student(total / len(uppers), n)
+        quantile = student_of_normal(total / len(uppers), n)
         noise = np.std(uppers, axis=0, ddof=1) / np.sqrt(len(uppers))
         bounds = LossBounds(means, _upper(means, quantile[:, None] * error), error, quantile, n, 0, confidence, noise)
         if len(uppers) >= MOST_ROUNDS or (noise <= draw_error * np.maximum(bounds.upper, bounds.resolution)).all():
             return quantile, noise
 
 
-def _student(normal: np.ndarray, n: int) -> np.ndarray:
+def student_of_normal(normal: np.ndarray, n: int) -> np.ndarray:
     """The t quantiles of n - 1 degrees of freedom at the probabilities of normal ones."""
     return np.asarray(stdtrit(n - 1.0, np.minimum(ndtr(normal), 1.0 - 1e-15)))

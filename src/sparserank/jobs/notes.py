@@ -6,30 +6,33 @@ import warnings
 
 import numpy as np
 
-from sparserank.crossval.choice import AUTO, Choice
+from sparserank.crossval.choice import Choice
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
 from sparserank.losses import loss_name
 from sparserank.number_range import kept_in_vain
 from sparserank.options import option
 from sparserank.paths.options import LOSS
+from sparserank.selection.options import MARGIN
 from sparserank.selection.plan import SelectionPlan
-
-LARGE_MARGIN = 0.1  # of `auto`: from here on the note says that the queries are too few
 
 
 def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
     """What is said where the margin could not do its work."""
     said = []
-    if choice.limit is None and not choice.within_margin(choice.chosen):
+    if plan.rule.limit is None and not choice.within_margin(choice.chosen):
+        share = plan.rule.largest_loss
         said.append(
-            "no sparse model is shown to be within the margin; the sparse model of the highest mean was taken. "
-            f"More queries or a larger {option('margin')} would help."
+            f"no sparse model has an estimated loss of at most {share:.3g} of the best; the one of the highest mean "
+            f"was taken. A larger {option('margin')} would help."
+            if plan.guarantee is None
+            else f"no sparse model is shown to lose at most {share:.3g} of the best; the one of the highest mean was "
+            f"taken. More queries or a larger {option('guarantee')} would help."
         )
-    if choice.limit is None and plan.margin == AUTO and choice.relative_margin > LARGE_MARGIN:
+    if plan.guarantee is None and plan.rule.limit is None and plan.margin not in (0, MARGIN.default):
         said.append(
-            f"the margin is {100 * choice.relative_margin:.3g}%, because these queries can show no less; more "
-            "queries are needed to tell models of different sizes apart."
+            f"{option('margin', plan.margin)} is the largest estimated loss; before 0.3 it was the largest bound, "
+            f"which {option('guarantee', plan.margin)} asks for."
         )
     return said
 

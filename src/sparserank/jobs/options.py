@@ -51,8 +51,8 @@ CURRENT = Option(
     name="current",
     kind=Given("str | os.PathLike | RankingModel | None", "str | None"),
     help="What ranks today: a model (file), or the feature that holds its score, which is then left out of the "
-    "features unless {keep} names it. It is a rival inside the bounds, and the result says what a change gains and "
-    "loses.",
+    "features unless {keep} names it. It moves nothing in the choice; the result says what a change gains and "
+    "loses, with an interval.",
     panel=of_selection.CHOICE,
 )
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)

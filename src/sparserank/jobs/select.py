@@ -50,7 +50,7 @@ def select(
     qid: Any = None,
     penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker] = of_selection.PENALTIES.default,
     metric: str | Metric = of_selection.METRIC.default,
-    margin: float | str = of_selection.MARGIN.default,
+    margin: float = of_selection.MARGIN.default,
     k: int | None = None,
     budget: float | None = None,
     out: str | os.PathLike | None = None,
@@ -61,8 +61,9 @@ def select(
     """Select the smallest ranking model that ranks as well as the best.
 
     Fits a path of models for every penalty, estimates the quality of every size out of fold over the queries of train
-    and validation, bounds what each loses against the best of all that were tried, chooses the smallest whose bound is
-    within `margin`, and compares it on test with the dense model and the best single feature.
+    and validation, chooses the smallest whose estimated loss against the best of all that were tried is within
+    `margin`, bounds what it and every other size loses, and compares it on test with the dense model and the best
+    single feature.
 
     Parameters
         train, valid, test   each a path or list of paths of ranking text, a RankingDataset, a pandas or polars frame,
@@ -72,8 +73,8 @@ def select(
         penalties            names ('l1', 'mcp(gamma=2.0)', 'best_k': splicing, size by size), Penalty objects, or
                              makers of paths by size (BestK, your own)
         metric               metric of choice; `convention` as in `evaluate`
-        margin               loss that still counts as equally good, relative to the best, in [0, 1); 'auto': 1%, or
-                             1.25 times the smallest loss that the queries can rule out, where that is more
+        margin               largest estimated loss of the model that is taken, relative to the best, in [0, 1);
+                             `guarantee` (an option) asks for a bound on the loss instead
         k, budget            the best model of at most k features, or of at most this total cost, instead
         out                  directory to keep finished work in, and to write the results to; the same call goes on
                              after a kill

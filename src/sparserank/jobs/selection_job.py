@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.candidates import Pool, best_of_sizes
-from sparserank.crossval.choice import Candidate
+from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
-from sparserank.crossval.current_model import LABEL, InUse, change
+from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
 from sparserank.crossval.groups import each_alone
 from sparserank.crossval.redundant_features import Alike, alike
+from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.stability import Stability
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import training_medians
@@ -101,8 +102,9 @@ class SelectionJob:
         plan, cv = self.plan, self.cv
         began = time.perf_counter()
         pool = self.candidates(store, progress)
-        rivals = [*pool.dense] if self.current is None else [*pool.dense, self._in_use(self.current)]
-        choice = plan.choose(pool.sparse, rivals)
+        choice = plan.choose(pool.sparse, pool.dense)
+        held = None if self.current is None else self._in_use(self.current)
+        rivals = None if held is None else Rivals(choice, [held])
         short = unsolved_paths(pool.paths, plan.settings.tol)
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
@@ -111,8 +113,8 @@ class SelectionJob:
             *notes_of_choice(plan, choice),
         ]
         chosen, strongest = choice.chosen, max(pool.dense, key=lambda c: c.mean)
-        model = self.model(pool, chosen)
-        by_size = best_of_sizes([c for c in choice.candidates if c in pool.sparse], choice.by_cost)
+        model = self.model(pool, choice)
+        by_size = best_of_sizes(choice.sparse, choice.by_cost)
         stability = self._stability(pool, chosen, model, store, progress, notes)
         test = self._compared_on_test(pool, model, strongest, notes)
         with_groups = plan.groups is not None
@@ -135,8 +137,8 @@ class SelectionJob:
             group_drops=dropped_groups(cv, pool, chosen, model, plan.confidence) if with_groups else [],
             stability=stability,
             alike=self._alike(pool, chosen, stability),
-            change=None if self.current is None else change(choice, rivals[-1], self.current, model, self._query_ids()),
-            queries=self._queries(pool, chosen, model, rivals[-1] if self.current else strongest, test),
+            change=self._change(choice, rivals, model),
+            queries=self._queries(pool, chosen, model, held or strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             query_ids=self._query_ids(),
@@ -157,8 +159,9 @@ class SelectionJob:
         report = None if progress is None else with_one_more
         return self.cv.fit(self.trials, refits=self.plan.refits, store=store, progress=report)
 
-    def model(self, pool: Pool, chosen: Candidate) -> RankingModel:
-        """The final model of a candidate, with all that is known of it."""
+    def model(self, pool: Pool, choice: Choice) -> RankingModel:
+        """The final model of the chosen candidate, with all that is known of it."""
+        chosen = choice.chosen
         path, alpha = pool.path(chosen.penalty), pool.alpha(chosen)
         parameters = {
             "loss": loss_name(self.plan.settings.loss),
@@ -171,8 +174,9 @@ class SelectionJob:
             "metric": repr(self.plan.metric),
             **vars(pool.certificate(chosen)),
             "n_pairs": path.n_pairs,
-            "quality": float(chosen.mean),
-            "quality_from": "out of fold" if self.cv.folds else "validation queries",
+            "quality": choice.corrected_chosen,
+            "quality_from": ("out of fold" if self.cv.folds else "validation queries")
+            + (", corrected for the choice" if choice.is_corrected else ""),
         }
         known: dict[str, Any] = {
             "parameters": parameters,
@@ -224,14 +228,14 @@ class SelectionJob:
         return alike(self.cv.data, self.names, kept, work.in_forms, stand_ins)
 
     def _queries(
-        self, pool: Pool, chosen: Candidate, model: RankingModel, rival: Candidate, test: Comparison | None
+        self, pool: Pool, chosen: Candidate, model: RankingModel, rival: Candidate | Rival, test: Comparison | None
     ) -> Queries:
         """The chosen model beside what is in use, or the dense model: on the test queries, or else on those that
         candidates are judged on, each by the models that have not seen it."""
         metric, cv = self.plan.metric, self.cv
         if test is not None:
             assert self.test is not None
-            of_rival = self.current or self._dense_in_use(pool, rival)
+            of_rival = self._scorer(pool, rival)
             names = next(iter(test.values)), of_rival.name
             values = tuple(test.values[name][repr(metric)] for name in names)
             return compare_queries(self.test, metric, (values[0], values[1]), lambda q: (model, of_rival), "test")
@@ -240,8 +244,7 @@ class SelectionJob:
         def scorers(q: int) -> tuple[RankingModel, InUse]:
             f = int(cv.fold[q]) if cv.folds else FINAL
             if f not in models:
-                other = self.current or self._dense_in_use(pool, rival, f)
-                models[f] = pool.model(chosen, self.names, f), other
+                models[f] = pool.model(chosen, self.names, f), self._scorer(pool, rival, f)
             return models[f]
 
         on = "out of fold" if cv.folds else "validation"
@@ -258,12 +261,23 @@ class SelectionJob:
 
     # -- rivals ------------------------------------------------------------------------------------------------------
 
-    def _in_use(self, current: InUse) -> Candidate:
+    def _in_use(self, current: InUse) -> Rival:
         """What ranks today, on the queries that candidates are judged on."""
-        data, features = self.judged, np.flatnonzero(np.isin(self.names, current.features))
+        data = self.judged
         (values,) = per_query_values(data.from_input_order(current.scores(data)), data, [self.plan.metric])
-        n = len(current.features)
-        return Candidate(LABEL, n, 0.0, -1, n, self.cv.groups.cost(features), values)
+        return Rival(LABEL, len(current.features), values)
+
+    def _change(self, choice: Choice, rivals: Rivals | None, model: RankingModel) -> Change | None:
+        if self.current is None or rivals is None:
+            return None
+        return change(choice, rivals, self.current, model, self._query_ids())
+
+    def _scorer(self, pool: Pool, rival: Candidate | Rival, fold: int = FINAL) -> InUse:
+        """What ranks as the rival of the chosen model."""
+        if isinstance(rival, Rival):
+            assert self.current is not None
+            return self.current
+        return self._dense_in_use(pool, rival, fold)
 
     def _dense_in_use(self, pool: Pool, dense: Candidate, fold: int = FINAL) -> InUse:
         """The dense reference as what ranks."""

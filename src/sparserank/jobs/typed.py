@@ -72,6 +72,9 @@ class SelectOptions(TypedDict, total=False):
     """Folds of the cv protocol. Default 5."""
     seed: int
     """Seed of the folds. Default 0."""
+    guarantee: float | None
+    """Instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of the
+    best. Default None."""
     confidence: float
     """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
@@ -85,8 +88,8 @@ class SelectOptions(TypedDict, total=False):
     Default 20."""
     current: str | os.PathLike | RankingModel | None
     """What ranks today: a model (file), or the feature that holds its score, which is then left out of the features
-    unless keep names it. It is a rival inside the bounds, and the result says what a change gains and loses.
-    Default None."""
+    unless keep names it. It moves nothing in the choice; the result says what a change gains and loses, with an
+    interval. Default None."""
     n_features: int | None
     """Number of features of text, when the files need not show the last one. Default None."""
     missing: str | float | Mapping[Any, str | float] | None
@@ -140,6 +143,9 @@ class TreesOptions(TypedDict, total=False):
     """Folds of the cv protocol. Default 5."""
     seed: int
     """Seed of the folds. Default 0."""
+    guarantee: float | None
+    """Instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of the
+    best. Default None."""
     confidence: float
     """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None

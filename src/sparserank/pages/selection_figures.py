@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from sparserank.crossval.choice import Candidate
+from sparserank.crossval.choice import Candidate, Choice
 from sparserank.errors import DataError
 from sparserank.evaluation.statistics import as_percent
 from sparserank.metrics import parse_metric
 from sparserank.reporting.colours import ACCENT, BAND, FAINT, GRID, INK, SERIES, SOFT
-from sparserank.reporting.plots import dress, keep_within, legend_below, new_axes, picture_text, to_svg
+from sparserank.reporting.plots import dress, legend_below, new_axes, picture_text, to_svg
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import FIRM, counted, share
+from sparserank.selection.statements import FIRM, counted
 from sparserank.text import visible
 
 LONGEST_NAME = 36  # characters of a feature's name under its curve
 PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
+MOST_LOST = 1000.0  # percent of the best mean: what a picture shows of a loss
 BARS = 20  # features in the picture of half-samples
 LABELLED = 11  # coefficient curves named at the side; more would overprint each other
 
@@ -34,28 +35,37 @@ def limits_of(metric: str) -> tuple[float, float]:
 
 
 def quality_against_size(result: SelectionResult) -> str:
-    """Best quality of each number of features with the interval of its loss against the best, and the chosen point."""
-    best, choice, limits = result.best, result.choice, result.plan.metric.limits
+    """What the best model of each number of features loses against the best of all, down to the bound on that loss, and
+    the chosen point."""
+    choice = result.choice
     figure, axes = new_axes(
-        "total cost" if choice.by_cost else "number of features", f"mean {result.metric}", PAGE_SIZE
+        "total cost" if choice.by_cost else "number of features", f"{result.metric} against the best, %", PAGE_SIZE
     )
 
     def size(c: Candidate) -> float:
         return c.cost if choice.by_cost else c.n_features
 
-    sizes, means = [size(c) for c in result.by_size], [c.mean for c in result.by_size]
-    low = [max(best.mean - choice.bound(c), limits[0], -1e300) for c in result.by_size]
+    floor_of_axis = lowest_shown(choice, result.plan.metric.limits[0])
+
+    def lost(loss: float) -> float:
+        """In percent of the best mean, downwards."""
+        return max(-100.0 * loss / choice.unit, floor_of_axis)
+
+    def at(c: Candidate) -> float:
+        return lost(choice.loss(c))
+
+    sizes, losses = [size(c) for c in result.by_size], [at(c) for c in result.by_size]
     axes.fill_between(
         sizes,
-        low,
-        means,
+        [lost(choice.bound(c)) for c in result.by_size],
+        losses,
         color=BAND,
         linewidth=0,
         label=f"down to the bound on the loss ({as_percent(result.plan.confidence)}, all sizes at once)",
     )
     axes.plot(
         sizes,
-        means,
+        losses,
         color=SERIES[0],
         marker="o",
         markersize=4,
@@ -63,35 +73,38 @@ def quality_against_size(result: SelectionResult) -> str:
         clip_on=False,
         label=f"best model of each {'cost' if choice.by_cost else 'size'}",
     )
-    floor = best.mean - choice.margin
-    axes.axhline(
-        floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"margin: {share(choice.margin, choice)} below the best"
-    )
+    floor, rule = lost(choice.margin), choice.rule
+    what = "margin" if rule.guarantee is None else "guarantee"
+    axes.axhline(floor, color=SOFT, linestyle="--", linewidth=1.2, label=f"{what}: {100 * rule.largest_loss:.3g}%")
     axes.plot(
         [size(result.dense)],
-        [result.dense.mean],
+        [at(result.dense)],
         marker="s",
         color=INK,
         linestyle="none",
         clip_on=False,
         label="dense RankSVM",
     )
-    mark_chosen(axes, size(result.chosen), result.chosen, clip_on=False)
-    lowest, highest = min([floor, result.dense.mean, *means]), max(best.mean, *means)
-    room = max(0.35 * (highest - lowest), 1e-3)
-    axes.set_ylim(lowest - room, highest + room)
-    keep_within(axes, limits)
+    ring(axes, size(result.chosen), at(result.chosen), result.chosen, clip_on=False)
+    lowest = min(floor, at(result.dense), *losses)
+    axes.set_ylim(max(min(1.35 * lowest, -0.1), floor_of_axis), 0.0)
     axes.set_xlim(left=0.0)
     axes.xaxis.get_major_locator().set_params(integer=not choice.by_cost)
     legend_below(figure, 1)
-    return to_svg(figure, f"Quality against {'cost' if choice.by_cost else 'number of features'}")
+    return to_svg(figure, f"Loss against {'cost' if choice.by_cost else 'number of features'}")
 
 
-def mark_chosen(axes: Any, size: float, chosen: Candidate, **style: Any) -> None:
-    """A ring around the chosen candidate."""
+def lowest_shown(choice: Choice, least: float) -> float:
+    """Where an axis of losses ends, in percent of the best mean: at the least value that the metric has."""
+    whole = (choice.best.mean - least) / choice.unit if math.isfinite(least) else math.inf
+    return -min(100.0 * whole, MOST_LOST)
+
+
+def ring(axes: Any, size: float, height: float, chosen: Candidate, **style: Any) -> None:
+    """Around the chosen candidate."""
     axes.plot(
         [size],
-        [chosen.mean],
+        [height],
         marker="o",
         markersize=11,
         markerfacecolor="none",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparserank import __version__
+from sparserank.crossval.choice import Candidate
 from sparserank.pages.selection_figures import coefficient_path, curve_picture, kept_by_halves, quality_against_size
 from sparserank.pages.selection_tables import (
     feature_table,
@@ -19,7 +20,7 @@ from sparserank.pages.selection_tables import (
 from sparserank.reporting.document import Picture, Section, figure, first_names, listed
 from sparserank.reporting.render import to_html
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import stability_sentence
+from sparserank.selection.statements import estimated, stability_sentence
 
 CURVES_ARE = (
     "What each feature adds to the score, drawn through its knots and flat outside them; beneath, the training values "
@@ -61,14 +62,18 @@ def size_picture(result: SelectionResult) -> Picture:
     """Quality against size, in words too."""
     chosen, dense = result.chosen, result.dense
     first, last = result.by_size[0], result.by_size[-1]
+
+    def lost(c: Candidate) -> str:
+        return estimated(c, result.choice)
+
     what = "cost" if result.choice.by_cost else "number of features"
     return Picture(
         "quality",
-        f"Mean {result.metric} by {what}",
+        f"What is lost of {result.metric}, by {what}",
         quality_against_size(result),
-        f"The best model of each {what}, from {first.n_features} features with {figure(first.mean)} to "
-        f"{last.n_features} with {figure(last.mean)}; chosen: {chosen.n_features} with {figure(chosen.mean)}; dense "
-        f"RankSVM: {dense.n_features} with {figure(dense.mean)}. The table below holds the values.",
+        f"How far the best model of each {what} stays below the best of all: with {first.n_features} features "
+        f"{lost(first)}, with {last.n_features} {lost(last)}; chosen: {chosen.n_features} with {lost(chosen)}; dense "
+        f"RankSVM: {dense.n_features} with {lost(dense)}. The table below holds the values.",
     )
 
 

@@ -13,7 +13,7 @@ from sparserank.reporting.document import Table, figure, listed, p_text
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Added, Pair
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import share
+from sparserank.selection.statements import estimated, share
 from sparserank.transforms import NONE
 
 MOST_LEFT = 50  # features left out that a page lists
@@ -25,7 +25,7 @@ def where(result: SelectionResult) -> str:
 
 
 def penalty_table(result: SelectionResult) -> Table:
-    """The smallest model of each penalty within the margin, with the certificate of its path."""
+    """The smallest model of each penalty whose loss is small enough, with the certificate of its path."""
     rows = []
     for label, path in result.paths.items():
         c = path.certificate()
@@ -34,26 +34,19 @@ def penalty_table(result: SelectionResult) -> Table:
         found = result.by_penalty.get(label)
         if label not in result.by_penalty:
             dense = max((d for d in result.choice.candidates if d.penalty == label), key=lambda d: d.mean)
-            rows.append(
-                [
-                    label.replace("ridge", "dense (ridge)", 1),
-                    str(dense.n_features),
-                    figure(dense.mean),
-                    bound_text(result.choice, dense),
-                    *certificate,
-                ]
-            )
+            name = label.replace("ridge", "dense (ridge)", 1)
+            rows.append([name, str(dense.n_features), *losses(result.choice, dense), *certificate])
         elif found is None:
             rows.append([label, "none", "-", "-", *certificate])
         else:
-            rows.append(
-                [found.label, str(found.n_features), figure(found.mean), bound_text(result.choice, found), *certificate]
-            )
+            rows.append([found.label, str(found.n_features), *losses(result.choice, found), *certificate])
+    rule = result.plan.rule
+    enough = "with an estimated loss of" if rule.guarantee is None else "shown to lose"
     return Table(
-        f"{'Cheapest' if result.choice.by_cost else 'Smallest'} model of each penalty shown to lose at most "
-        f"{share(result.choice.margin, result.choice)}, and the best dense one ({result.plan.metric.title} "
-        f"{where(result)}, {result.n_queries} queries)",
-        ["penalty", "features", result.metric, "loses at most", "path", "worst kkt", "gap", "s"],
+        f"{'Cheapest' if rule.by_cost else 'Smallest'} model of each penalty {enough} at most "
+        f"{100 * rule.largest_loss:.3g}%, and the best dense one ({result.plan.metric.title} {where(result)}, "
+        f"{result.n_queries} queries)",
+        ["penalty", "features", "below the best", "loses at most", "path", "worst kkt", "gap", "s"],
         rows,
         note=" ".join(_certified(result)),
     )
@@ -82,11 +75,12 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
     moves = dict(zip(result.by_size, result.moves(), strict=True))
     head, rows = size_rows(choice, sizes, result.plan, "penalty")
     return Table(
-        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title} (all bounds hold at "
-        f"once, {as_percent(result.plan.confidence)})",
+        f"Best model of each {'cost' if choice.by_cost else 'size'} by {result.plan.metric.title}, corrected within "
+        f"each size (all bounds hold at once, {as_percent(result.plan.confidence)})",
         [*head, "enter", "leave"],
         [[*row, *map(listed, moves[c])] for row, c in zip(rows, sizes, strict=True)],
         screen=tuple(range(len(head))),
+        note="Means are corrected for the pick within each size; above, that of the chosen model for the whole rule.",
         words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )
@@ -96,7 +90,8 @@ def size_rows(
     choice: Choice, shown: Sequence[Candidate], plan: SelectionPlan, what: str
 ) -> tuple[list[str], list[list[str]]]:
     """(the head, a row for each) of candidates by size: how many features they have, what they cost where that counts,
-    `what` their label says, what they are worth."""
+    `what` their label says, what they are worth (corrected within each size), what they lose (by means that are
+    not)."""
     costed = plan.costs is not None or choice.by_cost
     head = ["features", *(["cost"] if costed else []), what, repr(plan.metric), "below the best", "loses at most"]
     rows = [
@@ -104,9 +99,8 @@ def size_rows(
             str(c.n_features),
             *([f"{c.cost:g}"] if costed else []),
             c.label,
-            figure(c.mean),
-            figure(choice.loss(c)),
-            bound_text(choice, c),
+            figure(choice.corrected(c)),
+            *losses(choice, c),
         ]
         for c in shown
     ]
@@ -257,6 +251,11 @@ def origin_tables(result: SelectionResult) -> list[Table]:
         Table("Run", ["", "what"], made, words=(1,)),
         Table("Data", ["part", "documents", "queries", "hash", "files"], data, words=(4,)),
     ]
+
+
+def losses(choice: Choice, c: Candidate) -> list[str]:
+    """What a candidate loses against the best by means that are not corrected: the estimate, and the bound."""
+    return [estimated(c, choice), bound_text(choice, c)]
 
 
 def bound_text(choice: Choice, c: Candidate) -> str:

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
 from sparserank.pages.comparison_tables import comparison_table, cost_table, difference_table
-from sparserank.pages.selection_figures import PAGE_SIZE, limits_of, mark_chosen
+from sparserank.pages.selection_figures import PAGE_SIZE, limits_of, ring
 from sparserank.pages.selection_tables import comparison_rows
 from sparserank.pages.trees_tables import kept_table, list_table
 from sparserank.reporting.colours import ACCENT, INK, SERIES, SOFT
@@ -89,7 +89,7 @@ def judged_page(result: JudgedSelection) -> str:
     """One self-contained HTML document."""
     best = (
         f"The best list of each length; chosen: {result.chosen.n_features} features with {figure(result.chosen.mean)}; "
-        f"all: {figure(result.all_features.mean)}."
+        f"all: {figure(result.all_features.mean)}; out of fold, before the correction for the choice."
     )
     picture = Picture("lists", f"LightGBM on lists of features: mean {result.metric}", _lists_picture(result), best)
     sections = [
@@ -114,5 +114,5 @@ def _lists_picture(result: JudgedSelection) -> str:
         own = {c.k: c for c in lists if c.penalty == name}
         _line(axes, name, own, color=colour, marker="o", markersize=3, linewidth=1.5)
     axes.axhline(result.all_features.mean, color=INK, linewidth=1.0, label=result.all_features.penalty)
-    mark_chosen(axes, result.chosen.k, result.chosen)
+    ring(axes, result.chosen.k, result.chosen.mean, result.chosen)
     return _finished(drawn, axes, result.plan.metric.limits, "LightGBM on lists of features")

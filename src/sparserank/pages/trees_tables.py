@@ -14,7 +14,8 @@ def list_table(result: JudgedSelection) -> Table:
     head, rows = size_rows(choice, shown, result.plan, "list")
     return Table(
         f"LightGBM on the best list of each {'cost' if choice.by_cost else 'length'}, out of fold over "
-        f"{result.n_queries} queries (all bounds hold at once, {as_percent(result.plan.confidence)})",
+        f"{result.n_queries} queries, corrected within each (all bounds hold at once, "
+        f"{as_percent(result.plan.confidence)})",
         head,
         rows,
         words=(head.index("list"),),

@@ -12,7 +12,7 @@ from sparserank.paths.by_name import parse_maker
 from sparserank.selection import options as of_selection
 
 MOST_ALPHAS = 100_000
-RULES = ("non_inferior", "best")
+RULES = ("smallest", "best")
 
 METRIC = Option(name="metric", kind=Parsed(parse_metric, "str | Metric"), default="ndcg@10", help="Metric of `score`.")
 MISSING = replace(
@@ -67,8 +67,9 @@ SPARSE_RANKER = (
 SPARSE_RANKER_CV = (
     replace(of_paths.PENALTY, kind=Parsed(parse_maker, "str | Penalty")),
     replace(METRIC, help="Metric to choose by, higher is better."),
-    Option(name="rule", kind=Choice(RULES), default="non_inferior", help="non_inferior or best."),
+    Option(name="rule", kind=Choice(RULES), default="smallest", help="smallest or best."),
     of_selection.MARGIN,
+    of_selection.GUARANTEE,
     of_selection.CONFIDENCE,
     replace(SIZE, help="The best model of at most this many features instead."),
     Option(name="cv", kind=Given("Any"), default=5, help="Query folds: their number, a splitter, or a list of pairs."),

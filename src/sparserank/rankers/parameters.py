@@ -66,8 +66,9 @@ class SparseRankerCVParameters(BaseEstimator):
         *,
         penalty: str | Penalty = "l1",
         metric: str | Metric = "ndcg@10",
-        rule: str = "non_inferior",
-        margin: float | str = "auto",
+        rule: str = "smallest",
+        margin: float = 0.01,
+        guarantee: float | None = None,
         confidence: float = 0.95,
         n_features_to_select: int | None = None,
         cv: Any = 5,
@@ -86,6 +87,7 @@ class SparseRankerCVParameters(BaseEstimator):
         self.metric = metric
         self.rule = rule
         self.margin = margin
+        self.guarantee = guarantee
         self.confidence = confidence
         self.n_features_to_select = n_features_to_select
         self.cv = cv

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sparserank.crossval.candidates import Pool
-from sparserank.crossval.choice import choose
+from sparserank.crossval.choice import Rule, choose
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
 from sparserank.crossval.folded_paths import FINAL
@@ -34,6 +34,7 @@ from sparserank.rankers.parameters import SparseRankerCVParameters
 from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.rankers.query_splits import check_splits, split_queries
 from sparserank.rankers.training import TrainingSet
+from sparserank.selection import options as of_selection
 
 PATH = "path"
 NO_FOLD = -2  # of queries that do not count, and of all with an eval_set
@@ -45,10 +46,10 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     Parameters
         penalty               as in SparseRanker, but always named
         metric                metric to choose by, higher is better
-        rule                  'non_inferior' (the smallest model whose loss against the best of all sizes is bounded by
-                              `margin` times the best, all bounds holding at once) or 'best'
-        margin, confidence    of that rule; margin 'auto': 1%, or 1.25 times the smallest loss that the queries can rule
-                              out; confidence > 0.5 and <= 0.99
+        rule                  'smallest' (the smallest model whose estimated loss against the best of all sizes is at
+                              most `margin` times the best) or 'best'
+        margin, guarantee     of that rule; guarantee: the bound on the loss is to be at most this, not its estimate
+        confidence            of bounds and intervals, > 0.5 and <= 0.99
         n_features_to_select  the best model of at most this many features instead
         cv, seed              query folds, used when fit gets no eval_set: their number, a splitter of scikit-learn
                               (which splits the queries), or a list of pairs (train rows, test rows), whole queries each
@@ -131,6 +132,11 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         if isinstance(penalty, BestK):
             raise DataError(f"{name}: {penalty.name} goes through sizes; `select` takes it (penalties='best_k').")
         check_splits(name, self.cv)
+        instead = "n_features_to_select" if self.n_features_to_select is not None else "rule='best'"
+        if self.guarantee is not None and (self.n_features_to_select is not None or self.rule == "best"):
+            raise DataError(f"{name}: guarantee cannot be combined with {instead}.")
+        if self.guarantee is not None and self.margin != of_selection.MARGIN.default:
+            raise DataError(f"{name}: guarantee cannot be combined with margin.")
         if penalty.smooth_at_zero and self.rule != "best":
             raise DataError(
                 f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
@@ -139,9 +145,10 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
     def _choose(self, pool: Pool) -> None:
         candidates = pool.sparse or pool.dense
         within = self.n_features_to_select
-        choice = choose(candidates, margin=self.margin, k=within, confidence=self.confidence, seed=self.seed)
+        rule = Rule(self.margin, self.guarantee, within)
+        choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.seed)
         best = choice.best
-        chosen = choice.chosen if within is not None or self.rule == "non_inferior" else best
+        chosen = choice.chosen if within is not None or self.rule == "smallest" else best
         self.best_index_, self.chosen_index_ = best.index, chosen.index
         self.bound_, self.resolution_ = choice.bound(chosen), choice.bounds.resolution
         self.values_ = np.array([c.values for c in choice.candidates])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 JUDGED_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
-FORMAT, FORMAT_VERSION = "sparserank-judged", 1
+FORMAT, FORMAT_VERSION = "sparserank-judged", 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,12 +77,12 @@ class JudgedSelection:
         """What to keep, what it loses at most, what the queries can show, how firm the choice is,
         what all features are worth."""
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
-        everything = self.all_features
-        said.append(
-            f"Trees on the chosen list have {self.metric} {self.chosen.mean:.4f} out of fold, on all "
-            f"{everything.n_features} that vary and may be used {everything.mean:.4f} (means of {self.n_seeds} "
-            f"{'seed' if self.n_seeds == 1 else 'seeds'})."
-        )
+        everything, level = self.all_features, self.choice.corrected_chosen
+        seeds = f"means of {self.n_seeds} {'seed' if self.n_seeds == 1 else 'seeds'}"
+        text = f"Trees on the chosen list have {self.metric} {level:.4f} out of fold, corrected for the choice"
+        if self.chosen is not everything:
+            text += f"; on all {everything.n_features} that vary and may be used {everything.mean:.4f}"
+        said.append(f"{text} ({seeds}).")
         return said
 
     @property
@@ -93,7 +93,8 @@ class JudgedSelection:
         return f"JudgedSelection({self.sentences[0]})"
 
     def sizes(self) -> pa.Table:
-        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, mean loss against
+        """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, the same corrected
+        for having been picked, of the best list of its length (NaN: it is not), mean loss against
         the best, the bound on that loss (all bounds hold at once), whether it is the chosen one."""
         import pyarrow as pa
 
@@ -106,6 +107,7 @@ class JudgedSelection:
             "n_features": c.n_features,
             "cost": c.cost,
             "mean": c.mean,
+            "corrected": self.choice.corrected(c),
             "loss": self.choice.loss(c),
             "bound": self.choice.bound(c),
             "chosen": c is self.chosen,
@@ -126,7 +128,8 @@ class JudgedSelection:
             "n_features": len(self.feature_names),
             "seed": plan.seed,
             "confidence": plan.confidence,
-            "margin": {"asked": plan.margin, "relative": choice.relative_margin, "absolute": choice.margin},
+            "margin_kind": choice.margin_kind,
+            "margin": {"relative": plan.rule.largest_loss, "absolute": choice.margin},
             "trees": {
                 **vars(self.settings),
                 "n_seeds": self.n_seeds,
@@ -136,7 +139,7 @@ class JudgedSelection:
                 ],
             },
             "features": [{"feature": f, "gain": g} for f, g in zip(self.features, self.gains.tolist(), strict=True)],
-            "chosen": self._row(self.chosen),
+            "chosen": {**self._row(self.chosen), "corrected": choice.corrected_chosen},
             "all_features": self._row(self.all_features),
             "lists": [self._row(c) for c in choice.candidates if c is not self.all_features],
             "test": None if self.test is None else self.test.rows(plan.confidence),

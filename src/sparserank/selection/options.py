@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.crossval.choice import AUTO
+from sparserank.crossval.choice import MARGIN as DEFAULT_MARGIN
+from sparserank.crossval.looks import AUTO
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, MOST_CONFIDENCE
 from sparserank.metrics import parse_convention, parse_metric
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
@@ -57,10 +58,17 @@ FOLDS = Option(name="folds", kind=Count(2), default=5, help="Folds of the cv pro
 SEED = Option(name="seed", kind=Count(0, 2**63 - 1), default=0, help="Seed of the folds.", panel=CHOICE)
 MARGIN = Option(
     name="margin",
-    kind=Or(AUTO, Number(least=0, below=1)),
-    default=AUTO,
-    help="Loss that still counts as equally good, relative to the best (0.01 is 1%), or auto: 1%, or 1.25 times the "
-    "smallest loss that the queries can rule out, where that is more.",
+    kind=Number(least=0, below=1),
+    default=DEFAULT_MARGIN,
+    help="Take the smallest model whose estimated loss against the best of all models tried is at most this share of "
+    "it (0.01 is 1%); the bound on the loss is reported beside it.",
+    panel=CHOICE,
+)
+GUARANTEE = Option(
+    name="guarantee",
+    kind=Or(None, Number(above=0, below=1)),
+    help="Instead of {margin}: take the smallest model that is shown, with {confidence}, to lose at most this share of "
+    "the best.",
     panel=CHOICE,
 )
 CONFIDENCE = Option(
@@ -144,12 +152,13 @@ HALF_SAMPLES = Option(
     help="Halves of the queries on which the choice of features is repeated, to say how firm it is; even, 0: none.",
     panel=CHOICE,
 )
-CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, CONFIDENCE, K, BUDGET)
+CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, GUARANTEE, CONFIDENCE, K, BUDGET)
 PLANNED = (  # what `SelectionPlan` holds and checks itself
     PROTOCOL,
     FOLDS,
     SEED,
     MARGIN,
+    GUARANTEE,
     CONFIDENCE,
     K,
     BUDGET,

@@ -8,8 +8,9 @@ from numbers import Integral
 from typing import Any
 
 from sparserank import __version__
-from sparserank.crossval.choice import AUTO, Candidate, Choice, choose
+from sparserank.crossval.choice import Candidate, Choice, Rule, choose
 from sparserank.crossval.groups import Groups, groups_of
+from sparserank.crossval.looks import AUTO
 from sparserank.crossval.settings import PathSettings
 from sparserank.curves import CURVES
 from sparserank.data.data_hash import data_hash
@@ -35,14 +36,14 @@ class SelectionPlan:
 
     protocol   'cv': quality out of fold over all queries of train and validation, final path on all of them;
                'holdout': paths on train, choice on validation alone (the papers' protocol)
-    margin     largest loss that still counts as equally good, relative to the best, or 'auto': 1%, or what the queries
-               can show
+    margin     largest estimated loss of the model that is taken, relative to the best of all
+    guarantee  instead: largest bound on that loss
     transform  shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none',
                'log' or 'asinh'
     shapes     'linear', or 'curves': piecewise linear curves of each feature are tried too, with n_knots knots
     half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
     refits     whether the models of each size are also tried without the shrinkage of their penalty
-    k, budget  largest number of features, largest total cost; either replaces the non-inferiority rule
+    k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
     groups     of features that are computed together, which enter the penalties together and are paid for once
 
@@ -57,7 +58,8 @@ class SelectionPlan:
     protocol: str = of_selection.PROTOCOL.default
     folds: int = of_selection.FOLDS.default
     seed: int = of_selection.SEED.default
-    margin: float | str = of_selection.MARGIN.default
+    margin: float = of_selection.MARGIN.default
+    guarantee: float | None = None
     confidence: float = of_selection.CONFIDENCE.default
     k: int | None = None
     budget: float | None = None
@@ -86,8 +88,11 @@ class SelectionPlan:
             raise ParameterError("transform", f"cannot be combined with {option('scaling', self.settings.scaling)}.")
         if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("shapes", f"must be linear with {option('scaling', self.settings.scaling)}.")
-        if self.k is not None and self.budget is not None:
-            raise ParameterError("budget", f"cannot be combined with {option('k')}.")
+        limits = [name for name in ("k", "budget", "guarantee") if getattr(self, name) is not None]
+        if len(limits) > 1:
+            raise ParameterError(limits[1], f"cannot be combined with {option(limits[0])}.")
+        if self.guarantee is not None and self.margin != of_selection.MARGIN.default:
+            raise ParameterError("guarantee", f"cannot be combined with {option('margin', self.margin)}.")
 
     def for_features(
         self,
@@ -128,16 +133,12 @@ class SelectionPlan:
 
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = ()) -> Choice:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen."""
-        return choose(
-            sparse,
-            others,
-            margin=self.margin,
-            confidence=self.confidence,
-            k=self.k,
-            budget=self.budget,
-            seed=self.seed,
-            by_cost=self.groups is not None,
-        )
+        return choose(sparse, others, rule=self.rule, confidence=self.confidence, seed=self.seed)
+
+    @property
+    def rule(self) -> Rule:
+        """What decides among candidates."""
+        return Rule(self.margin, self.guarantee, self.k, self.budget, by_cost=self.groups is not None)
 
     @property
     def metrics(self) -> list[Metric]:
@@ -158,8 +159,8 @@ class SelectionPlan:
     ) -> dict[str, Any]:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
-        Margin, confidence, k and budget are left out: they choose among finished pieces; refits, transforms, shapes and
-        half-samples only add some, under names of their own.
+        Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; refits, transforms,
+        shapes and half-samples only add some, under names of their own.
         """
         return {
             "sparserank": __version__,

@@ -23,14 +23,14 @@ from sparserank.runs.directory import RunDirectory
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference
-from sparserank.selection.statements import choice_sentences, headline, stability_sentence
+from sparserank.selection.statements import choice_sentences, headline, quality_sentence, stability_sentence
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT, FORMAT_VERSION = "sparserank-result", 2
+FORMAT, FORMAT_VERSION = "sparserank-result", 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class SelectionResult:
     choice       the candidates that were compared, the chosen one, the best, and the bounds on what each loses
     dense        the best dense candidate
     certificate  what is known of the chosen model as the solution of a problem
-    by_penalty   the smallest candidate of each penalty within the margin, or None
+    by_penalty   the smallest candidate of each penalty whose loss is small enough, or None
     by_size      the candidate of the highest mean of each number of features (of each cost, where groups were given),
                  smallest first
     drops        (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
@@ -101,6 +101,7 @@ class SelectionResult:
     def sentences(self) -> list[str]:
         """The sentences of `sentence`, one by one; the first says what to keep."""
         said = choice_sentences(self.choice, self.metric, self.model.n_features)
+        said.append(quality_sentence(self.choice, self.dense, self.metric))
         if self.stability is not None:
             said = [*said, stability_sentence(self.stability, self.model.feature_names, self.alike.stand_ins)]
         return (
@@ -155,8 +156,9 @@ class SelectionResult:
 
     def sizes(self) -> pa.Table:
         """The best model of each number of features (of each cost, where groups were given): n_features, penalty,
-        relax, cost, mean of the metric, mean loss against the best of all, the bound on that loss (all bounds hold at
-        once), whether it is the chosen one, and the features that enter and leave against the size before.
+        relax, cost, mean of the metric, the same corrected for having been picked among its size, mean loss against the
+        best of all (an estimate, of means before that correction), the bound on that loss (all bounds hold at once),
+        whether it is the chosen one, and the features that enter and leave against the size before.
         """
         import pyarrow as pa
 
@@ -200,6 +202,7 @@ class SelectionResult:
             "relax": c.relax,
             "cost": c.cost,
             "mean": c.mean,
+            "corrected": self.choice.corrected(c),
             "loss": self.choice.loss(c),
             "bound": self.choice.bound(c),
             "chosen": c is self.chosen,
@@ -224,28 +227,23 @@ class SelectionResult:
             "n_queries": self.n_queries,
             "n_features": self.model.n_features,
             "confidence": plan.confidence,
-            "margin": {
-                "asked": plan.margin,
-                "relative": self.choice.relative_margin,
-                "absolute": self.choice.margin,
-            },
+            "margin_kind": self.choice.margin_kind,
+            "margin": {"relative": plan.rule.largest_loss, "absolute": self.choice.margin},
             "shown": {
                 "candidates": len(self.choice.candidates),
                 "resolution": bounds.resolution,
                 "n_queries": bounds.n_queries,
                 "n_zero": bounds.n_zero,
             },
-            "resampled": {
-                "n_features": self.choice.resampled.n_features.tolist(),
-                "loss": self.choice.resampled.loss,
-            },
+            "resampled": {"n_features": self.choice.resampled_sizes.tolist()},
             "chosen": {
                 **self._compared(self.chosen),
+                "corrected": self.choice.corrected_chosen,
                 "certificate": asdict(self.certificate),
                 "parameters": {**self.model.parameters, "scaling": self.model.scaling.method},
             },
             "best": _candidate(self.best),
-            "dense": self._compared(self.dense),
+            "dense": {**self._compared(self.dense), "corrected": self.choice.corrected(self.dense)},
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
             "sizes": self._sizes(),
             "features": [

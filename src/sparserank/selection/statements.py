@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from sparserank.crossval.choice import LEAST_MARGIN, Choice
+from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.redundant_features import Left
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import LEAST_QUERIES
@@ -13,47 +13,51 @@ from sparserank.evaluation.statistics import as_percent
 
 FIRM = 0.8  # share of half-samples from which a feature is called firm
 MOST_STAND_INS = 5
+COARSE = 0.05  # resolution from which it is said first, relative to the best mean
+NEEDED = 0.02  # loss that one would like to rule out
 
 
 def headline(choice: Choice, metric: str, n_features: int) -> str:
-    """What is kept and what it loses at most, for a reader in a hurry: 'Keep 13 of 46 features;
-    at most 0.005 ndcg@10 lost'."""
-    c, bound = choice.chosen, choice.bound(choice.chosen)
-    kept = f"Keep {c.n_features} of {counted(n_features)}" + (f" at a cost of {c.cost:g}" if choice.by_cost else "")
-    if not math.isfinite(bound):
+    """What is kept and what it loses, for a reader in a hurry: 'Keep 13 of 46 features; ndcg@10 an estimated 0.4% below
+    the best, at most 2.1%'."""
+    c, bounds = choice.chosen, choice.bounds
+    kept = f"{'Best guess:' if coarse(choice) else 'Keep'} {c.n_features} of {counted(n_features)}"
+    kept += f" at a cost of {c.cost:g}" if choice.by_cost else ""
+    if not math.isfinite(choice.bound(c)):
         return f"{kept}; too few queries to bound what is lost"
-    if choice.bounds.resolution == 0.0:
+    if _all_equal(choice):
         return f"{kept}; these queries tell no models apart"
-    return f"{kept}; at most {rounded_up(bound)} {metric} lost"
+    at_most = share(choice.bound(c), choice)
+    if choice.best is c:
+        lost = f"the highest {metric} of all that were tried, at most {at_most} below the best"
+    else:
+        lost = f"{metric} an estimated {estimated(c, choice)} below the best, at most {at_most}"
+    if coarse(choice):
+        return f"{kept}; {bounds.n_queries} queries rule out no loss below {share(bounds.resolution, choice)}; {lost}"
+    return f"{kept}; {lost}"
 
 
-def rounded_up(loss: float) -> str:
-    """A bound to two digits, at least a thousandth's; never rounded down."""
-    digits = 3 if loss >= 0.01 or loss <= 0 else min(1 - math.floor(math.log10(loss)), 9)
-    unit = 10.0**digits
-    return f"{max(math.ceil(loss * unit - 1e-9), 0) / unit:.{digits}f}"
+def coarse(choice: Choice) -> bool:
+    """Whether the size that was taken is a guess: by the estimate, where the queries rule out no loss that one would
+    mind."""
+    if choice.margin_kind == "limit" or (choice.margin_kind == "bound" and choice.within_margin(choice.chosen)):
+        return False
+    return choice.resolution > COARSE
+
+
+def _all_equal(choice: Choice) -> bool:
+    return choice.bounds.resolution == 0.0 and not choice.bounds.upper.any()
 
 
 def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
-    """What is kept and what that costs at most; what these queries can show; how firm the choice is."""
+    """Where the queries tell sizes apart too coarsely, that first; what is kept, what that costs as an estimate and at
+    most; what these queries can show; how firm the choice is."""
     c, bounds = choice.chosen, choice.bounds
-    kept = f"Keep {c.n_features} of {n_features} features ({c.label})" + (
-        f" at a total cost of {c.cost:g}" if choice.by_cost else ""
-    )
-    margin = f"{100 * choice.relative_margin:.3g}%"
-    if choice.limit is not None:
-        kept += f", the best model with {choice.limit}."
-    elif choice.within_margin(c):
-        kept += (
-            f", the {'cheapest' if choice.by_cost else 'smallest'} model shown to lose no more than the margin of "
-            f"{margin}."
-        )
-    else:
-        kept += f", the sparse model of the highest mean: none is shown to lose no more than the margin of {margin}."
+    kept = _kept(choice, n_features)
     if not math.isfinite(choice.bound(c)):
         few = f"{bounds.n_queries} {'query is' if bounds.n_queries == 1 else 'queries are'}"
-        return [kept, f"{few} too few to bound what a model loses; {LEAST_QUERIES} are needed at least."]
-    if bounds.resolution == 0.0:
+        return [f"{few} too few to bound what a model loses; {LEAST_QUERIES} are needed at least.", kept]
+    if _all_equal(choice):
         return [
             kept,
             (
@@ -61,38 +65,87 @@ def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
                 "which cannot tell them apart."
             ),
         ]
+    if choice.best is c:
+        loses = f"It has the highest mean {metric} of the {len(choice.candidates)} models tried"
+    else:
+        loses = (
+            f"Its {metric} is an estimated {estimated(c, choice)} below the best of the "
+            f"{len(choice.candidates)} models tried"
+        )
     loss = (
-        f"With {as_percent(bounds.confidence)} confidence such models lose at most {share(choice.bound(c), choice)} "
-        f"{metric} against the best of all {len(choice.candidates)} tried."
+        f"{loses}; with {as_percent(bounds.confidence)} confidence such models lose at most "
+        f"{share(choice.bound(c), choice)}."
     )
-    return [kept, loss, _resolution(choice), *_resampled(choice)]
+    first = [_too_coarse(choice), kept, loss] if coarse(choice) else [kept, loss, _resolution(choice)]
+    return [*first, *_resampled(choice)]
+
+
+def _kept(choice: Choice, n_features: int) -> str:
+    """What is kept, and by which rule."""
+    c, rule = choice.chosen, choice.rule
+    text = "Best guess: keep" if coarse(choice) else "Keep"
+    text += f" {c.n_features} of {n_features} features ({c.label})"
+    if choice.by_cost:
+        text += f" at a total cost of {c.cost:g}"
+    if rule.limit is not None:
+        return f"{text}, the best model with {rule.limit}."
+    most = f"{100 * rule.largest_loss:.3g}%"
+    smallest = "cheapest" if choice.by_cost else "smallest"
+    if rule.guarantee is None:
+        enough, none = f"with an estimated loss of at most {most}", f"none has an estimated loss of at most {most}"
+    else:
+        enough, none = f"shown to lose at most {most}", f"none is shown to lose at most {most}"
+    if choice.within_margin(c):
+        return f"{text}, the {smallest} model {enough}."
+    return f"{text}, the sparse model of the highest mean: {none}."
+
+
+def quality_sentence(choice: Choice, dense: Candidate, metric: str) -> str:
+    """The level of the chosen model and of the dense one, both corrected for having been picked."""
+    c, level, full = choice.chosen, choice.corrected_chosen, choice.corrected(dense)
+    against = f" ({round(100 * (level - full) / abs(full), 1) + 0.0:+.1f}%)" if full else ""
+    text = f"{metric} is {level:.4f} with {counted(c.n_features)} and {full:.4f} with all {dense.n_features}{against}."
+    return f"Corrected for the choice, {text}" if choice.is_corrected else f"Out of sample, {text}"
+
+
+def _too_coarse(choice: Choice) -> str:
+    return (
+        f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot say how small a model is enough: they rule out "
+        f"no loss below {share(choice.bounds.resolution, choice)}, whatever the model; to rule out one of {NEEDED:.0%} "
+        f"you would need roughly {_needed(choice, NEEDED)}."
+    )
 
 
 def _resolution(choice: Choice) -> str:
-    bounds = choice.bounds
-    zero = f", {bounds.n_zero} of them zero for every model," if bounds.n_zero else ""
-    text = f"These {bounds.n_queries} queries{zero} can show differences of {share(bounds.resolution, choice)}"
-    finer = min(choice.margin, LEAST_MARGIN * _unit(choice)) if choice.margin > 0 else 0.0
-    if 0 < finer < bounds.resolution:
-        text += f"; for {share(finer, choice)} you would need roughly {_rounded(bounds.queries_needed(finer))}"
+    bounds, rule = choice.bounds, choice.rule
+    text = (
+        f"These {bounds.n_queries} queries{_zero(choice)} rule out no loss below {share(bounds.resolution, choice)}, "
+        "whatever the model"
+    )
+    wanted = NEEDED if rule.guarantee is None else rule.guarantee
+    if choice.resolution > wanted:
+        text += f"; to rule out one of {wanted * 100:.3g}% you would need roughly {_needed(choice, wanted)}"
     return f"{text}."
 
 
+def _zero(choice: Choice) -> str:
+    n = choice.bounds.n_zero
+    return f", {n} of them zero for every model," if n else ""
+
+
+def _needed(choice: Choice, wanted: float) -> str:
+    """How many queries would show a loss of this share of the best."""
+    return _rounded(choice.bounds.queries_needed(wanted * choice.unit))
+
+
 def _resampled(choice: Choice) -> list[str]:
-    r = choice.resampled
-    if len(r.n_features) == 0:
+    sizes = choice.resampled_sizes
+    if len(sizes) == 0:
         return []
-    low, high = r.range()
+    low, high = choice.size_range()
     kept = counted(low) if low == high else f"between {low} and {high} features"
-    always = r.n_features.min() == r.n_features.max()
-    text = (
-        f"On resampled queries the same rule keeps {kept} "
-        f"({'every time' if always else f'90% of {len(r.n_features)} times'})"
-    )
-    if r.loss is not None:
-        against = "against the model that was best on the resample, judged on the queries left out"
-        text += f"; it {'loses' if r.loss >= 0 else 'gains'} {100 * abs(r.loss) / _unit(choice):.1f}% {against}"
-    return [f"{text}."]
+    how = "every time" if sizes.min() == sizes.max() else f"90% of {len(sizes)} times"
+    return [f"On resampled queries the same rule keeps {kept} ({how})."]
 
 
 def stability_sentence(stability: Stability, names: Sequence[str], stand_ins: Mapping[str, Left]) -> str:
@@ -118,14 +171,15 @@ def counted(features: int | str) -> str:
     return f"{features} feature{'' if str(features) == '1' else 's'}"
 
 
+def estimated(c: Candidate, choice: Choice) -> str:
+    """What a candidate loses by its mean, relative to the best mean: '0.9%'."""
+    return f"{100.0 * choice.loss(c) / choice.unit:.1f}%"
+
+
 def share(loss: float, choice: Choice) -> str:
-    """A loss relative to the best mean: '1.6%'; never rounded down."""
-    percent = 100.0 * loss / _unit(choice)
-    return f"{math.ceil(percent * 10 - 1e-9) / 10:.1f}%"
-
-
-def _unit(choice: Choice) -> float:
-    return abs(choice.best.mean) or 1.0
+    """A bound on a loss relative to the best mean: '1.6%'; never rounded down."""
+    percent = 100.0 * loss / choice.unit
+    return f"{max(math.ceil(percent * 10 - 1e-9), 0) / 10:.1f}%"
 
 
 def _rounded(n: float) -> str:

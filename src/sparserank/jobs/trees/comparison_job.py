@@ -53,7 +53,7 @@ class ComparisonPlan:
 
     def identity(self, data: RankingDataset) -> dict[str, Any]:
         """What stored pieces depend on."""
-        chooses = {name: getattr(self.plan, name) for name in ("margin", "confidence")}
+        chooses = {name: getattr(self.plan, name) for name in ("margin", "guarantee", "confidence")}
         return {**self.asked.identity(self.plan, data), **chooses}
 
 

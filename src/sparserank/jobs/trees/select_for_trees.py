@@ -38,7 +38,7 @@ def select_for_trees(
     qid: Any = None,
     penalty: str | Penalty | SizedMaker = "mcp",
     metric: str | Metric = of_selection.METRIC.default,
-    margin: float | str = of_selection.MARGIN.default,
+    margin: float = of_selection.MARGIN.default,
     sizes: Sequence[int] = SIZES.default,
     k: int | None = None,
     budget: float | None = None,
@@ -51,9 +51,9 @@ def select_for_trees(
 
     Lists of each size come from three makers, each without the queries of the fold: the largest total gain of trees on
     all features, their largest mean |SHAP value|, and the path of a penalty of ours. Trees on each list, and on all
-    features, rank the queries of the fold; the rule of `select` then takes the shortest list whose loss against the
-    best of all is bounded by the margin, all features if need be. What is kept is that maker's list from all queries,
-    and costs are its. Groups come whole, so that lists may be longer than asked for.
+    features, rank the queries of the fold; the rule of `select` then takes the shortest list whose estimated loss
+    against the best of all is within the margin, all features if need be. What is kept is that maker's list from all
+    queries, and costs are its. Groups come whole, so that lists may be longer than asked for.
 
     Parameters
         train, valid, test   as in `select`, and so are label, qid, metric, margin, k, budget, out, n_threads, progress

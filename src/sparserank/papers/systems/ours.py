@@ -21,7 +21,7 @@ from sparserank.papers.systems.base import Candidate, Fold, Grid, fitted, points
 from sparserank.paths import PathResult, fit_path_on, maker_of, parse_maker
 from sparserank.selection import options as of_selection
 
-N_FOLDS, MARGIN = of_selection.FOLDS.default, of_selection.MARGIN.default
+N_FOLDS = of_selection.FOLDS.default
 
 
 def sparserank(fold: Fold, grid: Grid) -> Iterator[Candidate]:
@@ -40,7 +40,7 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     transforms, refits and half-samples. The engine itself: the estimator SparseRankerCV chooses among one penalty's
     models, by one metric.
 
-    Its answer for a metric is the smallest model whose loss against the best is bounded by MARGIN.
+    Its answer for a metric is the smallest model whose estimated loss against the best is within the default margin.
     """
     everything = concatenate([fold.data.train, fold.data.valid], join_queries=False)
     metrics = list(fold.metrics.values())
@@ -60,9 +60,7 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):
         by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in sizes}
-        chosen = choice.choose(
-            list(by_metric), margin=MARGIN, confidence=of_selection.CONFIDENCE.default, seed=fold.seed
-        ).chosen
+        chosen = choice.choose(list(by_metric), seed=fold.seed).chosen
         preferred.setdefault(by_metric[chosen], []).append(name)
         for size, i in by_metric.items():
             models[i] = replace(models[i], valid={**(models[i].valid or {}), name: size.mean})

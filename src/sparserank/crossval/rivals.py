@@ -1,0 +1,58 @@
+"""Rankers that were named before the data were seen, compared with every candidate, and never chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.crossval.choice import Choice
+from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """values: (n_queries,) metric on the queries that candidates are judged on; n_features: that it reads."""
+
+    name: str
+    n_features: int
+    values: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        finite = self.values[np.isfinite(self.values)]
+        return float(finite.mean()) if len(finite) else float("nan")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The chosen candidate beside a rival, chosen minus rival.
+
+    difference   of the means, less what that of the chosen one owes to having been chosen
+    low, high    two-sided interval of the difference before that; those of all candidates and rivals hold together
+    """
+
+    difference: float
+    low: float
+    high: float
+
+
+class Rivals:
+    """The candidates of a choice beside some rivals, which move nothing in it."""
+
+    def __init__(self, choice: Choice, rivals: Sequence[Rival]) -> None:
+        self.rivals, self._choice = tuple(rivals), choice
+        self.intervals: RivalIntervals = rival_intervals(
+            np.array([c.values for c in choice.candidates]),
+            np.array([r.values for r in rivals]),
+            choice.bounds.confidence,
+            seed=choice.seed,
+        )
+
+    def beside(self, rival: Rival) -> Beside:
+        """The chosen candidate beside one of the rivals."""
+        chosen = self._choice.candidates.index(self._choice.chosen)
+        return Beside(
+            self._choice.corrected_chosen - rival.mean, *self.intervals.interval(chosen, self.rivals.index(rival))
+        )

@@ -1,0 +1,114 @@
+"""Intervals for the differences of many candidates to a few rivals named beforehand, valid whichever candidate is
+chosen after seeing the values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.evaluation.leads import ROUND, normal_points, quantile_position
+from sparserank.evaluation.loss_bounds import (
+    DRAW_ERROR,
+    LEAST_ERROR,
+    LEAST_QUERIES,
+    LEAST_ROUNDS,
+    MOST_ROUNDS,
+    student_of_normal,
+)
+from sparserank.evaluation.statistics import check_confidence
+from sparserank.execution.threads import one_blas_thread
+
+
+@dataclass(frozen=True)
+class RivalIntervals:
+    """Differences of mean metrics, candidate minus rival: below 0 the rival is better.
+
+    differences   (m, n_rivals)
+    reach         (m, n_rivals) half the length of each interval; all of them hold together with probability
+                  of the confidence asked for; inf for fewer than LEAST_QUERIES queries
+    """
+
+    differences: np.ndarray
+    reach: np.ndarray
+
+    def interval(self, i: int, r: int) -> tuple[float, float]:
+        """Of candidate i and rival r."""
+        return (
+            float(self.differences[i, r] - self.reach[i, r]),
+            float(self.differences[i, r] + self.reach[i, r]),
+        )
+
+
+def rival_intervals(
+    values: np.ndarray, rivals: np.ndarray, confidence: float = 0.95, *, seed: int = 0
+) -> RivalIntervals:
+    """Compare candidates with rivals that were named before the values were seen.
+
+    Parameters
+        values       (m, n_queries) metric of each candidate, NaN where the metric has no value
+        rivals       (n_rivals, n_queries) of each rival on the same queries
+        confidence   > 0.5 and <= 0.99
+        seed         of the draws
+    Returns
+        RivalIntervals: with probability about `confidence` every difference of true means lies in its interval
+    Raises
+        ParameterError   confidence out of its range
+    Source
+        Dunnett (1955), JASA 50, two-sided, with a quantile drawn from the candidates' and rivals' own covariance: that
+        of the largest |z_i - z_r| / error_ir over all i and r. Departs from it as `loss_bounds` does: the normal
+        quantile is turned into one of Student's t with n - 1 degrees of freedom, and errors below LEAST_ERROR of the
+        median are raised to it.
+    """
+    check_confidence(confidence)
+    V = np.concatenate([values, rivals]).astype(np.float64)
+    V = V[:, np.isfinite(V).all(axis=0)]
+    m, n = len(values), V.shape[1]
+    means = V.mean(axis=1) if n else np.full(len(V), np.nan)
+    differences = means[:m, None] - means[None, m:]
+    if n < LEAST_QUERIES:
+        return RivalIntervals(differences, np.full(differences.shape, np.inf))
+    with one_blas_thread():
+        root = _root((V - means[:, None]) / np.sqrt(n * (n - 1.0)))
+        squares = (root**2).sum(axis=1)
+        variance = squares[:m, None] + squares[None, m:] - 2.0 * root[:m] @ root[m:].T
+        error = np.sqrt(np.maximum(variance, 0.0))
+        error = np.maximum(error, LEAST_ERROR * float(np.median(error)))
+        reach = _quantile(root[:m], root[m:], error, n, confidence, seed) * error
+    return RivalIntervals(differences, reach)
+
+
+def _root(C: np.ndarray) -> np.ndarray:
+    """(m, rank) R with R R^T = C C^T."""
+    sizes, directions = np.linalg.eigh(C @ C.T)
+    kept = sizes > max(sizes[-1], 0.0) * len(C) * np.finfo(float).eps
+    return np.asarray(directions[:, kept][:, ::-1] * np.sqrt(sizes[kept][::-1]))
+
+
+def _quantile(own: np.ndarray, others: np.ndarray, error: np.ndarray, n: int, confidence: float, seed: int) -> float:
+    """The t quantile of the largest standardised error of a difference; rounds of draws until its standard error is
+    DRAW_ERROR of it."""
+    if not error.any():
+        return 0.0
+    if own.shape[1] == 0:
+        return 0.0
+    inverse = np.where(error > 0, 1.0 / np.where(error > 0, error, 1.0), 0.0)
+    rng, rounds = np.random.default_rng([seed, 2]), []
+    while True:
+        points = normal_points(rng, ROUND // 2, own.shape[1])  # a point and its mirror image have one largest |error|
+        z, rival = points @ own.T, points @ others.T
+        largest = np.max([(np.abs(z - rival[:, [r]]) * inverse[:, r]).max(axis=1) for r in range(len(others))], axis=0)
+        rounds.append(_quantile_of(largest, confidence))
+        if len(rounds) < LEAST_ROUNDS:
+            continue
+        found = float(np.mean(rounds))
+        noise = float(np.std(rounds, ddof=1)) / np.sqrt(len(rounds))
+        if len(rounds) >= MOST_ROUNDS or noise <= DRAW_ERROR * found:
+            return float(student_of_normal(np.array(found), n))
+
+
+def _quantile_of(largest: np.ndarray, confidence: float) -> float:
+    at = quantile_position(len(largest), confidence)
+    k = int(at)
+    low, high = np.partition(largest, [k - 1, k])[k - 1 : k + 1]
+    return float(low + (at - k) * (high - low))
