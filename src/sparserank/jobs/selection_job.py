@@ -113,7 +113,7 @@ class SelectionJob:
             *notes_of_choice(plan, choice),
         ]
         chosen, strongest = choice.chosen, max(pool.dense, key=lambda c: c.mean)
-        model = self.model(pool, choice)
+        model = self.model(pool, chosen, choice.corrected_chosen if choice.is_corrected else None)
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
         stability = self._stability(pool, chosen, model, store, progress, notes)
         test = self._compared_on_test(pool, model, strongest, notes)
@@ -159,9 +159,8 @@ class SelectionJob:
         report = None if progress is None else with_one_more
         return self.cv.fit(self.trials, refits=self.plan.refits, store=store, progress=report)
 
-    def model(self, pool: Pool, choice: Choice) -> RankingModel:
-        """The final model of the chosen candidate, with all that is known of it."""
-        chosen = choice.chosen
+    def model(self, pool: Pool, chosen: Candidate, corrected: float | None = None) -> RankingModel:
+        """The final model of a candidate, with all that is known of it; corrected: its mean, where it was chosen."""
         path, alpha = pool.path(chosen.penalty), pool.alpha(chosen)
         parameters = {
             "loss": loss_name(self.plan.settings.loss),
@@ -174,9 +173,9 @@ class SelectionJob:
             "metric": repr(self.plan.metric),
             **vars(pool.certificate(chosen)),
             "n_pairs": path.n_pairs,
-            "quality": choice.corrected_chosen,
+            "quality": float(chosen.mean) if corrected is None else corrected,
             "quality_from": ("out of fold" if self.cv.folds else "validation queries")
-            + (", corrected for the choice" if choice.is_corrected else ""),
+            + ("" if corrected is None else ", corrected for the choice"),
         }
         known: dict[str, Any] = {
             "parameters": parameters,

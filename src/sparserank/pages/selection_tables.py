@@ -80,7 +80,7 @@ def size_table(result: SelectionResult, most: int | None = None) -> Table:
         [*head, "enter", "leave"],
         [[*row, *map(listed, moves[c])] for row, c in zip(rows, sizes, strict=True)],
         screen=tuple(range(len(head))),
-        note="Means are corrected for the pick within each size; above, that of the chosen model for the whole rule.",
+        note="Means: corrected for the pick within each size (above: for the whole rule).",
         words=(head.index("penalty"), len(head), len(head) + 1),
         strong=tuple(i for i, c in enumerate(sizes) if c is result.chosen),
     )
