@@ -126,7 +126,7 @@ def test_a_notebook_shows_the_choice() -> None:
 
 
 def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult, tmp_path: Path) -> None:
-    assert expected.sentences[0] in repr(expected)
+    assert expected.headline in repr(expected)
     table, sizes = expected.table().to_pydict(), expected.sizes().to_pylist()
     assert sorted(table["feature"]) == sorted(np.array(expected.model.feature_names)[expected.model.support])
     assert list(table)[:3] == ["feature", "weight", "transform"]

@@ -90,7 +90,7 @@ class JudgedSelection:
         return " ".join(self.sentences)
 
     def __repr__(self) -> str:
-        return f"JudgedSelection({self.sentences[0]})"
+        return f"JudgedSelection({self.headline})"
 
     def sizes(self) -> pa.Table:
         """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, the same corrected

@@ -120,7 +120,7 @@ class SelectionResult:
         return self.choice.best
 
     def __repr__(self) -> str:
-        return f"SelectionResult({self.sentences[0]})"
+        return f"SelectionResult({self.headline})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentences, the selected features, every size,
