@@ -12,6 +12,7 @@ import numpy as np
 from sparserank.crossval.groups import within_budget
 from sparserank.crossval.resampling import Resamples
 from sparserank.errors import DataError
+from sparserank.evaluation import mean_of
 from sparserank.evaluation.loss_bounds import LossBounds, loss_bounds
 from sparserank.lazy import cached_property
 from sparserank.options import option
@@ -43,8 +44,7 @@ class Candidate:
 
     @property
     def mean(self) -> float:
-        finite = self.values[np.isfinite(self.values)]
-        return float(finite.mean()) if len(finite) else float("nan")
+        return mean_of(self.values)
 
     def size(self, by_cost: bool) -> tuple[float, float]:
         """What smaller means: fewer features, then a lower cost, or a lower cost, then fewer features."""
@@ -228,8 +228,8 @@ class Choice:
     @cached_property
     def _picks(self) -> np.ndarray:
         """(n_resamples,) what the rule takes from each resample."""
-        sparse = np.arange(len(self.candidates)) < self.n_sparse
-        allowed, sizes = sparse & self.rule.allows(self.candidates), self.rule.sizes(self.candidates)
+        allowed = _allowed(self.sparse, len(self.candidates), self.rule)
+        sizes = self.rule.sizes(self.candidates)
         return self.resamples.picks(lambda means: self.rule.take(means, self.bounds, allowed, sizes))
 
     @cached_property

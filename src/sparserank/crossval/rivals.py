@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparserank.crossval.choice import Choice
+from sparserank.evaluation import mean_of
 from sparserank.evaluation.rival_intervals import RivalIntervals, rival_intervals
 
 
@@ -21,8 +22,7 @@ class Rival:
 
     @property
     def mean(self) -> float:
-        finite = self.values[np.isfinite(self.values)]
-        return float(finite.mean()) if len(finite) else float("nan")
+        return mean_of(self.values)
 
 
 @dataclass(frozen=True)
