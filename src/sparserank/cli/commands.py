@@ -267,6 +267,24 @@ Current = Annotated[
         show_default=False,
     ),
 ]
+Rival = Annotated[
+    str,
+    typer.Option(
+        "--rival",
+        help="Trees that are trained on the same folds and compared, and move nothing in the choice: "
+        "auto (LightGBM in two settings, where it is installed), none, lightgbm, or a file: a model"
+        " that LightGBM saved or a file of its parameters, whose settings are used.",
+        rich_help_panel="Choice",
+    ),
+]
+RivalTime = Annotated[
+    float,
+    typer.Option(
+        "--rival-time",
+        help="Seconds that each of the trees of --rival has for all folds; what is not finished by then is left out.",
+        rich_help_panel="Choice",
+    ),
+]
 NFeatures = Annotated[
     int | None,
     typer.Option(
@@ -586,6 +604,8 @@ def select(
     protocol: Protocol = "cv",
     half_samples: HalfSamples = 20,
     current: Current = None,
+    rival: Rival = "auto",
+    rival_time: RivalTime = 300.0,
     n_features: NFeatures = None,
     missing: Missing = None,
     index_base: IndexBase = 1,

@@ -7,7 +7,14 @@ from typing import Any
 
 from sparserank.cli.output import give
 from sparserank.cli.screen import gap, say, show
-from sparserank.pages.selection_tables import feature_table, group_table, penalty_table, size_table, test_table
+from sparserank.pages.selection_tables import (
+    feature_table,
+    group_table,
+    penalty_table,
+    rival_table,
+    size_table,
+    test_table,
+)
 from sparserank.selection.result import SelectionResult
 
 MOST_SIZES = (
@@ -24,6 +31,8 @@ def show_selection(result: SelectionResult) -> None:
         say(f"note: {text}")
     gap()
     show(size_table(result, most=MOST_SIZES))
+    if result.rivals.compared:
+        show(rival_table(result))
     show(penalty_table(result))
     show(feature_table(result))
     if result.group_drops:

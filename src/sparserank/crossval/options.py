@@ -9,6 +9,6 @@ PANEL = "Trees"
 N_TREES = Option(name="n_trees", kind=Count(), default=150, help="Trees of each ensemble of LightGBM.", panel=PANEL)
 N_LEAVES = Option(name="n_leaves", kind=Count(2), default=7, help="Leaves of each tree.", panel=PANEL)
 LEARNING_RATE = Option(
-    name="learning_rate", kind=Number(above=0), default=0.1, help="Shrinkage of each tree.", panel=PANEL
+    name="learning_rate", kind=Number(above=0), default=0.05, help="Shrinkage of each tree.", panel=PANEL
 )
 TREES = (N_TREES, N_LEAVES, LEARNING_RATE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import time
 from collections.abc import Collection, Iterable, Sequence
@@ -30,16 +31,41 @@ SHAP_ROWS = 4000  # that contributions are averaged over, about
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """Of the ensemble; every seed draws 80% of the rows and of the features for each tree.
-    Values do not depend on n_threads."""
+    """How an ensemble of LightGBM is trained.
+
+    row_share, feature_share   of the documents and of the features that are drawn for each tree
+    others        LightGBM's own parameters and their values, in place of all of these but n_trees
+    categorical   names of the features whose values are categories
+    """
 
     n_trees: int = of_trees.N_TREES.default
     n_leaves: int = of_trees.N_LEAVES.default
     learning_rate: float = of_trees.LEARNING_RATE.default
-    n_threads: int = 1
+    row_share: float = 0.8
+    feature_share: float = 0.8
+    others: tuple[tuple[str, str], ...] | None = None
+    categorical: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_given(of_trees.TREES, vars(self))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """By LightGBM's names, but for the number of trees."""
+        if self.others is not None:
+            return {"objective": "lambdarank", **dict(self.others)}
+        return {
+            "objective": "lambdarank",
+            "num_leaves": self.n_leaves,
+            "learning_rate": self.learning_rate,
+            "bagging_fraction": self.row_share,
+            "bagging_freq": 1,
+            "feature_fraction": self.feature_share,
+        }
+
+
+class TooSlow(Exception):
+    """Trees that were not finished in the time that they had."""
 
 
 def lengths_of(sizes: Any) -> tuple[int, ...]:
@@ -117,37 +143,47 @@ def check_trees(data: RankingDataset) -> None:
 
 
 def fit_trees(
-    data: RankingDataset, columns: np.ndarray, settings: TreeSettings, seed: int, names: Sequence[str] | None = None
+    data: RankingDataset,
+    columns: np.ndarray,
+    settings: TreeSettings,
+    seed: int,
+    names: Sequence[str] | None = None,
+    *,
+    query_weight: np.ndarray | None = None,
+    n_threads: int = 1,
+    seconds: float = math.inf,
 ) -> Trees:
-    """LambdaMART on some columns of the data; it knows them by these names of all features where LightGBM takes such
-    names."""
+    """Trees on some columns of the data, which they know by these names of all features where LightGBM takes such
+    names. The same trees whatever n_threads.
+
+    query_weight   (n_queries,) weights of the queries in the loss, or None
+    Raises
+        TooSlow     they would take more than so many seconds
+        DataError   LightGBM refuses the data or the settings
+    """
     import lightgbm
 
     began = time.perf_counter()
-    parameters = {
-        "objective": "lambdarank",
-        "num_leaves": settings.n_leaves,
-        "learning_rate": settings.learning_rate,
-        "seed": seed,
-        "bagging_fraction": 0.8,
-        "bagging_freq": 1,
-        "feature_fraction": 0.8,
-        "num_threads": settings.n_threads,
-        "deterministic": True,
-        "force_row_wise": True,
-        "verbosity": -1,
-    }
+
+    def in_time(env: Any) -> None:
+        if time.perf_counter() - began > seconds:
+            raise TooSlow
+
+    always = {"seed": seed, "num_threads": n_threads, "deterministic": True, "force_row_wise": True, "verbosity": -1}
     own = [names[j] for j in columns] if names else []
     plain = bool(own) and all(PLAIN_NAME.fullmatch(name) for name in own)
+    known = data.feature_names or ()
     held = lightgbm.Dataset(
         columns_dense(data.X, columns),
         data.relevance,
         group=np.diff(data.query_ptr),
+        weight=None if query_weight is None else np.repeat(query_weight, np.diff(data.query_ptr)),
         feature_name=own if plain else "auto",
-        params={"verbosity": -1},
+        categorical_feature=[i for i, j in enumerate(columns) if known[j] in settings.categorical],
+        params={**settings.parameters, **always},
     )
     try:
-        booster = lightgbm.train(parameters, held, settings.n_trees)
+        booster = lightgbm.train({**settings.parameters, **always}, held, settings.n_trees, callbacks=[in_time])
     except lightgbm.basic.LightGBMError as error:
         raise DataError(f"LightGBM cannot be trained on these data: {error}.") from error
     return Trees(booster, columns, time.perf_counter() - began)
@@ -162,14 +198,26 @@ class HeldOutTrees:
         f            the fold
         settings     of the trees
         seed         of the trees without fold 0; those without fold f have seed + f
+        more         of `fit_trees`
     Attributes
         where   (n,) the queries of the fold; unseen: they, train: all others
     """
 
-    def __init__(self, data: RankingDataset, fold: np.ndarray, f: int, settings: TreeSettings, seed: int = 0) -> None:
-        self.where = np.flatnonzero(fold == f)
-        self.train, self.unseen = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(self.where)
+    def __init__(
+        self,
+        data: RankingDataset,
+        fold: np.ndarray,
+        f: int,
+        settings: TreeSettings,
+        seed: int = 0,
+        *,
+        query_weight: np.ndarray | None = None,
+        **more: Any,
+    ) -> None:
+        seen, self.where = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+        self.train, self.unseen = data.take_queries(seen), data.take_queries(self.where)
         self._settings, self.seed = settings, seed + f
+        self._more = {"query_weight": None if query_weight is None else query_weight[seen], **more}
 
     def usable(self, never: Collection[int] = ()) -> np.ndarray:
         """The features that vary in `train`, without those of `never`."""
@@ -178,7 +226,7 @@ class HeldOutTrees:
 
     def fit(self, columns: np.ndarray, draw: int = 0) -> Trees:
         """Trees on some columns; every draw has a seed of its own."""
-        return fit_trees(self.train, columns, self._settings, self.seed + 100_000 * draw)
+        return fit_trees(self.train, columns, self._settings, self.seed + 100_000 * draw, **self._more)
 
     def scores(self, trees: Trees) -> np.ndarray:
         """(n_docs of the fold,)"""

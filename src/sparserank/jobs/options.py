@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from sparserank.crossval.tree_rivals import AUTO
 from sparserank.data import options as of_data
-from sparserank.options import Flag, Given, Option
+from sparserank.options import Flag, Given, Number, Option
 from sparserank.paths import options as of_paths
 from sparserank.rankers.options import ALPHA, ALPHA_RATIO, SIZE, SPARSE_RANKER
 from sparserank.selection import options as of_selection
@@ -55,6 +56,22 @@ CURRENT = Option(
     "loses, with an interval.",
     panel=of_selection.CHOICE,
 )
+RIVAL = Option(
+    name="rival",
+    kind=Given("str | os.PathLike | None", "str"),
+    default=AUTO,
+    help="Trees that are trained on the same folds and compared, and move nothing in the choice: auto (LightGBM in two "
+    "settings, where it is installed), none, lightgbm, or a file: a model that LightGBM saved or a file of its "
+    "parameters, whose settings are used.",
+    panel=of_selection.CHOICE,
+)
+RIVAL_TIME = Option(
+    name="rival_time",
+    kind=Number(above=0),
+    default=300.0,
+    help="Seconds that each of the trees of {rival} has for all folds; what is not finished by then is left out.",
+    panel=of_selection.CHOICE,
+)
 RUN = (OUT, RESTART, of_data.N_THREADS, PROGRESS)
 SELECT = (
     of_selection.PENALTIES,
@@ -74,6 +91,8 @@ SELECT = (
     of_selection.PROTOCOL,
     of_selection.HALF_SAMPLES,
     CURRENT,
+    RIVAL,
+    RIVAL_TIME,
     *of_data.READING,
     ALLOW_OVERLAP,
     *RUN,

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
+from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.sources import read_sources
 from sparserank.data.store.features import check_unchanged
@@ -123,7 +124,9 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
         train_data, valid_data, weight = _weighted(train_data, valid_data, given, plan.protocol)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
-    rival = None if current is None else in_use(current, names)
+    held = None if current is None else in_use(current, names)
+    never = set.intersection(*(set(p.never_use) for p in plan.penalties))
+    trees = tree_rivals(chosen["rival"], train_data, never, here=client is None)
     job = SelectionJob(
         plan,
         train_data,
@@ -132,7 +135,9 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         query_weight=weight,
         n_threads=chosen["n_threads"],
         client=client,
-        current=rival,
+        current=held,
+        trees=trees,
+        rival_time=chosen["rival_time"],
     )
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
 
@@ -145,7 +150,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         if store is not None:
             store.log({"event": "start"})
         result = replace(job.execute(store, chosen["progress"]), origin=origin_of(sources, used))
-        result.notes.extend([*suspected, *([] if score is None else [left_out_note(score)])])
+        result.notes.extend([*suspected, *([] if score is None else [left_out_note(score)]), *trees.notes])
         check()
         if store is not None:
             write_results(result, store.path)

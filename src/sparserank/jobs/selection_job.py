@@ -12,23 +12,26 @@ import numpy as np
 from sparserank.crossval.candidates import Pool, best_of_sizes
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
-from sparserank.crossval.current_model import LABEL, Change, InUse, change
+from sparserank.crossval.current_model import Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
 from sparserank.crossval.groups import each_alone
 from sparserank.crossval.redundant_features import Alike, alike
 from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.stability import Stability
+from sparserank.crossval.tree_rivals import TreeRivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
-from sparserank.evaluation import Comparison, per_query_values
+from sparserank.evaluation import Comparison, mean_of
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.jobs.ablation import dropped_features, dropped_groups
 from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_rules
+from sparserank.jobs.options import RIVAL_TIME
+from sparserank.jobs.rivals import JobRivals
 from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.jobs.trials import trials_of
 from sparserank.losses import loss_name
@@ -38,15 +41,19 @@ from sparserank.runs.work_store import WorkStore
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, compare_queries
 from sparserank.selection.result import SelectionResult
+from sparserank.selection.rivals import RivalReport, report_of
 
 # Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
 HALF_SAMPLE_SHARE = 0.5
+RIVAL_SHARE = 1.0  # likewise, of trees without a fold
+NO_TREES = TreeRivals()
 
 
 class SelectionJob:
     """A plan on data, checked; `execute` runs it.
 
     current        what ranks today
+    trees          rivals that are trained on the same folds; rival_time: seconds that each has
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: all count the same
     """
 
@@ -61,6 +68,8 @@ class SelectionJob:
         n_threads: int | None = None,
         client: Any = None,
         current: InUse | None = None,
+        trees: TreeRivals = NO_TREES,
+        rival_time: float = RIVAL_TIME.default,
     ) -> None:
         if plan.protocol == "holdout" and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
@@ -92,6 +101,18 @@ class SelectionJob:
             n_threads=n_threads,
             client=client,
         )
+        self.rivals = JobRivals(
+            self.cv,
+            self.judged,
+            test,
+            current,
+            trees,
+            plan.metric,
+            query_weight=query_weight,
+            seed=plan.seed,
+            n_threads=n_threads,
+            seconds=rival_time,
+        )
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Do what is missing in `store` (all of it without one), choose, compare."""
@@ -103,8 +124,8 @@ class SelectionJob:
         began = time.perf_counter()
         pool = self.candidates(store, progress)
         choice = plan.choose(pool.sparse, pool.dense)
-        held = None if self.current is None else self._in_use(self.current)
-        rivals = None if held is None else Rivals(choice, [held])
+        rivals = self._fit_rivals(pool, choice, store, progress)
+        held = None if self.current is None or rivals is None else rivals.rivals[0]
         short = unsolved_paths(pool.paths, plan.settings.tol)
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
@@ -138,6 +159,7 @@ class SelectionJob:
             stability=stability,
             alike=self._alike(pool, chosen, stability),
             change=self._change(choice, rivals, model),
+            rivals=self._report_of(pool, choice, rivals, store),
             queries=self._queries(pool, chosen, model, held or strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
@@ -150,14 +172,19 @@ class SelectionJob:
 
     def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> Pool:
         """Everything that was tried; fits what is missing in `store`."""
-        later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE)
+        later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.rivals.n_pieces * RIVAL_SHARE)
 
-        def with_one_more(done: int, n: int, what: str, left: float | None) -> None:
+        def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
             assert progress is not None
-            progress(done, n + bool(self.plan.half_samples), what, later.seconds(done, left))
+            progress(done, n + self.n_later, what, later.seconds(done, left))
 
-        report = None if progress is None else with_one_more
+        report = None if progress is None else with_the_rest
         return self.cv.fit(self.trials, refits=self.plan.refits, store=store, progress=report)
+
+    @property
+    def n_later(self) -> int:
+        """Pieces of work that follow the paths: trees of rivals, the half-samples."""
+        return self.rivals.n_pieces + bool(self.plan.half_samples)
 
     def model(self, pool: Pool, chosen: Candidate, corrected: float | None = None) -> RankingModel:
         """The final model of a candidate, with all that is known of it; corrected: its mean, where it was chosen."""
@@ -197,21 +224,21 @@ class SelectionJob:
         notes: list[str],
     ) -> Stability | None:
         """The chosen maker at the chosen size on halves of the queries that have pairs; one piece of work."""
-        n_pairs, n_paths = self.plan.half_samples // 2, len(pool.paths)
+        n_pairs, n_before = self.plan.half_samples // 2, len(pool.paths) + self.rivals.n_pieces
         usable = self.cv.works[pool.look(chosen)].pairs() > 0
         report = progress or (lambda done, n, what, left: None)
         if n_pairs == 0 or usable.sum() < 4:
             if n_pairs > 0:
-                report(n_paths + 1, n_paths + 1, "half-samples: too few queries", 0.0)
+                report(n_before + 1, n_before + 1, "half-samples: too few queries", 0.0)
             return None
         name = f"half-samples-{2 * n_pairs}-{chosen.penalty}-{chosen.k}"
         arrays = store.load(name) if store is not None else None
         if arrays is None:
-            report(n_paths, n_paths + 1, f"{2 * n_pairs} half-samples", None)
+            report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", None)
             arrays = self.cv.on_halves(pool, chosen, usable, n_pairs, self.plan.seed)
             if store is not None:
                 store.save(name, arrays)
-        report(n_paths + 1, n_paths + 1, "half-samples", 0.0)
+        report(n_before + 1, n_before + 1, "half-samples", 0.0)
         short = unsolved(arrays["statuses"].tolist(), "on half-samples", f"{FOLD_TOL:g}")
         if short is not None:
             notes.append(short)
@@ -256,15 +283,35 @@ class SelectionJob:
             return None
         full = self._dense_in_use(pool, dense)
         assert full.model is not None
-        return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, self.current, notes)
+        scores = {} if self.current is None else {self.current.name: self.current.scores(self.test)}
+        others = {**scores, **self.rivals.test_scores}
+        return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
 
     # -- rivals ------------------------------------------------------------------------------------------------------
 
-    def _in_use(self, current: InUse) -> Rival:
-        """What ranks today, on the queries that candidates are judged on."""
-        data = self.judged
-        (values,) = per_query_values(data.from_input_order(current.scores(data)), data, [self.plan.metric])
-        return Rival(LABEL, len(current.features), values)
+    def _fit_rivals(
+        self, pool: Pool, choice: Choice, store: WorkStore | None, progress: Progress | None
+    ) -> Rivals | None:
+        """All rivals, in the order in which they are named; None where there is none."""
+        n_paths = len(pool.paths)
+
+        def after_paths(done: int, n: int, what: str, left: float | None) -> None:
+            assert progress is not None
+            progress(n_paths + done, n_paths + self.n_later, what, left)
+
+        fitted = self.rivals.fit(store, None if progress is None else after_paths)
+        return Rivals(choice, fitted) if fitted else None
+
+    def _report_of(self, pool: Pool, choice: Choice, rivals: Rivals | None, store: WorkStore | None) -> RivalReport:
+        """What is said of the rivals; the trees that are shown better are tried on the chosen features too."""
+        chosen, n_in_use = choice.chosen, int(self.current is not None)
+        first = report_of(rivals, n_in_use, self.rivals.left_out)
+        if first.better is None:
+            return first
+        name = first.better.name
+        features = {f: pool.features(chosen, f) for f in self.cv.folds or [FINAL]}
+        values = self.rivals.on_features(name, features, store)
+        return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
     def _change(self, choice: Choice, rivals: Rivals | None, model: RankingModel) -> Change | None:
         if self.current is None or rivals is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sparserank.crossval.current_model import InUse
@@ -20,20 +22,18 @@ def compare_on_test(
     work: FoldedPaths,
     chosen: RankingModel,
     dense: dict[str, RankingModel],
-    current: InUse | None,
+    others: Mapping[str, np.ndarray],
     notes: list[str],
 ) -> Comparison:
-    """Against the dense models by name, the best single feature of the training queries of `work`,
-    and what is in use."""
+    """Against the dense models by name, the best single feature of the training queries of `work`, and others by name,
+    whose scores are in the order of the input."""
     names = chosen.feature_names
     feature, sign = best_single_feature(plan, work, notes)
     systems = {f"chosen ({len(chosen.support)} features)": chosen.score_dataset(test)}
     systems |= {name: model.score_dataset(test) for name, model in dense.items()}
     alone = f"best single feature ({names[feature]}{' ascending' if sign < 0 else ''})"
     systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)
-    if current is not None:
-        systems[current.name] = current.scores(test)
-    return evaluate(systems, test, plan.metrics)
+    return evaluate(systems | dict(others), test, plan.metrics)
 
 
 def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]) -> tuple[int, float]:

@@ -90,6 +90,13 @@ class SelectOptions(TypedDict, total=False):
     """What ranks today: a model (file), or the feature that holds its score, which is then left out of the features
     unless keep names it. It moves nothing in the choice; the result says what a change gains and loses, with an
     interval. Default None."""
+    rival: str | os.PathLike | None
+    """Trees that are trained on the same folds and compared, and move nothing in the choice: auto (LightGBM in two
+    settings, where it is installed), none, lightgbm, or a file: a model that LightGBM saved or a file of its
+    parameters, whose settings are used. Default 'auto'."""
+    rival_time: float
+    """Seconds that each of the trees of rival has for all folds; what is not finished by then is left out. Default
+    300.0."""
     n_features: int | None
     """Number of features of text, when the files need not show the last one. Default None."""
     missing: str | float | Mapping[Any, str | float] | None
@@ -156,7 +163,7 @@ class TreesOptions(TypedDict, total=False):
     n_leaves: int
     """Leaves of each tree. Default 7."""
     learning_rate: float
-    """Shrinkage of each tree. Default 0.1."""
+    """Shrinkage of each tree. Default 0.05."""
     n_seeds: int
     """Seeds of the trees on every list; values are means over them. Default 3."""
     n_features: int | None

@@ -107,6 +107,25 @@ def size_rows(
     return head, rows
 
 
+def rival_table(result: SelectionResult) -> Table:
+    """The rankers that were compared on the same queries, and what the chosen model is worth beside each."""
+    confidence = as_percent(result.plan.confidence)
+    rows = []
+    for r in result.rivals.compared:
+        difference, low, high = r.percents
+        between = f"[{low}, {high}]" if math.isfinite(r.low) else "-"
+        shown = f"shown {r.shown}" if r.shown else "not shown to differ"
+        rows.append([r.name, str(r.n_features), figure(r.mean), difference, between, shown])
+    return Table(
+        f"Compared by {result.plan.metric.title} {where(result)}, never chosen (all intervals hold at once)",
+        ["ranker", "features", repr(result.plan.metric), "chosen model", f"{confidence} interval", "the ranker is"],
+        rows,
+        note="Chosen model: its difference to the ranker, corrected for the choice; the interval is that of the "
+        "difference before this.",
+        words=(5,),
+    )
+
+
 def left_table(result: SelectionResult) -> Table:
     """What was left out beside a selected feature: it says the same, or stands in for it, or both."""
     found = result.alike

@@ -23,6 +23,7 @@ from sparserank.runs.directory import RunDirectory
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference
+from sparserank.selection.rivals import RivalReport
 from sparserank.selection.statements import choice_sentences, headline, quality_sentence, stability_sentence
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
@@ -50,6 +51,7 @@ class SelectionResult:
     stability    what halves of the queries keep, or None
     alike        features that were left out and say the same as a selected one
     change       what the chosen model brings beside the one in use, or None
+    rivals       rankers that were compared with all candidates, and never chosen
     queries      those on which the chosen model loses and wins most beside the one in use, or else the dense one, and
                  why
     test         values of the chosen model and its rivals on the test queries, or None
@@ -71,6 +73,7 @@ class SelectionResult:
     stability: Stability | None
     alike: Alike
     change: Change | None
+    rivals: RivalReport
     queries: Queries
     test: Comparison | None
     constant_features: tuple[str, ...]
@@ -90,7 +93,8 @@ class SelectionResult:
     @property
     def headline(self) -> str:
         """What to keep and what that loses at most, in a line."""
-        return headline(self.choice, self.metric, self.model.n_features)
+        text, better = headline(self.choice, self.metric, self.model.n_features), self.rivals.better
+        return text if better is None else f"{text}; {better.name} on all features is shown better"
 
     @property
     def sentence(self) -> str:
@@ -102,6 +106,7 @@ class SelectionResult:
         """The sentences of `sentence`, one by one; the first says what to keep."""
         said = choice_sentences(self.choice, self.metric, self.model.n_features)
         said.append(quality_sentence(self.choice, self.dense, self.metric))
+        said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence), self.chosen.n_features)
         if self.stability is not None:
             said = [*said, stability_sentence(self.stability, self.model.feature_names, self.alike.stand_ins)]
         return (
@@ -282,6 +287,8 @@ class SelectionResult:
             "change": None
             if self.change is None
             else {**vars(self.change), "worst": [{"query": q, "difference": d} for q, d in self.change.worst]},
+            "rivals": [{**asdict(r), "shown": r.shown or None} for r in self.rivals.compared],
+            "left_out_rivals": [asdict(r) for r in self.rivals.left_out],
             "queries": {
                 **asdict(self.queries),
                 "lost": [_query(q) for q in self.queries.lost],

@@ -1,0 +1,199 @@
+"""Settings of somebody's own trees: from a model file of LightGBM, or a file of its parameters."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sparserank.crossval.options import N_TREES
+from sparserank.crossval.trees import TreeSettings
+from sparserank.errors import DataFormatError
+from sparserank.quoting import brief
+
+LARGEST_FILE = 1 << 30  # bytes
+LEARNING = {  # what decides which trees are grown, with the names that LightGBM takes as well
+    "alpha": (),
+    "bagging_by_query": (),
+    "bagging_fraction": ("sub_row", "subsample", "bagging"),
+    "bagging_freq": ("subsample_freq",),
+    "bin_construct_sample_cnt": ("subsample_for_bin",),
+    "boost_from_average": (),
+    "boosting": ("boosting_type", "boost"),
+    "cat_l2": (),
+    "cat_smooth": (),
+    "cegb_penalty_split": (),
+    "cegb_tradeoff": (),
+    "data_sample_strategy": (),
+    "drop_rate": ("rate_drop",),
+    "enable_bundle": ("is_enable_bundle", "bundle"),
+    "extra_trees": ("extra_tree",),
+    "feature_fraction": ("sub_feature", "colsample_bytree"),
+    "feature_fraction_bynode": ("sub_feature_bynode", "colsample_bynode"),
+    "feature_pre_filter": (),
+    "label_gain": (),
+    "lambda_l1": ("reg_alpha", "l1_regularization"),
+    "lambda_l2": ("reg_lambda", "lambda", "l2_regularization"),
+    "lambdarank_norm": (),
+    "lambdarank_truncation_level": (),
+    "learning_rate": ("shrinkage_rate", "eta"),
+    "linear_lambda": (),
+    "linear_tree": ("linear_trees",),
+    "max_bin": ("max_bins",),
+    "max_cat_threshold": (),
+    "max_cat_to_onehot": (),
+    "max_delta_step": ("max_tree_output", "max_leaf_output"),
+    "max_depth": (),
+    "max_drop": (),
+    "min_data_in_bin": (),
+    "min_data_in_leaf": ("min_data_per_leaf", "min_data", "min_child_samples", "min_samples_leaf"),
+    "min_data_per_group": (),
+    "min_gain_to_split": ("min_split_gain",),
+    "min_sum_hessian_in_leaf": ("min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian", "min_child_weight"),
+    "num_leaves": ("num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
+    "objective": ("objective_type", "app", "application", "loss"),
+    "other_rate": (),
+    "path_smooth": (),
+    "sigmoid": (),
+    "skip_drop": (),
+    "top_rate": (),
+    "uniform_drop": (),
+    "use_missing": (),
+    "xgboost_dart_mode": (),
+    "zero_as_missing": (),
+}
+ROUNDS = (
+    *("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds"),
+    *("num_boost_round", "n_estimators", "max_iter"),
+)
+CATEGORICAL = ("categorical_feature", "cat_feature", "categorical_column", "cat_column", "categorical_features")
+STOPPING = {  # what the queries of a fold would have to be shown for
+    "early stopping": ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),
+    "metrics": ("metric", "metrics", "metric_types", "eval_at", "ndcg_eval_at", "ndcg_at", "map_eval_at", "map_at"),
+    "validation data": ("valid", "test", "valid_data", "valid_data_file", "test_data", "test_data_file"),
+}
+CHOSEN_HERE = re.compile(  # files, machines, seeds, columns, what is printed
+    r".*seed.*|random_(state|type)|data|train.*|.*thread.*|n_jobs|verbos.*|device.*|tree_learner|task.*|.*metric.*"
+    r"|(in|out)put_.*|snapshot_.*|save_.*|.*header.*|(label|weight|group|query|ignore)(_.*)?|deterministic|force_.*_wise"
+    r"|histogram_pool_size|first_metric_only|early_stopping_min_delta|valid_.*|two_round|pre_partition"
+)
+OF_COLUMNS = ("monotone_constraints", "interaction_constraints", "feature_contri", "forcedsplits_filename")
+CANONICAL = {alias: name for name, aliases in LEARNING.items() for alias in (name, *aliases)}
+REFUSED_OBJECTIVES = ("custom", "none", "null", "na")
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """features: names of those that the trees of a model file know, () where it holds parameters alone;
+    said: what of the file is not used."""
+
+    settings: TreeSettings
+    features: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+
+
+def read_tree_file(path: str | os.PathLike) -> TreeFile:
+    """The settings in a model file of LightGBM (as it saves them), or in a file of its parameters: lines
+    `name = value`, or a JSON object.
+
+    Raises
+        DataFormatError   it is neither; it is too large; trees of its objective cannot be trained
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise DataFormatError(f"{file}: is larger than {LARGEST_FILE >> 30} GB; give a file of parameters instead.")
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "is not text"
+        raise DataFormatError(
+            f"{file}: cannot be read ({why}); give a model that LightGBM saved, or a file of its parameters."
+        ) from error
+    found = _of_model(file, text) if text.startswith("tree\n") else _of_parameters(file, text)
+    objective = dict(found.settings.others or ()).get("objective", "lambdarank")
+    if objective in REFUSED_OBJECTIVES:
+        raise DataFormatError(f"{file}: trees with an objective of their own cannot be trained; name LightGBM's.")
+    return found
+
+
+def _of_model(file: Path, text: str) -> TreeFile:
+    head, _, rest = text.partition("\nTree=0\n")
+    lines = dict(line.partition("=")[::2] for line in head.splitlines() if "=" in line)
+    names = tuple(lines.get("feature_names", "").split())
+    listed = re.findall(r"^\[(\w+): ?(.*)\]$", text.partition("\nparameters:\n")[2], re.MULTILINE)
+    if not names or not listed:
+        raise DataFormatError(f"{file}: is cut off: it names no features, or holds no parameters.")
+    n_trees = (rest.count("\nTree=") + 1) // int(lines.get("num_tree_per_iteration", "1") or 1)
+    infos = lines.get("feature_infos", "").split()
+    categorical = tuple(n for n, info in zip(names, infos, strict=False) if ":" in info and not info.startswith("["))
+    given = {name: value for name, value in listed if value and name not in CATEGORICAL}
+    own = {name: value for name, value in given.items() if name in LEARNING}
+    stopped = {name: value for name, value in given.items() if name.startswith("early_stopping_round")}
+    said = _left_out(stopped, [name for name in OF_COLUMNS if name in given])
+    return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said)
+
+
+def _of_parameters(file: Path, text: str) -> TreeFile:
+    given = _listed(file, text)
+    rounds = next((given[name] for name in ROUNDS if name in given), str(N_TREES.default))
+    try:
+        n_trees = int(float(rounds))
+    except (ValueError, OverflowError) as error:
+        raise DataFormatError(f"{file}: the number of trees must be an integer; got {brief(rounds)}.") from error
+    named = next((given[name] for name in CATEGORICAL if given.get(name)), "")
+    if named and not named.startswith("name:"):
+        raise DataFormatError(
+            f"{file}: categorical features must be given by name (categorical_feature = name:a,b); got {brief(named)}."
+        )
+    own = {CANONICAL[name]: value for name, value in given.items() if name in CANONICAL}
+    known = {*CANONICAL, *ROUNDS, *CATEGORICAL, *(name for names in STOPPING.values() for name in names)}
+    others = [name for name in given if name not in known and not CHOSEN_HERE.fullmatch(name)]
+    if not own and len(others) == len(given):
+        raise DataFormatError(f"{file}: is neither a model that LightGBM saved nor a file of its parameters.")
+    categories = tuple(filter(None, named.removeprefix("name:").split(",")))
+    return TreeFile(_settings(file, own, n_trees, categories), (), _left_out(given, others))
+
+
+def _listed(file: Path, text: str) -> dict[str, str]:
+    """{name: value} of a file of parameters."""
+    if text.lstrip().startswith("{"):
+        try:
+            held = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DataFormatError(f"{file}: is no JSON object of parameters: {brief(str(error))}.") from error
+        return {str(name): _value(value) for name, value in held.items() if value is not None}
+    out = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        name, equals, value = (part.strip() for part in line.partition("#")[0].partition("="))
+        if name and not equals:
+            raise DataFormatError(f"{file}:{number}: expected 'name = value'; got {brief(line.strip())}.")
+        if name:
+            out[name] = value
+    return out
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_value, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _settings(file: Path, own: Mapping[str, str], n_trees: int, categorical: Iterable[str]) -> TreeSettings:
+    try:
+        return TreeSettings(n_trees, others=tuple(sorted(own.items())), categorical=tuple(categorical))
+    except ValueError as error:
+        raise DataFormatError(f"{file}: {error}") from error
+
+
+def _left_out(given: Mapping[str, str], others: Iterable[str]) -> tuple[str, ...]:
+    """Sentences on what is not used."""
+    stopping = [what for what, names in STOPPING.items() if any(given.get(n) not in (None, "", "0") for n in names)]
+    said = [f"{', '.join(stopping)}: the number of trees is fixed"] if stopping else []
+    unused = sorted(others)
+    if unused:
+        said.append(", ".join(unused[:5]) + (" ..." if len(unused) > 5 else ""))
+    return tuple(said)

@@ -1,0 +1,119 @@
+"""Trees as rivals: which ones a job compares its models with."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval.tree_files import read_tree_file
+from sparserank.crossval.trees import TreeSettings, check_trees
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError, ParameterError
+from sparserank.quoting import brief
+
+AUTO, NO, LIGHTGBM = "auto", "none", "lightgbm"  # words for which rivals
+ORDINARY = TreeSettings(n_trees=150, n_leaves=7, learning_rate=0.05)
+SLOW = TreeSettings(n_trees=400, n_leaves=7, learning_rate=0.02, row_share=0.7, feature_share=0.3)
+MAX_VALUES = 200_000_000  # of all training documents, of which LightGBM gets a dense copy
+NUMBERED = re.compile(r"Column_\d+")  # what LightGBM calls features without names
+
+
+@dataclass(frozen=True, eq=False)
+class TreeRival:
+    """Trees that are trained on the folds of a job. columns: the features that they get."""
+
+    name: str
+    settings: TreeSettings
+    columns: np.ndarray
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A rival that was not compared, and why: a clause."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TreeRivals:
+    """trees: to be compared; left_out: which cannot be; notes: what is said of a file's settings."""
+
+    trees: tuple[TreeRival, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *, here: bool = True) -> TreeRivals:
+    """The trees that are asked for.
+
+    Parameters
+        given   'auto' (LightGBM in two settings where it is installed), 'none' (or None), 'lightgbm', or a file: a
+                model that LightGBM saved, or its parameters
+        data    training queries; never: features that no model may use
+        here    the data are in the memory of this process; with 'auto' trees are left out where they are not
+    Raises
+        ParameterError     it is none of these
+        DataFormatError    the file holds no settings
+        DataError          'lightgbm' or a file was asked for, and LightGBM is not installed
+    """
+    if given is None or given == NO:
+        return TreeRivals()
+    columns = np.setdiff1d(np.arange(data.n_features), list(never))
+    two = [("LightGBM", ORDINARY), ("LightGBM, slow", SLOW)]
+    if given == AUTO:
+        if importlib.util.find_spec("lightgbm") is None:
+            return TreeRivals()
+        found = TreeRivals(tuple(TreeRival(name, settings, columns) for name, settings in two))
+        if not here or data.is_stored:
+            return _none(found, "the training data are not in the memory of one process")
+    elif given == LIGHTGBM:
+        found = TreeRivals(tuple(TreeRival(name, settings, columns) for name, settings in two))
+    else:
+        found = _of_file(given, data, columns)
+    try:
+        check_trees(data)
+    except DataError as error:
+        if importlib.util.find_spec("lightgbm") is None:
+            raise
+        return _none(found, str(error).rstrip("."))
+    if data.n_docs * len(columns) > MAX_VALUES:
+        return _none(found, f"trees need a dense copy of the data, here more than {MAX_VALUES:,} values")
+    return found
+
+
+def _none(found: TreeRivals, reason: str) -> TreeRivals:
+    return TreeRivals((), tuple(LeftOut(rival.name, reason) for rival in found.trees), found.notes)
+
+
+def _of_file(given: Any, data: RankingDataset, columns: np.ndarray) -> TreeRivals:
+    if not isinstance(given, str | os.PathLike) or not Path(given).exists():
+        raise ParameterError(
+            "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or a file of LightGBM's that exists; got {brief(given)}."
+        )
+    file, name = read_tree_file(given), f"LightGBM as in {Path(given).name}"
+    own, missing = _columns_of(file.features, data.feature_names or (), columns)
+    said = list(file.said)
+    if missing:
+        said.append(f"features that the data do not have ({brief(', '.join(missing))})")
+    notes = (f"{name}: not used: {'; '.join(said)}.",) if said else ()
+    return TreeRivals((TreeRival(name, file.settings, own),), (), notes)
+
+
+def _columns_of(known: Sequence[str], names: Sequence[str], columns: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """(the columns that trees with features of these names know, names that the data do not have); all columns where
+    the trees have no names, or none that the data have."""
+    place = {re.sub(r"\s", "_", name): j for j, name in enumerate(names)}  # LightGBM has no blanks in names
+    if all(NUMBERED.fullmatch(name) for name in known):
+        place = {f"Column_{j}": j for j in range(len(names))} if len(known) == len(names) else {}
+    found = [place[name] for name in known if name in place]
+    if not found:
+        return columns, []
+    return np.intersect1d(columns, found), [name for name in known if name not in place]

@@ -1,0 +1,179 @@
+"""The rivals of a selection, trained and scored on the queries that its candidates are judged on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sparserank.crossval.current_model import LABEL, InUse
+from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.folded_paths import FINAL
+from sparserank.crossval.rivals import Rival
+from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
+from sparserank.crossval.trees import HeldOutTrees, TooSlow, fit_trees, identity_of_trees
+from sparserank.data.data_hash import data_hash
+from sparserank.data.dataset import RankingDataset
+from sparserank.errors import DataError
+from sparserank.evaluation import per_query_values
+from sparserank.metrics import Metric
+from sparserank.runs.progress import Progress
+from sparserank.runs.work import Work
+from sparserank.runs.work_store import WorkStore
+
+# Of the training data: from here on all threads grow one ensemble, below each thread one of its own.
+MIN_SHARED_VALUES = 5_000_000
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class TreesOfRival:
+    """A piece of work: the trees of a rival without fold f, as scores of the queries of the fold ('scores'); of f FINAL
+    trees on all training queries, as scores of those of `unseen` by name."""
+
+    data: RankingDataset
+    fold: np.ndarray
+    query_weight: np.ndarray | None
+    unseen: dict[str, RankingDataset]
+    seed: int
+    n_threads: int
+
+    def __call__(self, rival: TreeRival, f: int, columns: np.ndarray, seconds: float) -> Arrays:
+        more: Any = {"query_weight": self.query_weight, "n_threads": self.n_threads, "seconds": seconds}
+        if f == FINAL:
+            trees = fit_trees(self.data, columns, rival.settings, self.seed, **more)
+            return {name: trees.scores(data.X) for name, data in self.unseen.items()}
+        held = HeldOutTrees(self.data, self.fold, f, rival.settings, self.seed, **more)
+        return {"scores": held.scores(held.fit(columns))}
+
+
+@dataclass
+class JobRivals:
+    """What ranks today, and trees on the same folds. `fit` trains the trees; a rival that is not finished in its time
+    is left out, and `left_out` names it.
+
+    cv            whose training queries, folds and weights hold for the trees
+    judged        queries that candidates are judged on
+    test          queries that the trees on all training queries score too, or None
+    current       what ranks today, or None
+    seconds       that each of the trees has for all its folds
+    """
+
+    cv: CrossValidation
+    judged: RankingDataset
+    test: RankingDataset | None
+    current: InUse | None
+    trees: TreeRivals
+    metric: Metric
+    query_weight: np.ndarray | None
+    seed: int
+    n_threads: int
+    seconds: float
+    left_out: list[LeftOut] = field(default_factory=list)
+    test_scores: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.left_out.extend(self.trees.left_out)
+
+    @property
+    def n_pieces(self) -> int:
+        return len(self.trees.trees) * len(self._folds)
+
+    def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
+        """What ranks today first, then the trees that are finished in their time; those in `store` are taken from
+        there."""
+        found = [] if self.current is None else [self._in_use(self.current)]
+        columns = {rival.name: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}
+        for rival, scores in self._scored(columns, self._folds, store, progress):
+            if self.test is not None:
+                self.test_scores[rival.name] = self.test.to_input_order(scores["test"])
+            found.append(Rival(rival.name, len(rival.columns), self._values(scores["judged"])))
+        return found
+
+    def on_features(self, name: str, features: dict[int, np.ndarray], store: WorkStore | None) -> np.ndarray | None:
+        """(n_queries,) the metric of the trees of a rival on some features of each fold; None where they are not
+        finished in their time."""
+        folds = self.cv.folds or [FINAL]
+        for _, scores in self._scored({name: {f: features[f] for f in folds}}, folds, store, None):
+            return self._values(scores["judged"])
+        return None
+
+    # -- what is behind them -----------------------------------------------------------------------------------------
+
+    @property
+    def _folds(self) -> list[int]:
+        """Those without which the trees are trained; FINAL without none."""
+        return [*self.cv.folds, *([FINAL] if self.test is not None or not self.cv.folds else [])]
+
+    def _scored(
+        self,
+        columns: dict[str, dict[int, np.ndarray]],
+        folds: Sequence[int],
+        store: WorkStore | None,
+        progress: Progress | None,
+    ) -> list[tuple[TreeRival, Arrays]]:
+        """(rival, its scores of the queries that it is judged on and of the test queries) by {name: {fold: columns}}"""
+        rivals = [rival for rival in self.trees.trees if rival.name in columns]
+        together = self.cv.data.n_docs * self.cv.data.n_features >= MIN_SHARED_VALUES
+        n_workers, n_threads = (1, self.n_threads) if together else (self.n_threads, 1)
+        unseen = {"judged": self.judged} if not self.cv.folds else {}
+        if self.test is not None and FINAL in folds:
+            unseen["test"] = self.test
+        task = TreesOfRival(self.cv.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads)
+        names = {(r.name, f): self._name(r, f, columns[r.name][f], unseen) for r in rivals for f in folds}
+        kinds = {name: rival for (rival, _), name in names.items()}
+        work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, progress=progress)
+        out = []
+        for rival in rivals:
+            own = {names[rival.name, f]: f for f in folds}
+            share = self.seconds / len(folds) * n_workers
+            try:
+                work.run(
+                    task,
+                    {name: (rival, f, columns[rival.name][f], share) for name, f in own.items()},
+                    {name: f"{rival.name} {_what(f)}" for name, f in own.items()},
+                    processes=False,
+                )
+            except TooSlow:
+                self._leave_out(rival, f"it was not finished in {self.seconds:g} s")
+            except DataError as error:
+                self._leave_out(rival, str(error).rstrip("."))
+            else:
+                out.append((rival, self._together({f: work.results[name] for name, f in own.items()})))
+        return out
+
+    def _leave_out(self, rival: TreeRival, reason: str) -> None:
+        if all(left.name != rival.name for left in self.left_out):
+            self.left_out.append(LeftOut(rival.name, reason))
+
+    def _together(self, of_fold: dict[int, Arrays]) -> Arrays:
+        """The scores of all queries that candidates are judged on, each by trees that have not seen it."""
+        out = dict(of_fold.get(FINAL, {}))
+        if self.cv.folds:
+            fold = np.repeat(self.cv.fold, np.diff(self.cv.data.query_ptr))
+            scores = np.full(self.cv.data.n_docs, np.nan)
+            for f in self.cv.folds:
+                scores[fold == f] = of_fold[f]["scores"]
+            out["judged"] = scores
+        return out
+
+    def _values(self, scores: np.ndarray) -> np.ndarray:
+        (values,) = per_query_values(scores, self.judged, [self.metric])
+        return np.asarray(values)
+
+    def _in_use(self, current: InUse) -> Rival:
+        """What ranks today, on the queries that candidates are judged on."""
+        scores = self.judged.from_input_order(current.scores(self.judged))
+        return Rival(LABEL, len(current.features), self._values(scores))
+
+    def _name(self, rival: TreeRival, f: int, columns: np.ndarray, unseen: dict[str, RankingDataset]) -> str:
+        depends = [rival.settings, columns.tolist(), identity_of_trees(), self.seed]
+        depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []
+        return f"rival {_what(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
+
+
+def _what(f: int) -> str:
+    return "on all" if f == FINAL else f"fold {f + 1}"
