@@ -80,6 +80,13 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_rivals() -> Iterator[None]:
+    """Selections in this process train no trees beside, unless a test asks for them."""
+    with shortcuts.no_rivals():
+        yield
+
+
 @pytest.fixture
 def no_processes() -> Iterator[None]:
     with shortcuts.no_processes():

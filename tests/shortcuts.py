@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sparserank.crossval import fitting
+from sparserank.crossval import fitting, tree_rivals
 from sparserank.runs import work
 from sparserank.runs.pool import run_pieces
 
@@ -23,6 +23,14 @@ def no_processes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (work, fitting):
             patch.setattr(module, "run_pieces", in_threads)
+        yield
+
+
+@contextmanager
+def no_rivals() -> Iterator[None]:
+    """Trees are compared only where they are asked for, as where LightGBM is not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree_rivals, "is_installed", lambda: False)
         yield
 
 

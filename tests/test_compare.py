@@ -89,9 +89,9 @@ def test_trees_are_judged_on_queries_that_they_have_not_seen(data):
         out = np.flatnonzero(fold == f)
         train, test = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(out)
         varying = np.flatnonzero(~train.constant_features())
-        trees = fit_trees(train, varying, TreeSettings(20, 4, n_threads=1), seed=f)
+        trees = fit_trees(train, varying, TreeSettings(20, 4), seed=f)
         by_hand[out] = per_query_values(trees.scores(test.X), test, [plan.plan.metric])[0]
-        whole = fit_trees(data, varying, TreeSettings(20, 4, n_threads=1), seed=f)
+        whole = fit_trees(data, varying, TreeSettings(20, 4), seed=f)
         seen[out] = per_query_values(whole.scores(test.X), test, [plan.plan.metric])[0]
     np.testing.assert_allclose(found, by_hand)
     assert seen.mean() > by_hand.mean() + 0.01  # what has seen the queries would be flattered

@@ -73,6 +73,8 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "doc_weight": "--doc-weight doc-weight.txt",
     "loss": "--loss modified_huber",
     "current": "--current f2",
+    "rival": "--rival lightgbm",
+    "rival_time": "--rival lightgbm --rival-time 100",
     "judge": (FILES + FEW, JUDGE),
     "n_trees": (JUDGE, JUDGE + " --n-trees 4"),
     "n_leaves": (JUDGE, JUDGE + " --n-leaves 4"),

@@ -149,12 +149,12 @@ def _tuned_trees(train: Any, test: Any, quality: Any) -> tuple[str, float, float
     columns, fold = np.arange(train.n_features), query_folds(train.n_queries, 5, 0)
     found = []
     for leaves, rate, trees in itertools.product(LEAVES, RATES, TREES):
-        settings, values = TreeSettings(trees, leaves, rate, os.cpu_count() or 1), []
+        settings, values = TreeSettings(trees, leaves, rate), []
         for f in range(5):
             seen, unseen = train.take_queries(np.flatnonzero(fold != f)), train.take_queries(np.flatnonzero(fold == f))
-            scores = fit_trees(seen, columns, settings, 0).scores(unseen.X)
+            scores = fit_trees(seen, columns, settings, 0, n_threads=os.cpu_count() or 1).scores(unseen.X)
             values.append(sr.evaluate(scores, unseen, ["ndcg@10"])["ndcg@10"])
         found.append((float(np.mean(values)), f"{trees} trees of {leaves} leaves, rate {rate:g}", settings))
     _, label, best = max(found, key=lambda f: f[0])
-    means = [quality(fit_trees(train, columns, best, seed).scores(test.X)) for seed in range(SEEDS)]
+    means = [quality(fit_trees(train, columns, best, seed, n_threads=os.cpu_count() or 1).scores(test.X)) for seed in range(SEEDS)]
     return label, float(np.mean(means)), time.perf_counter() - began

@@ -66,6 +66,10 @@ LEARNING = {  # what decides which trees are grown, with the names that LightGBM
     "xgboost_dart_mode": (),
     "zero_as_missing": (),
 }
+FLAGS = (  # of these, which a model file writes as 0 and 1
+    *("bagging_by_query", "boost_from_average", "enable_bundle", "extra_trees", "feature_pre_filter"),
+    *("lambdarank_norm", "linear_tree", "uniform_drop", "use_missing", "xgboost_dart_mode", "zero_as_missing"),
+)
 ROUNDS = (
     *("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds"),
     *("num_boost_round", "n_estimators", "max_iter"),
@@ -131,7 +135,7 @@ def _of_model(file: Path, text: str) -> TreeFile:
     infos = lines.get("feature_infos", "").split()
     categorical = tuple(n for n, info in zip(names, infos, strict=False) if ":" in info and not info.startswith("["))
     given = {name: value for name, value in listed if value and name not in CATEGORICAL}
-    own = {name: value for name, value in given.items() if name in LEARNING}
+    own = {name: _flag(value) if name in FLAGS else value for name, value in given.items() if name in LEARNING}
     stopped = {name: value for name, value in given.items() if name.startswith("early_stopping_round")}
     said = _left_out(stopped, [name for name in OF_COLUMNS if name in given])
     return TreeFile(_settings(file, own, max(n_trees, 1), categorical), names, said)
@@ -174,6 +178,10 @@ def _listed(file: Path, text: str) -> dict[str, str]:
         if name:
             out[name] = value
     return out
+
+
+def _flag(value: str) -> str:
+    return {"0": "false", "1": "true"}.get(value, value)
 
 
 def _value(value: Any) -> str:

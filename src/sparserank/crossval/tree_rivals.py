@@ -69,7 +69,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     columns = np.setdiff1d(np.arange(data.n_features), list(never))
     two = [("LightGBM", ORDINARY), ("LightGBM, slow", SLOW)]
     if given == AUTO:
-        if importlib.util.find_spec("lightgbm") is None:
+        if not is_installed():
             return TreeRivals()
         found = TreeRivals(tuple(TreeRival(name, settings, columns) for name, settings in two))
         if not here or data.is_stored:
@@ -87,6 +87,11 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     if data.n_docs * len(columns) > MAX_VALUES:
         return _none(found, f"trees need a dense copy of the data, here more than {MAX_VALUES:,} values")
     return found
+
+
+def is_installed() -> bool:
+    """Whether there are trees to be compared without being asked for."""
+    return importlib.util.find_spec("lightgbm") is not None
 
 
 def _none(found: TreeRivals, reason: str) -> TreeRivals:

@@ -1,4 +1,4 @@
-"""The rivals of a selection, trained and scored on the queries that its candidates are judged on."""
+"""Trees beside a selection: trained on its folds, scored on the queries that its candidates are judged on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.current_model import LABEL, InUse
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.rivals import Rival
@@ -51,21 +50,20 @@ class TreesOfRival:
 
 
 @dataclass
-class JobRivals:
-    """What ranks today, and trees on the same folds. `fit` trains the trees; a rival that is not finished in its time
-    is left out, and `left_out` names it.
+class TreesOnFolds:
+    """The trees that a selection is compared with, trained on its folds. One that is not finished in its time is left
+    out, and `left_out` names it.
 
-    cv            whose training queries, folds and weights hold for the trees
-    judged        queries that candidates are judged on
-    test          queries that the trees on all training queries score too, or None
-    current       what ranks today, or None
+    cv            whose folds and weights hold for the trees
+    data          training queries, as trees take them: with missing values, where they are known
+    judged        queries that candidates are judged on; test: those that trees on all training queries score too
     seconds       that each of the trees has for all its folds
     """
 
     cv: CrossValidation
+    data: RankingDataset
     judged: RankingDataset
     test: RankingDataset | None
-    current: InUse | None
     trees: TreeRivals
     metric: Metric
     query_weight: np.ndarray | None
@@ -83,9 +81,8 @@ class JobRivals:
         return len(self.trees.trees) * len(self._folds)
 
     def fit(self, store: WorkStore | None, progress: Progress | None) -> list[Rival]:
-        """What ranks today first, then the trees that are finished in their time; those in `store` are taken from
-        there."""
-        found = [] if self.current is None else [self._in_use(self.current)]
+        """Those that are finished in their time; pieces in `store` are taken from there."""
+        found = []
         columns = {rival.name: dict.fromkeys(self._folds, rival.columns) for rival in self.trees.trees}
         for rival, scores in self._scored(columns, self._folds, store, progress):
             if self.test is not None:
@@ -117,12 +114,12 @@ class JobRivals:
     ) -> list[tuple[TreeRival, Arrays]]:
         """(rival, its scores of the queries that it is judged on and of the test queries) by {name: {fold: columns}}"""
         rivals = [rival for rival in self.trees.trees if rival.name in columns]
-        together = self.cv.data.n_docs * self.cv.data.n_features >= MIN_SHARED_VALUES
+        together = self.data.n_docs * self.data.n_features >= MIN_SHARED_VALUES
         n_workers, n_threads = (1, self.n_threads) if together else (self.n_threads, 1)
         unseen = {"judged": self.judged} if not self.cv.folds else {}
         if self.test is not None and FINAL in folds:
             unseen["test"] = self.test
-        task = TreesOfRival(self.cv.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads)
+        task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads)
         names = {(r.name, f): self._name(r, f, columns[r.name][f], unseen) for r in rivals for f in folds}
         kinds = {name: rival for (rival, _), name in names.items()}
         work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, progress=progress)
@@ -153,8 +150,8 @@ class JobRivals:
         """The scores of all queries that candidates are judged on, each by trees that have not seen it."""
         out = dict(of_fold.get(FINAL, {}))
         if self.cv.folds:
-            fold = np.repeat(self.cv.fold, np.diff(self.cv.data.query_ptr))
-            scores = np.full(self.cv.data.n_docs, np.nan)
+            fold = np.repeat(self.cv.fold, np.diff(self.data.query_ptr))
+            scores = np.full(self.data.n_docs, np.nan)
             for f in self.cv.folds:
                 scores[fold == f] = of_fold[f]["scores"]
             out["judged"] = scores
@@ -164,13 +161,8 @@ class JobRivals:
         (values,) = per_query_values(scores, self.judged, [self.metric])
         return np.asarray(values)
 
-    def _in_use(self, current: InUse) -> Rival:
-        """What ranks today, on the queries that candidates are judged on."""
-        scores = self.judged.from_input_order(current.scores(self.judged))
-        return Rival(LABEL, len(current.features), self._values(scores))
-
     def _name(self, rival: TreeRival, f: int, columns: np.ndarray, unseen: dict[str, RankingDataset]) -> str:
-        depends = [rival.settings, columns.tolist(), identity_of_trees(), self.seed]
+        depends: list[Any] = [rival.settings, columns.tolist(), identity_of_trees(), self.seed]
         depends += [(name, data_hash(data)) for name, data in unseen.items()] if f == FINAL else []
         return f"rival {_what(f)} {hashlib.sha256(repr(depends).encode()).hexdigest()[:16]}"
 

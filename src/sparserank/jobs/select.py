@@ -13,6 +13,7 @@ from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.data.dataset import RankingDataset
+from sparserank.data.missing import KEEP, MissingPolicy
 from sparserank.data.sources import read_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
@@ -120,9 +121,10 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         drop = [*(drop or ()), score]
     plan = plan.for_features(names, **{**{o.name: chosen[o.name] for o in OF_FEATURES}, "drop": drop})
     weight, query_weight = None, chosen["query_weight"]
+    if isinstance(query_weight, str | os.PathLike):
+        query_weight = read_query_weights(query_weight)
     if query_weight is not None:
-        given = read_query_weights(query_weight) if isinstance(query_weight, str | os.PathLike) else query_weight
-        train_data, valid_data, weight = _weighted(train_data, valid_data, given, plan.protocol)
+        train_data, valid_data, weight = _weighted(train_data, valid_data, query_weight, plan.protocol)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
     held = None if current is None else in_use(current, names)
     never = set.intersection(*(set(p.never_use) for p in plan.penalties))
@@ -138,6 +140,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         current=held,
         trees=trees,
         rival_time=chosen["rival_time"],
+        unfilled=_unfilled(sources, chosen, query_weight, plan.protocol) if trees.trees else None,
     )
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
 
@@ -155,6 +158,20 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         if store is not None:
             write_results(result, store.path)
     return result
+
+
+def _unfilled(
+    sources: dict[str, Any], chosen: dict[str, Any], query_weight: Any, protocol: str
+) -> tuple[RankingDataset | None, ...] | None:
+    """Train, valid and test once more with missing values left missing; None where there may be none."""
+    policy = MissingPolicy.parse(chosen["missing"])
+    if policy is None or policy.keeps:
+        return None
+    train, valid, test = read_sources(sources, {**chosen, "missing": KEEP}).values()
+    assert train is not None
+    if query_weight is not None:
+        train, valid, _ = _weighted(train, valid, query_weight, protocol)
+    return train, valid, test
 
 
 def _weighted(

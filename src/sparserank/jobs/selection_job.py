@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from sparserank.crossval.candidates import Pool, best_of_sizes
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
-from sparserank.crossval.current_model import Change, InUse, change
+from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
 from sparserank.crossval.groups import each_alone
@@ -25,13 +26,13 @@ from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
-from sparserank.evaluation import Comparison, mean_of
+from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.jobs.ablation import dropped_features, dropped_groups
 from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_rules
 from sparserank.jobs.options import RIVAL_TIME
-from sparserank.jobs.rivals import JobRivals
+from sparserank.jobs.rivals import TreesOnFolds
 from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.jobs.trials import trials_of
 from sparserank.losses import loss_name
@@ -54,6 +55,7 @@ class SelectionJob:
 
     current        what ranks today
     trees          rivals that are trained on the same folds; rival_time: seconds that each has
+    unfilled       train, valid and test with missing values left missing, for trees; default as they are
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: all count the same
     """
 
@@ -70,13 +72,13 @@ class SelectionJob:
         current: InUse | None = None,
         trees: TreeRivals = NO_TREES,
         rival_time: float = RIVAL_TIME.default,
+        unfilled: Sequence[RankingDataset | None] | None = None,
     ) -> None:
         if plan.protocol == "holdout" and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
         self.plan, self.train, self.test, self.current = plan, train, test, current
         self.weighted = query_weight is not None
-        held_out = plan.protocol == "holdout"
-        data = train if valid is None or held_out else concatenate([train, valid], join_queries=False)
+        data, self.judged = _training_and_judged(plan, train, valid)
         self.names = tuple(data.feature_names or ())
         if plan.costs is not None and len(plan.costs) != len(self.names):
             raise ParameterError(
@@ -84,8 +86,7 @@ class SelectionJob:
             )
         groups = plan.groups or each_alone(self.names, plan.costs)
         n_threads = n_threads or available_cores()
-        self.judged = valid if valid is not None and held_out else data  # what candidates are judged on
-        folds = np.full(data.n_queries, -1) if held_out else _folds(data, plan)
+        folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
         self.trials = trials_of(plan, data, groups, client)
         self.cv = CrossValidation(
             data,
@@ -101,17 +102,22 @@ class SelectionJob:
             n_threads=n_threads,
             client=client,
         )
-        self.rivals = JobRivals(
+        for_trees, judged_by_trees, test_of_trees = data, self.judged, test
+        if unfilled is not None:
+            assert unfilled[0] is not None
+            for_trees, judged_by_trees = _training_and_judged(plan, unfilled[0], unfilled[1])
+            test_of_trees = unfilled[2]
+        self.trees = TreesOnFolds(
             self.cv,
-            self.judged,
-            test,
-            current,
+            for_trees,
+            judged_by_trees,
+            test_of_trees,
             trees,
             plan.metric,
-            query_weight=query_weight,
-            seed=plan.seed,
-            n_threads=n_threads,
-            seconds=rival_time,
+            query_weight,
+            plan.seed,
+            n_threads,
+            rival_time,
         )
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
@@ -172,7 +178,7 @@ class SelectionJob:
 
     def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> Pool:
         """Everything that was tried; fits what is missing in `store`."""
-        later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.rivals.n_pieces * RIVAL_SHARE)
+        later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.trees.n_pieces * RIVAL_SHARE)
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:
             assert progress is not None
@@ -184,7 +190,7 @@ class SelectionJob:
     @property
     def n_later(self) -> int:
         """Pieces of work that follow the paths: trees of rivals, the half-samples."""
-        return self.rivals.n_pieces + bool(self.plan.half_samples)
+        return self.trees.n_pieces + bool(self.plan.half_samples)
 
     def model(self, pool: Pool, chosen: Candidate, corrected: float | None = None) -> RankingModel:
         """The final model of a candidate, with all that is known of it; corrected: its mean, where it was chosen."""
@@ -224,7 +230,7 @@ class SelectionJob:
         notes: list[str],
     ) -> Stability | None:
         """The chosen maker at the chosen size on halves of the queries that have pairs; one piece of work."""
-        n_pairs, n_before = self.plan.half_samples // 2, len(pool.paths) + self.rivals.n_pieces
+        n_pairs, n_before = self.plan.half_samples // 2, len(pool.paths) + self.trees.n_pieces
         usable = self.cv.works[pool.look(chosen)].pairs() > 0
         report = progress or (lambda done, n, what, left: None)
         if n_pairs == 0 or usable.sum() < 4:
@@ -284,7 +290,7 @@ class SelectionJob:
         full = self._dense_in_use(pool, dense)
         assert full.model is not None
         scores = {} if self.current is None else {self.current.name: self.current.scores(self.test)}
-        others = {**scores, **self.rivals.test_scores}
+        others = {**scores, **self.trees.test_scores}
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
 
     # -- rivals ------------------------------------------------------------------------------------------------------
@@ -299,18 +305,25 @@ class SelectionJob:
             assert progress is not None
             progress(n_paths + done, n_paths + self.n_later, what, left)
 
-        fitted = self.rivals.fit(store, None if progress is None else after_paths)
+        fitted = [] if self.current is None else [self._in_use(self.current)]
+        fitted += self.trees.fit(store, None if progress is None else after_paths)
         return Rivals(choice, fitted) if fitted else None
+
+    def _in_use(self, current: InUse) -> Rival:
+        """What ranks today, on the queries that candidates are judged on."""
+        scores = self.judged.from_input_order(current.scores(self.judged))
+        (values,) = per_query_values(scores, self.judged, [self.plan.metric])
+        return Rival(LABEL, len(current.features), values)
 
     def _report_of(self, pool: Pool, choice: Choice, rivals: Rivals | None, store: WorkStore | None) -> RivalReport:
         """What is said of the rivals; the trees that are shown better are tried on the chosen features too."""
         chosen, n_in_use = choice.chosen, int(self.current is not None)
-        first = report_of(rivals, n_in_use, self.rivals.left_out)
+        first = report_of(rivals, n_in_use, self.trees.left_out)
         if first.better is None:
             return first
         name = first.better.name
         features = {f: pool.features(chosen, f) for f in self.cv.folds or [FINAL]}
-        values = self.rivals.on_features(name, features, store)
+        values = self.trees.on_features(name, features, store)
         return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
     def _change(self, choice: Choice, rivals: Rivals | None, model: RankingModel) -> Change | None:
@@ -333,6 +346,17 @@ class SelectionJob:
 
     def _query_ids(self) -> tuple[str, ...]:
         return tuple(str(q) for q in self.judged.query_ids)
+
+
+def _training_and_judged(
+    plan: SelectionPlan, train: RankingDataset, valid: RankingDataset | None
+) -> tuple[RankingDataset, RankingDataset]:
+    """(what is learned from, what candidates are judged on)"""
+    if plan.protocol == "holdout":
+        assert valid is not None
+        return train, valid
+    data = train if valid is None else concatenate([train, valid], join_queries=False)
+    return data, data
 
 
 def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:

@@ -1,0 +1,379 @@
+"""Trees as rivals of `select`: trained on its folds, compared, never chosen; settings from somebody's own files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.crossval import tree_rivals
+from sparserank.crossval.tree_files import read_tree_file
+from sparserank.crossval.trees import TreeSettings
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import DataFormatError, ParameterError
+from tests.command_line import Cli
+
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "folds": 3, "half_samples": 0, "transform": "none"}
+FEW = {"LightGBM": TreeSettings(12, 4), "LightGBM, slow": TreeSettings(20, 4, 0.02, 0.7, 0.5)}
+
+
+@pytest.fixture(autouse=True)
+def small_ensembles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_rivals, "is_installed", lambda: True)
+    monkeypatch.setattr(tree_rivals, "ORDINARY", FEW["LightGBM"])
+    monkeypatch.setattr(tree_rivals, "SLOW", FEW["LightGBM, slow"])
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return make_ranking(60, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.6, seed=4).data
+
+
+@pytest.fixture(scope="module")
+def bent() -> RankingDataset:
+    """Relevance that no linear model sees: large where the first feature is near 0."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((120 * 12, 4))
+    y = (np.abs(X[:, 0]) < 0.6).astype(float) + (np.abs(X[:, 0]) < 0.2)
+    return RankingDataset(X, y, np.repeat(np.arange(120), 12))
+
+
+def by_hand(data: RankingDataset, settings: dict[str, Any], n_trees: int, columns: Any = None, **more: Any) -> Any:
+    """(n_queries,) ndcg@10 of LightGBM itself, fold by fold."""
+    fold = query_folds(data.n_queries, 3, 0)
+    columns = np.arange(data.n_features) if columns is None else columns
+    scores = np.full(data.n_docs, np.nan)
+    of_row = np.repeat(fold, np.diff(data.query_ptr))
+    always = {"deterministic": True, "force_row_wise": True, "verbosity": -1, "num_threads": 1}
+    for f in range(3):
+        seen = of_row != f
+        sizes = np.diff(data.query_ptr)[fold != f]
+        kinds = {key: value[seen] if isinstance(value, np.ndarray) else value for key, value in more.items()}
+        held = lightgbm.Dataset(data.X[seen][:, columns], data.relevance[seen], group=sizes, **kinds)
+        booster = lightgbm.train({**settings, **always, "seed": f}, held, n_trees)
+        scores[~seen] = booster.predict(data.X[~seen][:, columns])
+    return sr.evaluate(data.to_input_order(scores), data, "ndcg@10", per_query=True)["ndcg@10"]
+
+
+SETTINGS = {
+    "LightGBM": {"objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.05, "bagging_fraction": 0.8}
+    | {"bagging_freq": 1, "feature_fraction": 0.8},
+    "LightGBM, slow": {"objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.02, "bagging_fraction": 0.7}
+    | {"bagging_freq": 1, "feature_fraction": 0.5},
+}
+
+
+def test_trees_are_those_of_lightgbm_itself_on_the_folds_of_the_selection(data):
+    found = sr.select(data, **QUICK).rivals.compared
+    assert [r.name for r in found] == list(SETTINGS)
+    for r in found:
+        expected = by_hand(data, SETTINGS[r.name], FEW[r.name].n_trees).mean()
+        assert r.mean == pytest.approx(expected, abs=1e-12)
+        wrong = by_hand(data, {**SETTINGS[r.name], "learning_rate": 0.5}, FEW[r.name].n_trees).mean()
+        assert abs(r.mean - wrong) > 1e-6
+        assert r.n_features == 8
+
+
+def test_rivals_move_nothing(data):
+    results = [sr.select(data, rival=rival, **QUICK) for rival in ("none", "lightgbm")]
+    a, b = (r.to_json() for r in results)
+    assert a["rivals"] == []
+    assert len(b["rivals"]) == 2
+    for name in a:
+        if name not in ("rivals", "sentence", "sentences", "penalties", "origin"):  # which hold seconds and dates
+            assert a[name] == b[name], name
+    assert json.dumps(results[0].model.to_json()) == json.dumps(results[1].model.to_json())
+    assert np.array_equal(results[0].choice.bounds.upper, results[1].choice.bounds.upper)
+
+
+def test_threads_change_nothing(data, monkeypatch):
+    one, two = (sr.select(data, n_threads=n, **QUICK).rivals for n in (1, 2))
+    assert one == two
+    monkeypatch.setattr("sparserank.jobs.rivals.MIN_SHARED_VALUES", 0)
+    assert sr.select(data, n_threads=2, **QUICK).rivals == one
+
+
+def test_they_are_not_trained_again(data, tmp_path, monkeypatch):
+    first = sr.select(data, out=tmp_path / "run", **QUICK)
+
+    def never(*args: Any, **named: Any) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("sparserank.jobs.rivals.fit_trees", never)
+    monkeypatch.setattr("sparserank.crossval.trees.fit_trees", never)
+    assert sr.select(data, out=tmp_path / "run", **QUICK).rivals == first.rivals
+
+
+def test_other_settings_are_other_pieces_of_work(data, tmp_path, monkeypatch):
+    first = sr.select(data, out=tmp_path / "run", **QUICK)
+    monkeypatch.setattr(tree_rivals, "ORDINARY", TreeSettings(3, 3))
+    again = sr.select(data, out=tmp_path / "run", **QUICK).rivals.compared
+    assert again[0].mean != first.rivals.compared[0].mean
+    assert again[1].mean == first.rivals.compared[1].mean
+
+
+def test_on_test_queries_they_learn_from_all_training_queries(data):
+    train, test = data.take_queries(np.arange(40)), data.take_queries(np.arange(40, 60))
+    result = sr.select(train, None, test, **QUICK)
+    booster = lightgbm.train(
+        {**SETTINGS["LightGBM"], "deterministic": True, "force_row_wise": True, "verbosity": -1, "seed": 0},
+        lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr)),
+        12,
+    )
+    expected = sr.evaluate(booster.predict(test.X), test, "ndcg@10", per_query=True)["ndcg@10"]
+    np.testing.assert_allclose(result.test.values["LightGBM"]["ndcg@10"], expected, atol=1e-12)
+
+
+def test_stored_scores_of_other_test_queries_are_not_used(data, tmp_path):
+    train, tests = data.take_queries(np.arange(40)), [data.take_queries(np.arange(a, a + 10)) for a in (40, 50)]
+    values = [
+        sr.select(train, None, t, out=tmp_path / "run", **QUICK).test.values["LightGBM"]["ndcg@10"] for t in tests
+    ]
+    fresh = sr.select(train, None, tests[1], **QUICK).test.values["LightGBM"]["ndcg@10"]
+    assert np.array_equal(values[1], fresh)
+
+
+def test_with_a_holdout_they_are_judged_where_candidates_are(data):
+    train, valid = data.take_queries(np.arange(40)), data.take_queries(np.arange(40, 60))
+    result = sr.select(train, valid, protocol="holdout", **QUICK)
+    booster = lightgbm.train(
+        {**SETTINGS["LightGBM"], "deterministic": True, "force_row_wise": True, "verbosity": -1, "seed": 0},
+        lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr)),
+        12,
+    )
+    expected = sr.evaluate(booster.predict(valid.X), valid, "ndcg@10", per_query=True)["ndcg@10"]
+    assert result.rivals.compared[0].mean == pytest.approx(expected.mean(), abs=1e-12)
+
+
+def test_weights_of_queries_hold_for_trees_too(data):
+    weight = dict(zip(data.query_ids.tolist(), np.linspace(0.1, 3, data.n_queries).tolist(), strict=True))
+    plain, weighted = sr.select(data, **QUICK), sr.select(data, query_weight=weight, **QUICK)
+    of_row = np.repeat(np.linspace(0.1, 3, data.n_queries), np.diff(data.query_ptr))
+    expected = by_hand(data, SETTINGS["LightGBM"], 12, weight=of_row).mean()
+    assert weighted.rivals.compared[0].mean == pytest.approx(expected, abs=1e-12)
+    assert weighted.rivals.compared[0].mean != plain.rivals.compared[0].mean
+
+
+def test_features_that_no_model_may_use_are_not_used_by_trees(data):
+    result = sr.select(data, drop=["signal1"] if "signal1" in data.feature_names else [data.feature_names[0]], **QUICK)
+    dropped = list(data.feature_names).index("signal1") if "signal1" in data.feature_names else 0
+    columns = np.setdiff1d(np.arange(8), [dropped])
+    expected = by_hand(data, SETTINGS["LightGBM"], 12, columns).mean()
+    assert result.rivals.compared[0].mean == pytest.approx(expected, abs=1e-12)
+
+
+def test_trees_take_missing_values_as_they_are():
+    """Whether a value is missing says all: a median hides it, trees see it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80 * 10, 3))
+    y = rng.integers(0, 2, 800).astype(float)
+    X[:, 1] = np.where(y == 1, np.nan, X[:, 1])
+    qid = np.repeat(np.arange(80), 10)
+    result = sr.select((X, y, qid), missing="median", **QUICK)
+    assert result.rivals.compared[0].mean > 0.95
+    assert result.choice.best.mean < 0.85
+
+
+@pytest.mark.parametrize("seconds", [1e-9])
+def test_what_is_not_finished_in_its_time_is_left_out_and_named(data, seconds, tmp_path, cli):
+    result = sr.select(data, rival_time=seconds, **QUICK)
+    assert result.rivals.compared == ()
+    assert [r.name for r in result.rivals.left_out] == list(SETTINGS)
+    assert "LightGBM, slow was not compared: it was not finished in 1e-09 s." in result.sentences
+    assert result.to_json()["left_out_rivals"][0]["name"] == "LightGBM"
+
+
+def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, monkeypatch):
+    monkeypatch.setattr(tree_rivals, "ORDINARY", TreeSettings(60, 8, 0.1))
+    monkeypatch.setattr(tree_rivals, "SLOW", TreeSettings(60, 8, 0.1))
+    result = sr.select(bent, **QUICK)
+    best = result.rivals.better
+    assert best is not None
+    assert best.high < 0
+    assert "is shown better" in result.headline
+    assert "--judge lightgbm" in result.sentence
+    assert best.on_chosen is not None
+    assert best.chosen_mean == result.chosen.mean
+
+
+def test_intervals_are_those_of_all_candidates_and_rivals(data):
+    from sparserank.evaluation.rival_intervals import rival_intervals
+
+    result = sr.select(data, **QUICK)
+    own = np.array([c.values for c in result.choice.candidates])
+    trees = np.array([by_hand(data, SETTINGS[name], FEW[name].n_trees) for name in SETTINGS])
+    found = rival_intervals(own, trees, 0.95, seed=0)
+    i = result.choice.candidates.index(result.chosen)
+    for r, compared in enumerate(result.rivals.compared):
+        assert (compared.low, compared.high) == pytest.approx(found.interval(i, r), abs=1e-9)
+
+
+# -- files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model_file(data, tmp_path) -> Path:
+    """Trees with settings of their own, a categorical feature, and predictions that nobody may use."""
+    X = np.array(data.X)
+    X[:, 2] = np.abs(np.round(X[:, 2]))
+    held = lightgbm.Dataset(
+        X,
+        data.relevance,
+        group=np.diff(data.query_ptr),
+        feature_name=list(data.feature_names),
+        categorical_feature=[2],
+    )
+    parameters = {"objective": "lambdarank", "num_leaves": 5, "learning_rate": 0.2, "min_data_in_leaf": 7, "seed": 9}
+    lightgbm.train({**parameters, "verbosity": -1}, held, 11).save_model(tmp_path / "today.txt")
+    return tmp_path / "today.txt"
+
+
+def test_settings_of_a_model_file(data, model_file):
+    found = read_tree_file(model_file)
+    own = dict(found.settings.others)
+    assert found.settings.n_trees == 11
+    assert (own["num_leaves"], own["learning_rate"], own["min_data_in_leaf"]) == ("5", "0.2", "7")
+    assert not any("seed" in name or name in ("metric", "num_threads", "data") for name in own)
+    assert found.settings.categorical == (data.feature_names[2],)
+    assert found.features == data.feature_names
+
+
+def test_a_model_file_is_trained_anew_on_the_folds(data, model_file):
+    X = np.array(data.X)
+    X[:, 2] = np.abs(np.round(X[:, 2]))
+    rounded = data.replace_features(X)
+    (compared,) = sr.select(rounded, rival=model_file, **QUICK).rivals.compared
+    assert compared.name == "LightGBM as in today.txt"
+    settings = {"objective": "lambdarank", "num_leaves": 5, "learning_rate": 0.2, "min_data_in_leaf": 7}
+    expected = by_hand(rounded, settings, 11, categorical_feature=[2]).mean()
+    assert compared.mean == pytest.approx(expected, abs=1e-12)
+    plain = by_hand(rounded, settings, 11).mean()
+    assert abs(compared.mean - plain) > 1e-6  # with the categories as numbers
+    own = lightgbm.Booster(model_file=model_file).predict(X)  # which has seen every query
+    assert compared.mean < sr.evaluate(own, rounded, "ndcg@10")["ndcg@10"]
+
+
+def test_a_model_of_other_features_gets_those_that_there_are(data, model_file):
+    text = model_file.read_text().replace(
+        f"feature_names={' '.join(data.feature_names)}",
+        "feature_names=" + " ".join([*data.feature_names[:3], "price", "age", *data.feature_names[5:]]),
+    )
+    model_file.write_text(text)
+    result = sr.select(data, rival=str(model_file), **QUICK)
+    assert result.rivals.compared[0].n_features == 6
+    assert any("features that the data do not have ('price, age')" in note for note in result.notes)
+
+
+PARAMETERS = """# of our nightly job
+objective = lambdarank
+num_trees = 9            # few
+eta = 0.3
+max_leaf = 6
+early_stopping_round = 10
+metric = ndcg
+valid = vali.txt
+output_model = somewhere.txt
+monotone_constraints = 1,0
+"""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
+    file = tmp_path / "train.conf"
+    text = PARAMETERS
+    if as_json:
+        pairs = [line.partition("#")[0].split("=") for line in text.splitlines() if "=" in line]
+        text = json.dumps({a.strip(): b.strip() for a, b in pairs} | {"label_gain": [0, 1, 3], "extra_trees": False})
+    file.write_text(text)
+    found = read_tree_file(file)
+    assert found.settings.n_trees == 9
+    own = dict(found.settings.others)
+    assert (own["learning_rate"], own["num_leaves"]) == ("0.3", "6")
+    assert set(own) == {"objective", "learning_rate", "num_leaves"} | (
+        {"label_gain", "extra_trees"} if as_json else set()
+    )
+    assert found.said == (
+        "early stopping, metrics, validation data: the number of trees is fixed",
+        "monotone_constraints",
+    )
+    notes = sr.select(data, rival=file, **QUICK).notes
+    assert any(n.startswith("LightGBM as in train.conf: not used: early stopping") for n in notes)
+    assert not (tmp_path / "somewhere.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("num_leaves", "train.conf:1: expected 'name = value'; got 'num_leaves'."),
+        ("colour = blue", "is neither a model that LightGBM saved nor a file of its parameters"),
+        ("num_trees = many", "the number of trees must be an integer; got 'many'"),
+        ("num_trees = 0\nnum_leaves = 3", "n_trees must be an integer >= 1; got 0"),
+        ("num_leaves = 4\ncategorical_feature = 0,3", "must be given by name"),
+        ("objective = custom", "trees with an objective of their own cannot be trained"),
+        ("{", "is no JSON object of parameters"),
+        ("", "is neither a model"),
+        ("tree\nversion=v4\nfeature_names=a b\n", "is cut off"),
+        (b"\xff\xfe\x00", "cannot be read (is not text)"),
+    ],
+)
+def test_a_file_that_holds_no_settings_is_refused_in_a_sentence(tmp_path, data, text, said):
+    file = tmp_path / "train.conf"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataFormatError) as error:
+        sr.select(data, rival=file, **QUICK)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_settings_that_lightgbm_refuses_leave_the_rival_out(tmp_path, data):
+    (tmp_path / "train.conf").write_text("objective = lambdarank\nnum_leaves = 1\n")
+    result = sr.select(data, rival=tmp_path / "train.conf", **QUICK)
+    assert result.rivals.compared == ()
+    assert "LightGBM cannot be trained on these data" in result.rivals.left_out[0].reason
+
+
+def test_what_is_neither_a_word_nor_a_file(data, tmp_path):
+    for given in ("xgboost", tmp_path / "absent", 3):
+        with pytest.raises(ParameterError, match="must be auto, none, lightgbm, or a file"):
+            sr.select(data, rival=given, **QUICK)
+
+
+def test_grades_that_lightgbm_does_not_take_leave_trees_out(data):
+    halves = RankingDataset(data.X, data.relevance / 2, data.qid)
+    result = sr.select(halves, **QUICK)
+    assert result.rivals.compared == ()
+    assert "whole grades" in result.rivals.left_out[0].reason
+
+
+def test_on_the_command_line(data, tmp_path, cli_here: Cli):
+    sr.write_letor(data, "train.txt")
+    args = [
+        "--penalty",
+        "l1",
+        "--n-alphas",
+        8,
+        "--folds",
+        3,
+        "--half-samples",
+        0,
+        "--transform",
+        "none",
+        "--out",
+        "run",
+    ]
+    done = cli_here("select", "train.txt", *args)
+    assert done.code == 0
+    assert "LightGBM, slow" in done.out
+    assert "never chosen" in done.out
+    page = Path("run/report.html").read_text()
+    assert "LightGBM, slow" in page
+    refused = cli_here("select", "train.txt", *args, "--rival", "nobody")
+    assert refused.code == 2
+    assert "must be auto, none, lightgbm, or a file" in " ".join(refused.err.replace("│", " ").split())
