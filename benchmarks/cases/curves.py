@@ -156,5 +156,6 @@ def _tuned_trees(train: Any, test: Any, quality: Any) -> tuple[str, float, float
             values.append(sr.evaluate(scores, unseen, ["ndcg@10"])["ndcg@10"])
         found.append((float(np.mean(values)), f"{trees} trees of {leaves} leaves, rate {rate:g}", settings))
     _, label, best = max(found, key=lambda f: f[0])
-    means = [quality(fit_trees(train, columns, best, seed, n_threads=os.cpu_count() or 1).scores(test.X)) for seed in range(SEEDS)]
+    n = os.cpu_count() or 1
+    means = [quality(fit_trees(train, columns, best, seed, n_threads=n).scores(test.X)) for seed in range(SEEDS)]
     return label, float(np.mean(means)), time.perf_counter() - began
