@@ -71,7 +71,7 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
             "train.parquet",
             "--test",
             "test.parquet",
-            "--judge",
+            "--for-model",
             "lightgbm",
             "--n-trees",
             "10",

@@ -18,6 +18,7 @@ from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, ParameterError, RunDirectoryError
 from sparserank.evaluation import per_query_values
+from sparserank.jobs.trees import list_job
 from sparserank.jobs.trees.select_for_trees import select_for_trees
 from tests.command_line import Cli
 
@@ -148,6 +149,65 @@ def test_files_say_what_the_result_says(result, tmp_path: Path):
 
 
 @pytest.mark.usefixtures("no_processes")
+def test_missing_values_go_into_trees_as_they_are(data):
+    """Whether a value is missing says all; the median that our lists see says nothing."""
+    train, _ = data
+    X = np.array(train.X)
+    X[:, 3] = np.where(train.relevance > 0, np.nan, X[:, 3])
+    ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    found = select_for_trees((X, train.relevance, ids), missing="median", k=1, **QUICK)
+    assert found.features == ("f4",)
+    assert found.chosen.mean > 0.9
+    assert found.ours < found.chosen.mean - 0.1
+    assert found.to_json()["trees"]["missing"] == [None] * len(found.trees.columns)
+    scores = found.trees.booster.predict(X[:, found.trees.columns])
+    assert sr.evaluate(scores, train.relevance, "ndcg@10", qid=ids)["ndcg@10"] > 0.9
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_trees_of_a_file_are_trained_with_its_settings_on_the_features_that_they_know(data, tmp_path):
+    import lightgbm
+
+    train, _ = data
+    names = [train.feature_names[j] for j in range(9)]
+    held = lightgbm.Dataset(train.X[:, :9], train.relevance, group=np.diff(train.query_ptr), feature_name=names)
+    own = {"objective": "lambdarank", "num_leaves": 5, "min_data_in_leaf": 7, "verbosity": -1}
+    lightgbm.train(own, held, 13).save_model(tmp_path / "today.txt")
+    given = {name: value for name, value in QUICK.items() if name not in ("n_trees", "n_leaves")}
+    found = select_for_trees(train, for_model=tmp_path / "today.txt", **given)
+    assert found.settings.n_trees == 13
+    assert found.to_json()["trees"]["parameters"]["min_data_in_leaf"] == "7"
+    assert set(found.features) <= set(names)
+    assert found.all_features.n_features == 9
+    text = found.trees.booster.model_to_string()
+    assert "[min_data_in_leaf: 7]" in text
+    assert "[num_leaves: 5]" in text
+    with pytest.raises(ParameterError, match="n_trees is said by the file"):
+        select_for_trees(train, for_model=tmp_path / "today.txt", **QUICK)
+    with pytest.raises(ParameterError, match="for_model must be lightgbm, or a file"):
+        select_for_trees(train, for_model="xgboost", **QUICK)
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_our_models_on_a_list_are_refitted_without_the_queries_that_judge_them(data, result):
+    """By hand: the list of each fold, a weak ridge on it, the queries of the fold."""
+    train, _ = data
+    fold = query_folds(train.n_queries, 3, 0)
+    lists = {0: np.array([0, 1, 5]), 1: np.array([0, 2, 7]), 2: np.array([1, 2, 8])}
+    values, leaked = np.zeros(train.n_queries), np.zeros(train.n_queries)
+    for f, features in lists.items():
+        seen = train.take_queries(np.flatnonzero(fold != f))
+        unseen = train.take_queries(np.flatnonzero(fold == f))
+        for on, out in ((seen, values), (train, leaked)):
+            model = sr.SparseRanker(penalty="ridge", alpha=1e-6).fit_dataset(on.take_features(features)).to_model()
+            scores = unseen.from_input_order(model.score_dataset(unseen.take_features(features)))
+            out[fold == f] = per_query_values(scores, unseen, [result.plan.metric])[0]
+    ours = list_job._ours_on(train, fold, result.plan, lists, 1)
+    assert ours == pytest.approx(values.mean(), abs=2e-4)
+    assert abs(ours - leaked.mean()) > 4e-4
+
+
+@pytest.mark.usefixtures("no_processes")
 def test_the_result_says_what_missing_values_became(data, result):
     """trees.txt alone would take NaN for 0."""
     assert result.to_json()["trees"]["missing"] == [None] * len(result.trees.columns)
@@ -216,7 +276,7 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     call = [
         "select",
         "train.txt",
-        "--judge",
+        "--for-model",
         "lightgbm",
         "--transform",
         "none",
@@ -238,10 +298,10 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     assert again.out == first.out
     alone = cli_here("select", "train.txt", "--n-trees", "7", "--out", "x")
     assert alone.code == 2
-    assert "is of the judge" in alone.err
+    assert "is of trees; give" in alone.err
     for more in (["--current", "f1"], ["--shapes", "curves"], ["--protocol", "holdout"]):
         refused = cli_here(*call, *more)
         assert refused.code == 2
         assert f"cannot be combined with {more[0]}" in " ".join(refused.err.split())
-    assert cli_here(*call[:2], "--judge", "forest", "--out", "x").code == 2
+    assert cli_here(*call[:2], "--for-model", "forest", "--out", "x").code == 2
     assert not (tmp_path / "x").exists()

@@ -110,8 +110,8 @@ def test_the_command_line_refuses_it_by_its_flag(
     command: Command, declared: Option, text: str, files: dict[str, str], tmp_path: Path
 ) -> None:
     words = [word.format(**files, out=tmp_path / "out") for word in WORDS[command.name]]
-    if command.name == "select" and declared.panel == "Trees" and declared.name != "judge":
-        words += ["--judge", "lightgbm"]
+    if command.name == "select" and declared.panel == "Trees" and declared.name != "for_model":
+        words += ["--for-model", "lightgbm"]
     flag = declared.spelled.partition("/")[0]
     outcome = CliRunner().invoke(app, [command.name, *words, f"{flag}={text}"])
     assert outcome.exit_code == 2, outcome.output

@@ -56,7 +56,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "judge": (
         "select",
         "train.txt",
-        "--judge",
+        "--for-model",
         "lightgbm",
         "--n-trees",
         "5",

@@ -70,6 +70,6 @@ def test_the_schema_refuses_what_is_no_result(results: dict[str, dict[str, Any]]
 
 
 def test_the_page_says_every_field_of_the_schema() -> None:
-    text = (DOCS / "result-json.md").read_text(encoding="utf-8").split("## With --judge")[0]
+    text = (DOCS / "result-json.md").read_text(encoding="utf-8").split("## With --for-model")[0]
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(SCHEMA["properties"])

@@ -35,7 +35,7 @@ FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty l1 --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
 TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
-JUDGE = FILES + " --judge lightgbm --n-trees 3 --n-leaves 3 --folds 2 --transform none --threads 1"
+JUDGE = FILES + " --for-model lightgbm --n-trees 3 --n-leaves 3 --folds 2 --transform none --threads 1"
 
 # option: what is added to the line of the first run, or (that line, the other one)
 SELECT: dict[str, str | tuple[str, str]] = {
@@ -75,7 +75,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "current": "--current f2",
     "rival": "--rival lightgbm",
     "rival_time": "--rival lightgbm --rival-time 100",
-    "judge": (FILES + FEW, JUDGE),
+    "for_model": (FILES + FEW, JUDGE),
     "n_trees": (JUDGE, JUDGE + " --n-trees 4"),
     "n_leaves": (JUDGE, JUDGE + " --n-leaves 4"),
     "n_features": "--n-features 7",

@@ -198,7 +198,7 @@ def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, 
     assert best is not None
     assert best.high < 0
     assert "is shown better" in result.headline
-    assert "--judge lightgbm" in result.sentence
+    assert "--for-model lightgbm" in result.sentence
     assert best.on_chosen is not None
     assert best.chosen_mean == result.chosen.mean
 

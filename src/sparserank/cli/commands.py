@@ -392,13 +392,14 @@ Client = Annotated[
         show_default=False,
     ),
 ]
-Judge = Annotated[
+ForModel = Annotated[
     str | None,
     typer.Option(
-        "--judge",
-        help="lightgbm: the shortest list of features on which LightGBM ranks as well as on the best "
-        "that was tried, among lists of ours, of its own gain and of SHAP values; needs "
-        "sparserank\\[trees].",
+        "--for-model",
+        help="Choose features for this ranker: lightgbm, or a file: a model that LightGBM saved or a "
+        "file of its parameters, whose settings are used. The result is the shortest list of "
+        "features on which it ranks as well as on the best that was tried, among lists of ours, of "
+        "its own gain and of SHAP values; needs sparserank\\[trees].",
         rich_help_panel="Trees",
         show_default=False,
     ),
@@ -620,7 +621,7 @@ def select(
     restart: Restart = False,
     n_threads: NThreads = None,
     client: Client = None,
-    judge: Judge = None,
+    for_model: ForModel = None,
     n_trees: NTrees = 150,
     n_leaves: NLeaves = 7,
 ) -> None:

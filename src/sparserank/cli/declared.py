@@ -10,8 +10,8 @@ from sparserank.cli.explain import MOST
 from sparserank.crossval.options import LEARNING_RATE, TREES
 from sparserank.data import options as of_data
 from sparserank.jobs import options as of_jobs
-from sparserank.jobs.trees.options import COMPARE, JUDGES
-from sparserank.options import Choice, Flag, Given, Option, Or
+from sparserank.jobs.trees.options import COMPARE, FOR_MODEL, JUDGES
+from sparserank.options import Choice, Flag, Given, Option
 from sparserank.selection import options as of_selection
 
 TRAINING = "Training files: LETOR text (plain or gzip), Parquet, CSV or Arrow tables, or a folder of Parquet files."
@@ -58,16 +58,6 @@ OF_MODEL = replace(
 )
 COLUMNS = of_data.COLUMNS
 WITH_MODELS = (OF_MODEL, of_data.INDEX_BASE, replace(of_data.UNJUDGED, default="zero"), *COLUMNS)
-JUDGE = replace(
-    own(
-        "judge",
-        "str | None",
-        "lightgbm: the shortest list of features on which LightGBM ranks as well as on the best that was tried, among "
-        "lists of ours, of its own gain and of SHAP values; needs sparserank[trees].",
-        panel="Trees",
-    ),
-    kind=Or(None, Choice(JUDGES)),
-)
 SELECT = Command(
     "select",
     [Argument("train", "list[Path]", TRAINING)],
@@ -76,7 +66,7 @@ SELECT = Command(
         own("valid", "list[Path] | None", "Validation file; may be repeated."),
         own("test", "list[Path] | None", "Test file; may be repeated. Used for the comparison only."),
         *without(of_jobs.SELECT, "out", "sparse", "dtype"),
-        JUDGE,
+        replace(FOR_MODEL, default=None),
         *(o for o in TREES if o is not LEARNING_RATE),
     ],
     required=["out"],
@@ -87,12 +77,9 @@ COMPARE_COMMAND = Command(
     [
         OUT,
         replace(
-            JUDGE,
-            name="with_",
-            flag="--with",
+            own("with_", "str", "The tree ranker: lightgbm.", flag="--with", panel="Trees"),
             kind=Choice(JUDGES),
             default="lightgbm",
-            help="The tree ranker: lightgbm.",
         ),
         *without(COMPARE, "out", "sparse", "dtype"),
     ],

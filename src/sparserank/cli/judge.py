@@ -1,4 +1,4 @@
-"""`sparserank select --judge`: the list that a tree ranker should keep."""
+"""`sparserank select --for-model`: the list that a tree ranker should keep."""
 
 from __future__ import annotations
 
@@ -7,32 +7,30 @@ from pathlib import Path
 from typing import Any
 
 from sparserank.cli.commands import FLAGS
-from sparserank.cli.given import check, require
+from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
 from sparserank.cli.output import give
 from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
-from sparserank.options import Choice
 from sparserank.options.spelling import flag_of
 
 
-def run(train: list[Path], out: Path, judge: str, given: Mapping[str, Any]) -> None:
+def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
     """Run, show, write; what is given are options of `select`, of which `select_for_trees` takes some."""
     from sparserank.data.letor._line_kernels import parse_lines
-    from sparserank.jobs.trees.options import JUDGES, SELECT_FOR_TREES
+    from sparserank.jobs.trees.options import SELECT_FOR_TREES
     from sparserank.jobs.trees.select_for_trees import select_for_trees
     from sparserank.pages.selection_tables import comparison_rows
     from sparserank.pages.trees_tables import kept_table, list_table
     from sparserank.selection.for_trees import JUDGED_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    check("--judge", Choice(JUDGES), judge)
     options = dict(given)
     penalties = options.pop("penalties", [])
-    require(len(penalties) < 2, "--penalty", "may be given once with --judge.")
+    require(len(penalties) < 2, "--penalty", "may be given once with --for-model.")
     options |= {"penalty": penalties[0]} if penalties else {}
     known = {"valid", "test", *(o.name for o in SELECT_FOR_TREES)}
     for name in options:
-        require(name in known, "--judge", f"cannot be combined with {flag_of(name, FLAGS)}.")
+        require(name in known, "--for-model", f"cannot be combined with {flag_of(name, FLAGS)}.")
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
         with progress_bar("judge") as progress:
@@ -40,13 +38,15 @@ def run(train: list[Path], out: Path, judge: str, given: Mapping[str, Any]) -> N
     give(result.to_json(), [{"feature": name} for name in result.features])
     for sentence in result.sentences:
         say(sentence)
+    for text in result.notes:
+        say(f"note: {text}")
     gap()
     show(list_table(result))
     show(kept_table(result))
     if result.test is not None:
         show(comparison_rows(result.test, result.plan.confidence))
     say(
-        "trees.txt takes these features in the order of the data (`trees.columns` in result.json), and missing values "
-        "as they were filled here (`trees.missing`)."
+        "trees.txt takes these features in the order of the data, and missing values as they are (`trees.columns` and "
+        "`trees.missing` in result.json)."
     )
     say("wrote " + ", ".join(str(out / name) for name in JUDGED_FILES if (out / name).exists()))

@@ -30,7 +30,7 @@ the best single feature, and writes everything to a directory. Killed runs resum
 
   sparserank select train.txt --shapes curves --monotone bm25=+ --out run
 
-  sparserank select train.txt --judge lightgbm --k 10 --out run
+  sparserank select train.txt --for-model lightgbm --k 10 --out run
 
   sparserank select train.txt --scaling log-standard --metric map --margin 0.02 --out run
 
@@ -38,13 +38,15 @@ the best single feature, and writes everything to a directory. Killed runs resum
 """
 
 
-def run(*, train: list[Path], out: Path, judge: str | None = None, client: str | None = None, **options: Any) -> None:
-    """Options are those of `select`, or with a judge those of `select_for_trees`."""
-    if judge is not None:
-        judging.run(train, out, judge, {**options, **({} if client is None else {"client": client})})
+def run(
+    *, train: list[Path], out: Path, for_model: str | None = None, client: str | None = None, **options: Any
+) -> None:
+    """Options are those of `select`, or for a model of another kind those of `select_for_trees`."""
+    if for_model is not None:
+        judging.run(train, out, {"for_model": for_model, **options, **({} if client is None else {"client": client})})
         return
     for name in ("n_trees", "n_leaves"):
-        require(name not in options, flag_of(name, FLAGS), "is of the judge; give --judge lightgbm.")
+        require(name not in options, flag_of(name, FLAGS), "is of trees; give --for-model lightgbm.")
 
     from sparserank.cli.selection_tables import show_selection
     from sparserank.data.letor._line_kernels import parse_lines

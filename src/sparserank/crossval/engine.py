@@ -3,7 +3,7 @@ each fold, and the candidates that they give."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sparserank.crossval.candidates import Pool
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.families import Trial, families
 from sparserank.crossval.fitting import FittedPaths
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
 from sparserank.crossval.groups import Groups, each_alone
 from sparserank.crossval.looks import Look
 from sparserank.crossval.settings import PathSettings
@@ -21,6 +21,7 @@ from sparserank.crossval.stability import complementary_halves, sets_of
 from sparserank.data.dataset import RankingDataset
 from sparserank.metrics import Metric
 from sparserank.objective import PairwiseObjective
+from sparserank.paths.given_supports import GivenSupports
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.runs.progress import Progress
@@ -127,6 +128,20 @@ class CrossValidation:
         for f, measured in self.works[look].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
             values[:, :, where] = measured
+        return values
+
+    def refitted(self, look: Look, starts: Mapping[int, np.ndarray], signs: tuple[int, ...] | None) -> np.ndarray:
+        """(n_metrics, n_sets, n_queries) what refits on given sets of coefficients are worth, by the models that have
+        not seen the query.
+
+        starts   {fold: (n_sets, n_coefficients) whose non-zero entries are the sets}, FINAL where there are no folds;
+                 signs: of all coefficients, or None
+        """
+        n = len(self.fold) if self.folds else self.first.n_judged
+        values = np.full((len(self.metrics), len(next(iter(starts.values()))), n), np.nan)
+        wanted = [Wanted(GivenSupports(own, signs), f) for f, own in starts.items()]
+        for want, fitted in zip(wanted, self.works[look](wanted), strict=True):
+            values[:, :, self.fold == want.fold if self.folds else slice(None)] = fitted.values
         return values
 
     def on_halves(self, pool: Pool, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int) -> dict[str, np.ndarray]:

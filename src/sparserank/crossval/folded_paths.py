@@ -114,6 +114,11 @@ class FoldedPaths:
             look=self.look,
         )
 
+    @property
+    def n_judged(self) -> int:
+        """Queries that points of the FINAL path are scored on."""
+        return 0 if self.valid is None else self.valid.n_queries
+
     @cached_property
     def prepared(self) -> RankingDataset:
         ready = self.in_forms(self.data)

@@ -99,17 +99,33 @@ def _none(found: TreeRivals, reason: str) -> TreeRivals:
 
 
 def _of_file(given: Any, data: RankingDataset, columns: np.ndarray) -> TreeRivals:
-    if not isinstance(given, str | os.PathLike) or not Path(given).exists():
+    if not is_file(given):
         raise ParameterError(
             "rival", f"must be {AUTO}, {NO}, {LIGHTGBM}, or a file of LightGBM's that exists; got {brief(given)}."
         )
-    file, name = read_tree_file(given), f"LightGBM as in {Path(given).name}"
-    own, missing = _columns_of(file.features, data.feature_names or (), columns)
+    rival, notes = rival_of_file(given, data.feature_names or (), columns)
+    return TreeRivals((rival,), (), notes)
+
+
+def is_file(given: Any) -> bool:
+    """Whether this names something that exists."""
+    return isinstance(given, str | os.PathLike) and Path(given).exists()
+
+
+def rival_of_file(
+    path: str | os.PathLike, names: Sequence[str], columns: np.ndarray
+) -> tuple[TreeRival, tuple[str, ...]]:
+    """(trees with the settings in a file, on those of these columns that they know; what is said of them)
+
+    Raises
+        DataFormatError   the file holds no settings
+    """
+    file, name = read_tree_file(path), f"LightGBM as in {Path(path).name}"
+    own, missing = _columns_of(file.features, names, columns)
     said = list(file.said)
     if missing:
         said.append(f"features that the data do not have ({brief(', '.join(missing))})")
-    notes = (f"{name}: not used: {'; '.join(said)}.",) if said else ()
-    return TreeRivals((TreeRival(name, file.settings, own),), (), notes)
+    return TreeRival(name, file.settings, own), (f"{name}: not used: {'; '.join(said)}.",) if said else ()
 
 
 def _columns_of(known: Sequence[str], names: Sequence[str], columns: np.ndarray) -> tuple[np.ndarray, list[str]]:

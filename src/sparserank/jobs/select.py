@@ -13,8 +13,7 @@ from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.missing import KEEP, MissingPolicy
-from sparserank.data.sources import read_sources
+from sparserank.data.sources import read_sources, read_unfilled
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
@@ -164,10 +163,10 @@ def _unfilled(
     sources: dict[str, Any], chosen: dict[str, Any], query_weight: Any, protocol: str
 ) -> tuple[RankingDataset | None, ...] | None:
     """Train, valid and test once more with missing values left missing; None where there may be none."""
-    policy = MissingPolicy.parse(chosen["missing"])
-    if policy is None or policy.keeps:
+    read = read_unfilled(sources, chosen)
+    if read is None:
         return None
-    train, valid, test = read_sources(sources, {**chosen, "missing": KEEP}).values()
+    train, valid, test = read.values()
     assert train is not None
     if query_weight is not None:
         train, valid, _ = _weighted(train, valid, query_weight, protocol)

@@ -158,6 +158,9 @@ class TreesOptions(TypedDict, total=False):
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
     """Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With
     groups {group: cost}. Default None."""
+    for_model: str | os.PathLike
+    """The ranker whose features are chosen: lightgbm, or a file: a model that LightGBM saved or a file of its
+    parameters, whose settings are used in place of n_trees, n_leaves and learning_rate. Default 'lightgbm'."""
     n_trees: int
     """Trees of each ensemble of LightGBM. Default 150."""
     n_leaves: int

@@ -120,8 +120,7 @@ def rival_table(result: SelectionResult) -> Table:
         f"Compared by {result.plan.metric.title} {where(result)}, never chosen (all intervals hold at once)",
         ["ranker", "features", repr(result.plan.metric), "chosen model", f"{confidence} interval", "the ranker is"],
         rows,
-        note="Chosen model: its difference to the ranker, corrected for the choice; the interval is that of the "
-        "difference before this.",
+        note="Chosen model: corrected for the choice; the interval: before this correction.",
         words=(5,),
     )
 

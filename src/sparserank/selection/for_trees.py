@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 JUDGED_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
-FORMAT, FORMAT_VERSION = "sparserank-judged", 2
+FORMAT, FORMAT_VERSION = "sparserank-judged", 3
 
 
 @dataclass(frozen=True, repr=False)
 class JudgedSelection:
     """choice: among lists and sizes; all_features: the trees on all features, a candidate too; trees: on the chosen
-    list, fitted to all queries; test: they and the trees on all features on test queries, or None."""
+    list, fitted to all queries; test: they and the trees on all features on test queries, or None; ours: mean of our
+    linear models on the chosen list of each fold, or None; notes: what of the settings is not used."""
 
     plan: SelectionPlan
     settings: TreeSettings
@@ -40,7 +41,9 @@ class JudgedSelection:
     feature_names: tuple[str, ...]
     n_queries: int
     test: Comparison | None
-    fill_values: np.ndarray | None = None  # (n_features,) what missing values became in training; NaN: no one value
+    fill_values: np.ndarray | None = None  # (n_features,) what trees got for missing values; NaN: the missing value
+    ours: float | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def metric(self) -> str:
@@ -83,6 +86,11 @@ class JudgedSelection:
         if self.chosen is not everything:
             text += f"; on all {everything.n_features} that vary and may be used {everything.mean:.4f}"
         said.append(f"{text} ({seeds}).")
+        if self.ours is not None:
+            said.append(
+                f"Our linear models on the same list have {self.ours:.4f}, those trees {self.chosen.mean:.4f} (neither "
+                "corrected)."
+            )
         return said
 
     @property
@@ -131,13 +139,17 @@ class JudgedSelection:
             "margin_kind": choice.margin_kind,
             "margin": {"relative": plan.rule.largest_loss, "absolute": choice.margin},
             "trees": {
-                **vars(self.settings),
+                "n_trees": self.settings.n_trees,
+                "parameters": self.settings.parameters,
+                "categorical": list(self.settings.categorical),
                 "n_seeds": self.n_seeds,
                 "columns": [self.feature_names[j] for j in self.trees.columns],
                 "missing": [
                     None if self.fill_values is None else float(self.fill_values[j]) for j in self.trees.columns
                 ],
             },
+            "our_model": None if self.ours is None else {"mean": self.ours},
+            "notes": list(self.notes),
             "features": [{"feature": f, "gain": g} for f, g in zip(self.features, self.gains.tolist(), strict=True)],
             "chosen": {**self._row(self.chosen), "corrected": choice.corrected_chosen},
             "all_features": self._row(self.all_features),

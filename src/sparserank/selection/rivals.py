@@ -89,7 +89,7 @@ class RivalReport:
         if r.on_chosen is not None and r.chosen_mean is not None:
             text += (
                 f". On the same {chosen} features trees have {r.on_chosen:.4f} and the chosen model {r.chosen_mean:.4f}"
-                "; to choose features for trees: --judge lightgbm, in Python select_for_trees"
+                "; to choose features for trees: --for-model lightgbm, in Python select_for_trees"
             )
         return f"{text}."
 

@@ -160,6 +160,7 @@ class TreesOfFold:
                 own = whole_groups(lists[name], usable, asked.groups)
                 fitted = [held.fit(own, draw) for draw in range(asked.n_list_seeds)]
                 out[named(on_list(name), k)] = held.values(fitted, asked.metric)
+                out[features_of(on_list(name), k)] = own
                 if name == RECURSIVE:
                     left = fitted[0].by_gain()
         return out
@@ -168,6 +169,11 @@ class TreesOfFold:
 def named(system: str, k: int | None = None) -> str:
     """The name of a system's values in a piece."""
     return f"{VALUES}|{system}|{k or 0}"
+
+
+def features_of(system: str, k: int | None) -> str:
+    """The name of the features of a fold's list in a piece."""
+    return f"features|{system}|{k or 0}"
 
 
 def _systems(pieces: Sequence[Arrays], n_queries: int, repeats: int) -> list[ComparedSystem]:

@@ -17,10 +17,12 @@ from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_tree
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import Comparison, evaluate
-from sparserank.jobs.trees.judging import Arrays, Asked, Repeat, judge
+from sparserank.evaluation import Comparison, evaluate, mean_of
+from sparserank.execution.threads import one_blas_thread
+from sparserank.jobs.trees.judging import Arrays, Asked, Repeat, features_of, judge
 from sparserank.jobs.trees.lists import GAIN, OURS, SHAP, lists_of_fold, on_list, our_lists, ranked, whole_groups
 from sparserank.paths import maker_of
+from sparserank.paths.given_supports import touching
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import ALL, ComparedSystem
@@ -83,19 +85,29 @@ def select_list(
     progress: Progress | None = None,
     *,
     n_threads: int | None = None,
+    unfilled: tuple[RankingDataset, RankingDataset | None] | None = None,
 ) -> JudgedSelection:
     """Judge, choose, fit the trees on the chosen list to all queries; finished pieces are kept in `store`, and taken
-    from there. plan: of our path, of one penalty, and of the choice; asked: `asked_of_lists`."""
+    from there.
+
+    plan       of our path, of one penalty, and of the choice; asked: `asked_of_lists`
+    unfilled   data and test with missing values left missing, which trees take as they are
+    """
+    of_trees, test_of_trees = (data, test) if unfilled is None else unfilled
     repeat = Repeat(query_folds(data.n_queries, min(plan.folds, data.n_queries), plan.seed), plan.seed)
 
     def our_path(_: int, n_workers: int) -> Arrays:
         return _our_path(data, repeat.fold, plan, asked.sizes, n_workers)
 
-    found = judge(data, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
-    full = fit_trees(data, _usable(data, asked.never), asked.trees, plan.seed)
-    finals = _final_lists(data, plan, asked, found.systems, found.ours[0], full)
+    found = judge(of_trees, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
+    full = fit_trees(of_trees, _usable(data, asked.never), asked.trees, plan.seed)
+    finals = _final_lists(of_trees, plan, asked, found.systems, found.ours[0], full)
     choice = plan.choose(list(finals))
-    chosen = fit_trees(data, finals[choice.chosen], asked.trees, plan.seed, data.feature_names)
+    ours = None
+    if choice.chosen.penalty != ALL:
+        of_list = features_of(choice.chosen.penalty, int(choice.chosen.k))
+        ours = _ours_on(data, repeat.fold, plan, dict(enumerate(p[of_list] for p in found.trees)), n_threads)
+    chosen = fit_trees(of_trees, finals[choice.chosen], asked.trees, plan.seed, data.feature_names)
     return JudgedSelection(
         plan,
         asked.trees,
@@ -105,8 +117,9 @@ def select_list(
         chosen,
         tuple(data.feature_names or ()),
         data.n_queries,
-        None if test is None else _on_test(plan, test, chosen, full),
-        data.fill_values,
+        None if test_of_trees is None else _on_test(plan, test_of_trees, chosen, full),
+        None if of_trees.keep_missing else of_trees.fill_values,
+        ours,
     )
 
 
@@ -119,6 +132,27 @@ def _our_path(
     cv = CrossValidation(data, fold, [look], plan.settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
     pool = cv.fit([Trial(label, maker_of(penalty), look)])
     return our_lists(pool, pool.sparse, sizes, cv.folds)
+
+
+def _ours_on(
+    data: RankingDataset,
+    fold: np.ndarray,
+    plan: SelectionPlan,
+    lists: Mapping[int, np.ndarray],
+    n_threads: int | None,
+) -> float | None:
+    """The mean metric of our linear models on the list of each fold, refitted there; None where a list has no feature
+    that varies."""
+    look = next(look for look in reversed(looks(data, plan.transform, plan.settings.scaling)) if len(look.forms) < 2)
+    cv = CrossValidation(data, fold, [look], plan.settings, [plan.metric], n_threads=n_threads)
+    varying = np.flatnonzero(~data.constant_features())
+    own = {f: np.intersect1d(features, varying) for f, features in lists.items()}
+    if any(len(features) == 0 for features in own.values()):
+        return None
+    starts = {f: touching(data.n_features, features)[None] for f, features in own.items()}
+    with one_blas_thread():
+        values = cv.refitted(look, starts, look.signs(plan.penalties[0]))
+    return mean_of(values[0, 0])
 
 
 def _final_lists(

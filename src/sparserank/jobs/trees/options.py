@@ -5,14 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparserank.crossval.options import N_LEAVES, N_TREES, PANEL, TREES
+from sparserank.crossval.tree_rivals import LIGHTGBM
 from sparserank.crossval.trees import lengths_of
 from sparserank.data import options as of_data
 from sparserank.jobs.options import ALLOW_OVERLAP, RUN
-from sparserank.options import Count, Option, Parsed
+from sparserank.options import Count, Given, Option, Parsed
 from sparserank.paths import options as of_paths
 from sparserank.selection import options as of_selection
 
 JUDGES = ("lightgbm",)  # tree rankers
+FOR_MODEL = Option(
+    name="for_model",
+    kind=Given("str | os.PathLike", "str | None"),
+    default=LIGHTGBM,
+    help="The ranker whose features are chosen: lightgbm, or a file: a model that LightGBM saved or a file of its "
+    "parameters, whose settings are used in place of {n_trees}, {n_leaves} and {learning_rate}.",
+    says="Choose features for this ranker: lightgbm, or a file: a model that LightGBM saved or a file of its "
+    "parameters, whose settings are used. The result is the shortest list of features on which it ranks as well as on "
+    "the best that was tried, among lists of ours, of its own gain and of SHAP values; needs sparserank[trees].",
+    panel=PANEL,
+)
 SIZES = Option(
     name="sizes",
     kind=Parsed(lengths_of, "Sequence[int]", refused=(0, "three", (0,), (2.5,), (True,), ())),
@@ -43,6 +55,7 @@ SELECT_FOR_TREES = (
     *of_selection.CHOOSING,
     of_selection.COSTS,
     SIZES,
+    FOR_MODEL,
     *TREES,
     N_SEEDS,
     *of_data.READING,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
+import numpy as np
+
 from sparserank.crossval.options import TREES
+from sparserank.crossval.tree_rivals import LIGHTGBM, is_file, rival_of_file
 from sparserank.crossval.trees import TreeSettings, lengths_of
+from sparserank.data.dataset import RankingDataset
 from sparserank.data.joining import concatenate
-from sparserank.data.sources import read_sources
+from sparserank.data.sources import read_sources, read_unfilled
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import ParameterError
 from sparserank.jobs.trees.files import write_judged
@@ -17,9 +22,10 @@ from sparserank.jobs.trees.list_job import asked_of_lists, select_list
 from sparserank.jobs.trees.options import SELECT_FOR_TREES, SIZES
 from sparserank.jobs.typed import TreesOptions
 from sparserank.metrics import Metric
-from sparserank.options import asked
+from sparserank.options import asked, option
 from sparserank.paths import SizedMaker
 from sparserank.penalties import Penalty
+from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
@@ -60,9 +66,10 @@ def select_for_trees(
         penalty              of our path: on features in the last of the shapes that `select` would try
         sizes                lengths of lists, those below the number of features that vary; k, where given, is one of
                              them and the longest
-        options              n_trees, n_leaves, learning_rate (of LightGBM's lambdarank; rows and features are sampled
-                             at 80%), n_seeds, costs, groups, ...: each with its type, default and meaning in
-                             `TreesOptions` and in docs/options.md
+        options              for_model (lightgbm, or a file with the settings of your own trees), n_trees, n_leaves,
+                             learning_rate (of LightGBM's lambdarank; rows and features are sampled at 80%), n_seeds,
+                             costs, groups, ...: each with its type, default and meaning in `TreesOptions` and in
+                             docs/options.md
     Returns
         JudgedSelection: .features, .sentence, .sizes(), .save(folder), .to_json()
     Raises
@@ -82,7 +89,14 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     except ParameterError as error:
         name = "penalty" if error.parameter == "penalties" else error.parameter
         raise ParameterError(name, error.message) from error
-    settings = TreeSettings(**{o.name: chosen[o.name] for o in TREES})
+    of_file = chosen["for_model"] != LIGHTGBM
+    if of_file and not is_file(chosen["for_model"]):
+        raise ParameterError(
+            "for_model", f"must be {LIGHTGBM}, or a file of LightGBM's that exists; got {brief(chosen['for_model'])}."
+        )
+    own = next((o.name for o in TREES if of_file and chosen[o.name] != o.default), None)
+    if own is not None:
+        raise ParameterError(own, f"is said by the file of {option('for_model')}; leave it out.")
     with warming_up():
         parts = read_sources(sources, chosen)
     if not chosen["allow_overlap"]:
@@ -92,11 +106,39 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     data = train if valid is None else concatenate([train, valid], join_queries=False)
     warn_of_suspects(train, chosen["drop"] if isinstance(chosen["drop"], Sequence) else ())
     said = {name: chosen[name] for name in ("costs", "groups", "keep", "drop")}
-    plan = plan.for_features(tuple(data.feature_names or ()), **said)
+    names, settings = tuple(data.feature_names or ()), None
+    notes: tuple[str, ...] = ()
+    if of_file:
+        rival, notes = rival_of_file(chosen["for_model"], names, np.arange(len(names)))
+        settings = rival.settings
+        unknown = np.setdiff1d(np.arange(len(names)), rival.columns)
+        said["drop"] = [*(said["drop"] or ()), *(names[j] for j in unknown.tolist())]
+    settings = settings or TreeSettings(**{o.name: chosen[o.name] for o in TREES})
+    plan = plan.for_features(names, **said)
     on_lists = asked_of_lists(data, plan, settings, lengths_of(chosen["sizes"]), chosen["n_seeds"])
     place = {"restart": chosen["restart"], "kind": "judge", "results": JUDGED_FILES}
     with work_store_in(chosen["out"], on_lists.identity(plan, data), **place) as store:
-        result = select_list(data, test, plan, on_lists, store, chosen["progress"], n_threads=chosen["n_threads"])
+        result = select_list(
+            data,
+            test,
+            plan,
+            on_lists,
+            store,
+            chosen["progress"],
+            n_threads=chosen["n_threads"],
+            unfilled=_unfilled(sources, chosen),
+        )
+        result = replace(result, notes=notes)
         if store is not None:
             write_judged(result, store.path)
     return result
+
+
+def _unfilled(sources: dict[str, Any], chosen: dict[str, Any]) -> tuple[RankingDataset, RankingDataset | None] | None:
+    """(training queries, test queries) with missing values left missing; None where there may be none."""
+    read = read_unfilled(sources, chosen)
+    if read is None:
+        return None
+    train, valid, test = read.values()
+    assert train is not None
+    return train if valid is None else concatenate([train, valid], join_queries=False), test
