@@ -347,7 +347,7 @@ def test_select_pays_for_a_group_once(made):
         assert g["features"] == [names[j] for j in result.model.support if group_of[j] == name]
     table = {r["group"]: r for r in result.groups().to_pylist()}
     assert table.keys() == in_use.keys()
-    lost = {d["feature"]: d["ndcg@10"]["cost"] for d in result.drops}
+    lost = {d["feature"]: d["zeroed"]["ndcg@10"]["cost"] for d in result.worth.features}
     for name, row in table.items():  # a group of one feature loses what that feature loses
         if len(row["features"]) == 1:
             assert row["ndcg@10 cost"] == pytest.approx(lost[row["features"][0]]), name

@@ -99,7 +99,7 @@ def test_best_of_sizes_is_the_highest_mean_of_each(result: sr.SelectionResult) -
         assert c.mean == max(o.mean for o in sparse if o.n_features == c.n_features)
 
 
-def test_costs_of_dropping_are_those_of_explicit_fold_models() -> None:
+def test_costs_of_a_weight_of_0_are_those_of_explicit_fold_models() -> None:
     found = sr.select(DATA, penalties=["l1"], folds=3, seed=1, refits=False, k=3, half_samples=0, **OPTIONS)
     fold = query_folds(DATA.n_queries, 3, 1)
     costs = {name: np.zeros(DATA.n_queries) for name in found.table()["feature"].to_pylist()}
@@ -117,8 +117,8 @@ def test_costs_of_dropping_are_those_of_explicit_fold_models() -> None:
         for name, cost in costs.items():
             without = np.where(np.array(DATA.feature_names) == name, 0.0, w)
             cost[fold == f] = values(w) - values(without)
-    for row in found.table().to_pylist():
-        assert row["ndcg@10 cost"] == pytest.approx(costs[row["feature"]].mean(), abs=2e-3)
+    for row in found.worth.features:
+        assert row["zeroed"]["ndcg@10"]["cost"] == pytest.approx(costs[row["feature"]].mean(), abs=2e-3)
 
 
 def test_refits_keep_signs() -> None:

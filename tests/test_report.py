@@ -25,7 +25,6 @@ from sparserank.crossval.choice import Candidate, choose
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.redundant_features import SAME, alike, within_query_correlations
 from sparserank.crossval.settings import PathSettings
-from sparserank.crossval.stability import Stability
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.synthetic import make_curved_ranking
@@ -43,7 +42,6 @@ from sparserank.selection import queries as queries_module
 from sparserank.selection.plan import make_plan
 from sparserank.selection.queries import decisive_pair
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import stability_sentence
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import visible
 
@@ -216,53 +214,36 @@ def test_features_that_do_not_vary_or_overflow_say_the_same_as_nothing() -> None
     assert (found[:, 5] == 0).all()
 
 
-def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike_module, "STANDS_IN", 0.0)
+def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same() -> None:
     names = tuple(ALL.feature_names or ())
-    found = alike(ALL, names, {0: 0, 1: 0}, lambda d: d, {0: 10, 1: 7})
+    found, beside = alike(ALL, names, {0: 0, 1: 0}, lambda d: d, {0: 10, 1: 7})
     R = by_hand(ALL.X, ALL.query_ptr)
-    assert [(r.feature, r.kept, r.stand_in) for r in found.left] == [
-        *sorted(
-            [("again", names[0], True), ("turned", names[1], False)],
-            key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])]),
-        ),
-        (names[7], names[1], True),
-    ]
+    assert [(r.feature, r.kept) for r in found.left] == sorted(
+        [("again", names[0]), ("turned", names[1])], key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])])
+    )
     for r in found.left:
         assert r.correlation == pytest.approx(R[names.index(r.kept), names.index(r.feature)])
-    assert found.left[-1].correlation < SAME  # it stands in, it does not say the same
-    assert {r.feature: np.sign(r.correlation) for r in found.left[:2]} == {"again": 1.0, "turned": -1.0}
-    assert alike(ALL, names, {4: 0}, lambda d: d, {}).left == ()
-
-
-def test_what_hardly_correlates_stands_in_for_nothing() -> None:
-    """Half-samples keep something in a feature's place by chance too: at a correlation of 0.07 it is no stand-in."""
-    names, R = tuple(ALL.feature_names or ()), by_hand(ALL.X, ALL.query_ptr)
-    near, far = int(np.argmax(np.abs(R[0, 1:10]))) + 1, int(np.argmin(np.abs(R[0, 1:10]))) + 1
-    assert abs(R[0, far]) < alike_module.STANDS_IN
-    assert alike(ALL, names, {0: 0}, lambda d: d, {0: far}).stand_ins == {}
-    (found,) = alike(ALL, names, {0: 0}, lambda d: d, {0: 10}).stand_ins.values()
-    assert (found.feature, found.kept) == ("again", names[0])
-    assert abs(R[0, near]) < 1.0
-    text = stability_sentence(Stability(np.ones((4, 12), dtype=bool), np.array([0]), 12), names, {names[0]: found})
-    assert f"stand-ins (correlation within queries): again for {names[0]} ({found.correlation:+.2f})" in text
+    assert {r.feature: np.sign(r.correlation) for r in found.left} == {"again": 1.0, "turned": -1.0}
+    assert beside == pytest.approx({0: R[0, 10], 1: R[1, 7]})
+    assert alike(ALL, names, {4: 0}, lambda d: d, {})[0].left == ()
 
 
 def test_kept_features_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike_module, "STANDS_IN", 0.0)
-    names, kept, stand_ins = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0), {0: 10, 2: 7, 3: 11}
-    whole = alike(ALL, names, kept, lambda d: d, stand_ins)
+    names, kept = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0)
+    asked = {0: 10, 2: 7, 3: 11}
+    whole, beside = alike(ALL, names, kept, lambda d: d, asked)
     monkeypatch.setattr(alike_module, "MOST_PRODUCTS", 12)
-    pieces = alike(ALL, names, kept, lambda d: d, stand_ins)
+    pieces, beside_pieces = alike(ALL, names, kept, lambda d: d, asked)
     assert [replace(r, correlation=0.0) for r in pieces.left] == [replace(r, correlation=0.0) for r in whole.left]
     assert [r.correlation for r in pieces.left] == pytest.approx([r.correlation for r in whole.left])  # to rounding
-    assert len(whole.left) == 4
+    assert beside_pieces == pytest.approx(beside)
+    assert len(whole.left) == 2
 
 
 def test_of_very_many_documents_some_queries_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     names = tuple(ALL.feature_names or ())
     monkeypatch.setattr(alike_module, "MOST_DOCUMENTS", ALL.n_docs // 3)
-    found = alike(ALL, names, {0: 0}, lambda d: d, {})
+    found, _ = alike(ALL, names, {0: 0}, lambda d: d, {})
     assert found.n_queries == pytest.approx(ALL.n_queries / 4, abs=1)
     assert [r.feature for r in found.left] == ["again"]
 
@@ -524,8 +505,8 @@ def test_the_sentence_comes_first_then_the_features_then_the_rest(result: Select
         "Origin",
     ]
     chips = page[page.index('class="chips"') : page.index('class="lead"')]
-    for d in result.drops:
-        assert chips.count("<li>") == len(result.drops)
+    for d in result.worth.features:
+        assert chips.count("<li>") == len(result.worth.features)
         assert d["feature"] == EVIL or d["feature"] in chips
     assert page.index("<h1>") < page.index('class="chips"') < page.index('class="lead"') < page.index("<h2")
 
@@ -545,7 +526,7 @@ def test_the_page_asks_for_nothing_and_runs_nothing(page: str) -> None:
 
 
 def test_hostile_names_are_text_everywhere(result: SelectionResult, page: str) -> None:
-    assert EVIL in {d["feature"] for d in result.drops}
+    assert EVIL in {d["feature"] for d in result.worth.features}
     assert "<img" not in page
     assert re.search("[\x00-\x08\x0b-\x1f\x7f\x9b\u202e]", page) is None
     assert r"&lt;img src=x onerror=alert(1)&gt;\n\x1b[31m\u202e&lt;/script&gt;" in page

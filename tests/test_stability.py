@@ -10,7 +10,7 @@ import pytest
 
 import sparserank as sr
 from sparserank.crossval.folded_paths import FOLD_TOL
-from sparserank.crossval.stability import LEAST_TIMES, Stability, complementary_halves, kuncheva, nogueira, sets_of
+from sparserank.crossval.stability import Stability, complementary_halves, kuncheva, nogueira, sets_of
 from sparserank.errors import ParameterError
 from sparserank.paths import fit_path_on
 from sparserank.shards.scaling import fit_scaling
@@ -86,39 +86,6 @@ def test_wrong_halves_are_rejected() -> None:
         assert not oracle.complementary(oracle.overlapping_halves(can, 5, seed), can)
         assert not oracle.complementary(oracle.halves_without_the_odd_one(can, 5, seed), can)
         assert not oracle.complementary(oracle.halves_of_all_queries(len(usable), 5, seed), can)
-
-
-def test_stand_ins_are_those_of_explicit_sets() -> None:
-    """The wrong variant takes what is kept most often without the feature, and need not be kept less often with it."""
-    found = rejected = 0
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        kept = rng.random((20, 7)) < rng.choice([0.2, 0.5, 0.9], size=7)
-        sets, chosen = as_sets(kept), np.array([0, 1, 2])
-        for feature in range(3):
-            expected = oracle.stand_in(sets, 7, {0, 1, 2}, feature, LEAST_TIMES)
-            stand_in = Stability(kept, chosen, 7).stand_in(feature)
-            assert stand_in in expected if expected else stand_in is None
-            found += bool(expected)
-            rejected += (
-                bool(expected)
-                and oracle.stand_in_by_how_often(sets, 7, {0, 1, 2}, feature, LEAST_TIMES) not in expected
-            )
-    assert found > 50
-    assert rejected > 10
-
-
-def test_stand_ins_need_five_half_samples_with_and_without_and_a_difference() -> None:
-    kept = np.zeros((20, 6), dtype=bool)
-    kept[:12, 0] = True  # 0 or 3
-    kept[12:, 3] = True
-    kept[:, 4] = True  # always there: stands in for nobody
-    kept[:17, 1] = True  # absent three times only
-    found = Stability(kept, np.array([0, 1]), 6)
-    assert found.stand_in(0) == 3
-    assert found.stand_in(1) is None
-    every = Stability(kept, np.arange(6), 6)
-    assert every.stand_in(0) is None
 
 
 def test_kept_features_are_those_of_paths_on_copies_of_the_halves() -> None:

@@ -49,7 +49,7 @@ def of_selection(result: Any) -> Arrays:
     out["margin"] = np.array([choice.margin, choice.bounds.resolution])
     out["resampled"] = choice.resampled_sizes
     out |= {f"model {name}": value for name, value in of_model(result.model).items()}
-    costs = [[v for m in d.values() if isinstance(m, dict) and "cost" in m for v in m.values()] for d in result.drops]
+    costs = [[v for m in d["zeroed"].values() for v in m.values()] for d in result.worth.features]
     out["drops"] = np.array(costs)
     if result.stability is not None:
         out["stability"] = result.stability.kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from fractions import Fraction
 from itertools import combinations
 
 
@@ -37,23 +36,6 @@ def complementary(halves: list[set[int]], usable: set[int]) -> bool:
     size."""
     pairs = list(zip(halves[0::2], halves[1::2], strict=True))
     return all(not a & b and a | b == usable and abs(len(a) - len(b)) <= 1 for a, b in pairs)
-
-
-def stand_in(sets: list[set[int]], d: int, chosen: set[int], feature: int, least: int) -> dict[int, Fraction]:
-    """The features outside the chosen ones that are kept most more often without this one than with it, with how much
-    more; none where that is not more, or one of the two happens fewer than `least` times, and among those kept as often
-    in all."""
-    with_it, without = [s for s in sets if feature in s], [s for s in sets if feature not in s]
-    if min(len(with_it), len(without)) < least:
-        return {}
-    more = {}
-    for other in range(d):
-        if other not in chosen and sum(other in s for s in sets) >= least:
-            more[other] = Fraction(sum(other in s for s in without), len(without)) - Fraction(
-                sum(other in s for s in with_it), len(with_it)
-            )
-    most = max(more.values(), default=Fraction(0))
-    return {other: m for other, m in more.items() if m == most and m > 0}
 
 
 # -- wrong variants ---------------------------------------------------------------------------------------------------
@@ -104,9 +86,3 @@ def halves_of_all_queries(n_queries: int, n_pairs: int, seed: int) -> list[set[i
         order = random.Random(seed + i).sample(range(n_queries), n_queries)
         out += [set(order[: n_queries // 2]), set(order[n_queries // 2 :])]
     return out
-
-
-def stand_in_by_how_often(sets: list[set[int]], d: int, chosen: set[int], feature: int, least: int) -> int:
-    """The one kept most often without the feature, whether or not it is kept as often with it."""
-    without = [s for s in sets if feature not in s]
-    return max((o for o in range(d) if o not in chosen), key=lambda o: sum(o in s for s in without))

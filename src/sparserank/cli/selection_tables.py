@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sparserank.cli.output import give
+from sparserank.cli.output import answer, give
 from sparserank.cli.screen import gap, say, show
 from sparserank.pages.selection_tables import (
     feature_table,
@@ -14,6 +14,7 @@ from sparserank.pages.selection_tables import (
     rival_table,
     size_table,
     test_table,
+    zeroed_table,
 )
 from sparserank.selection.result import SelectionResult
 
@@ -24,7 +25,7 @@ MOST_SIZES = (
 
 def show_selection(result: SelectionResult) -> None:
     """The choice first; then sizes, penalties with certificates, selected features with costs, comparison on test."""
-    give(result.to_json(), [_flat(row) for row in result.drops])
+    give(result.to_json(), [_flat(row) for row in result.worth.features])
     for sentence in result.sentences:
         say(sentence)
     for text in result.notes:
@@ -35,7 +36,9 @@ def show_selection(result: SelectionResult) -> None:
         show(rival_table(result))
     show(penalty_table(result))
     show(feature_table(result))
-    if result.group_drops:
+    if answer.verbose:
+        show(zeroed_table(result))
+    if result.worth.groups:
         show(group_table(result))
     if result.test is not None:
         show(test_table(result))
@@ -43,10 +46,10 @@ def show_selection(result: SelectionResult) -> None:
         say(f"constant within every query, never used: {', '.join(result.constant_features)}")
 
 
-def _flat(drop: Mapping[str, Any]) -> dict[str, Any]:
-    """A selected feature as one row: what dropping it costs, metric by metric."""
-    out = {"feature": drop["feature"], "weight": drop["coef"], "transform": drop["transform"], "shape": drop["shape"]}
-    for metric, cost in drop.items():
-        if isinstance(cost, dict) and "cost" in cost:
-            out |= {f"{metric} {name}": value for name, value in cost.items()}
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A selected feature as one row: what leaving it out costs, metric by metric."""
+    out = {name: row[name] for name in ("feature", "transform", "shape", "share")} | {"weight": row["coef"]}
+    for metric, cost in row["zeroed"].items():
+        known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
+        out |= {f"{metric} {name}": value for name, value in known.items()}
     return out

@@ -120,6 +120,10 @@ class Pool:
         fitted, index = self._point(c, fold)
         return np.unique(fitted.columns(index) % self._n_features)
 
+    def width(self, c: Candidate) -> int:
+        """Coefficients of a column."""
+        return self.path(c.penalty).width
+
     def forms(self, c: Candidate) -> dict[int, int]:
         """{feature: the form in which the final model takes it}"""
         fitted, index = self._point(c, FINAL)

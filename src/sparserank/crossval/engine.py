@@ -130,15 +130,15 @@ class CrossValidation:
             values[:, :, where] = measured
         return values
 
-    def refitted(self, look: Look, starts: Mapping[int, np.ndarray], signs: tuple[int, ...] | None) -> np.ndarray:
+    def refitted(self, look: Look, starts: Mapping[int, sp.csr_array], signs: tuple[int, ...] | None) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) what refits on given sets of coefficients are worth, by the models that have
         not seen the query.
 
-        starts   {fold: (n_sets, n_coefficients) whose non-zero entries are the sets}, FINAL where there are no folds;
+        starts   {fold: (n_sets, n_coefficients) CSR, whose entries are the sets}, FINAL where there are no folds;
                  signs: of all coefficients, or None
         """
         n = len(self.fold) if self.folds else self.first.n_judged
-        values = np.full((len(self.metrics), len(next(iter(starts.values()))), n), np.nan)
+        values = np.full((len(self.metrics), next(iter(starts.values())).shape[0], n), np.nan)
         wanted = [Wanted(GivenSupports(own, signs), f) for f, own in starts.items()]
         for want, fitted in zip(wanted, self.works[look](wanted), strict=True):
             values[:, :, self.fold == want.fold if self.folds else slice(None)] = fitted.values

@@ -1,5 +1,4 @@
-"""Features that were left out and say the same as a kept one:
-correlation within queries, and stand-ins of half-samples."""
+"""Features that were left out and say the same as a kept one: correlation within queries."""
 
 from __future__ import annotations
 
@@ -14,8 +13,6 @@ from sparserank.data.matrices import n_stored
 from sparserank.shards.centred_products import centred_products
 
 SAME = 0.9  # size of the correlation from which two features say the same
-# from which one may stand in for another: below, half-samples that keep it do so by chance, or for what it says besides
-STANDS_IN = 0.5
 MOST_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
 BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
 MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
@@ -23,28 +20,21 @@ MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the d
 
 @dataclass(frozen=True)
 class Left:
-    """A feature that was left out, and the kept one that it resembles most; stand_in:
-    half-samples keep it where they do not keep that one."""
+    """A feature that was left out, and the kept one that it resembles most."""
 
     feature: str
     kept: str
     correlation: float
-    stand_in: bool
 
 
 @dataclass(frozen=True)
 class Alike:
-    """What was left out: |correlation| with a kept feature of at least `least`, largest first, then stand-ins,
-    of at least STANDS_IN; n_queries were looked at."""
+    """What was left out: |correlation| with a kept feature of at least `least`, largest first; n_queries were looked
+    at."""
 
     least: float
     n_queries: int
     left: tuple[Left, ...]
-
-    @property
-    def stand_ins(self) -> dict[str, Left]:
-        """What stands in for each kept feature, by its name."""
-        return {row.kept: row for row in self.left if row.stand_in}
 
 
 def alike(
@@ -52,16 +42,15 @@ def alike(
     names: tuple[str, ...],
     kept: Mapping[int, int],
     shaped: Callable[[RankingDataset], RankingDataset],
-    stand_ins: Mapping[int, int],
-) -> Alike:
-    """Features beside those of a model.
+    beside: Mapping[int, int],
+) -> tuple[Alike, dict[int, float]]:
+    """(features beside those of a model, {kept feature: its correlation with one other})
 
     Parameters
         names      of the features
         kept       {feature: the form in which the model takes it}, 0-based; each is compared with others in that form
         shaped     queries with the columns of each form side by side
-        stand_ins  {kept feature: the one that half-samples keep in its place}; it stands in for it if their
-                   |correlation| is at least STANDS_IN
+        beside     {kept feature: another one}, whose correlations are asked for
     """
     queries, d = _looked_at(data), len(names)
     features = np.array(sorted(kept), dtype=np.int64)
@@ -70,26 +59,19 @@ def alike(
         np.zeros(d),
         np.zeros(d, dtype=np.int64),
     )  # of each feature: the largest correlation with a kept one, and with which
-    beside: dict[int, float] = {}  # of a kept feature with the one that stands in for it
+    asked: dict[int, float] = {}
     at_once = max(MOST_PRODUCTS // max(d, 1), 1)
     for lo in range(0, len(features), at_once):
         own = features[lo : lo + at_once]
         correlations = within_query_correlations(data, queries, shaped, own, form[lo : lo + at_once], d)
-        beside |= {of: float(correlations[k, stand_ins[of]]) for k, of in enumerate(own.tolist()) if of in stand_ins}
+        asked |= {of: float(correlations[k, beside[of]]) for k, of in enumerate(own.tolist()) if of in beside}
         strongest = np.abs(correlations).argmax(axis=0)
         found = correlations[strongest, np.arange(d)]
         larger = np.abs(found) > np.abs(best)
         best[larger], nearest[larger] = found[larger], own[strongest[larger]]
     best[features] = 0.0
-    rows = [
-        Left(names[j], names[nearest[j]], float(best[j]), stand_ins.get(int(nearest[j])) == j)
-        for j in np.flatnonzero(np.abs(best) >= SAME).tolist()
-    ]
-    known = {(row.feature, row.kept) for row in rows}
-    others = [Left(names[stand_ins[of]], names[of], r, True) for of, r in beside.items() if abs(r) >= STANDS_IN]
-    others = [row for row in others if (row.feature, row.kept) not in known]
-    by_size = [sorted(some, key=lambda row: -abs(row.correlation)) for some in (rows, others)]
-    return Alike(SAME, len(queries), (*by_size[0], *by_size[1]))
+    rows = [Left(names[j], names[nearest[j]], float(best[j])) for j in np.flatnonzero(np.abs(best) >= SAME).tolist()]
+    return Alike(SAME, len(queries), tuple(sorted(rows, key=lambda row: -abs(row.correlation)))), asked
 
 
 def within_query_correlations(

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEAST_TIMES = 5  # half-samples with and without a feature, from which it is said what stands in for it
-
 
 @dataclass(frozen=True)
 class Stability:
@@ -45,18 +43,6 @@ class Stability:
         if len(sizes) == 1:
             return "Kuncheva", kuncheva(self.kept, self.n_varying)
         return "Nogueira", nogueira(self.kept, self.n_varying)
-
-    def stand_in(self, feature: int) -> int | None:
-        """The feature outside the selected ones that is kept most more often without this one than with it;
-        None where that cannot be said."""
-        with_it = self.kept[:, feature]
-        outside = np.setdiff1d(np.arange(self.kept.shape[1]), self.chosen)
-        if min(with_it.sum(), (~with_it).sum()) < LEAST_TIMES or len(outside) == 0:
-            return None
-        more = self.kept[~with_it][:, outside].mean(axis=0) - self.kept[with_it][:, outside].mean(axis=0)
-        often = self.kept[:, outside].sum(axis=0) >= LEAST_TIMES
-        more = np.where(often, more, -1.0)
-        return int(outside[np.argmax(more)]) if more.max() > 0 else None
 
 
 def kuncheva(kept: np.ndarray, n_features: int) -> float:

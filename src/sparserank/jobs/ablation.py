@@ -1,70 +1,129 @@
-"""What each selected feature, and each group in use, is worth: the loss when its weights are set to 0, without a refit,
-on queries that the models have not seen."""
+"""What each selected feature, and each group in use, is worth on queries that the models have not seen: without it, the
+others refitted; without it, the others as they are; and with another feature in its place."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.crossval.candidates import Pool
-from sparserank.crossval.choice import Candidate
+from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.folded_paths import FINAL
+from sparserank.crossval.near_equal import NearEqual, near_equal
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
+from sparserank.paths.given_supports import TOUCH
 from sparserank.selection.drawing import drawn
+from sparserank.selection.worth import Substitute, Worth
+
+MAX_REFITTED = 60  # features, those of the largest weights, of which refits without them are made
+
+Costs = dict[str, dict[str, float]]  # by metric: cost, low, high
 
 
-def dropped_features(
-    cv: CrossValidation, pool: Pool, chosen: Candidate, model: RankingModel, confidence: float
-) -> list[dict[str, Any]]:
-    """For each selected feature, the largest weight first: its weight, transform, shape and curve, and by metric the
-    cost of dropping it."""
-    features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
-    costs = _costs(cv, pool, chosen, [np.array([j]) for j in features], confidence)
-    return [
-        {
-            "feature": model.feature_names[j],
-            "coef": float(model.coef[j]),
-            "transform": model.transform_of(j),
-            "shape": model.shape_of(j),
-            "curve": drawn(model, cv.data, int(j)),
-            **cost,
-        }
-        for j, cost in zip(features, costs, strict=True)
-    ]
+@dataclass(frozen=True)
+class Ablation:
+    """The ablation of the chosen candidate of a choice, whose final model is `model`."""
 
+    cv: CrossValidation
+    pool: Pool
+    choice: Choice
+    model: RankingModel
+    confidence: float
 
-def dropped_groups(
-    cv: CrossValidation, pool: Pool, chosen: Candidate, model: RankingModel, confidence: float
-) -> list[dict[str, Any]]:
-    """For each group in use, the dearest first, the same of all its features at once."""
-    groups = cv.groups
-    used = sorted(groups.used(model.support), key=lambda g: -groups.costs[g])
-    members = [np.flatnonzero(np.array(groups.of_feature) == g) for g in used]
-    return [
-        {
-            "group": groups.names[g],
-            "group_cost": groups.costs[g],
-            "features": [model.feature_names[j] for j in np.intersect1d(own, model.support)],
-            **cost,
-        }
-        for g, own, cost in zip(used, members, _costs(cv, pool, chosen, members, confidence), strict=True)
-    ]
+    @property
+    def chosen(self) -> Candidate:
+        return self.choice.chosen
 
+    def near(self) -> NearEqual:
+        return near_equal(self.choice, self.pool, self.cv.data.n_features)
 
-def _costs(
-    cv: CrossValidation, pool: Pool, chosen: Candidate, sets: list[np.ndarray], confidence: float
-) -> list[dict[str, Any]]:
-    """For each set of features {metric: mean loss and its interval when their weights are set to 0}."""
-    without = cv.without(pool, chosen, sets)
-    full = [pool.values(chosen, m) for m in range(len(cv.metrics))]
-    return [
-        {
+    def worth(self, near: NearEqual, correlations: Mapping[int, float], with_groups: bool) -> Worth:
+        """correlations: {feature: that with its substitute}, for each that has one."""
+        model, groups = self.model, self.cv.groups
+        features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
+        alone = [np.array([j]) for j in features]
+        used = sorted(groups.used(model.support), key=lambda g: -groups.costs[g]) if with_groups else []
+        members = [np.flatnonzero(np.array(groups.of_feature) == g) for g in used]
+        swaps = [(int(j), other) for j in features[:MAX_REFITTED] if (other := near.substitute(int(j))) is not None]
+        if with_groups:
+            swaps = []  # a feature of another group comes at another price
+        n = min(len(alone), MAX_REFITTED)
+        refitted = self._refitted([*alone[:n], *members], swaps)
+        zeroed = self.cv.without(self.pool, self.chosen, [*alone, *members])
+        own = np.array([self.pool.values(self.chosen, m) for m in range(len(self.cv.metrics))])
+        costs = [self._costs(refitted[:, 0], refitted[:, 1 + i]) for i in range(n)] + [None] * (len(alone) - n)
+        rows = [
+            {
+                "feature": model.feature_names[j],
+                "coef": float(model.coef[j]),
+                "transform": model.transform_of(j),
+                "shape": model.shape_of(j),
+                "curve": drawn(model, self.cv.data, int(j)),
+                "share": float(near.share[j]),
+                "cost": cost,
+                "zeroed": self._costs(own, zeroed[:, i]),
+            }
+            for i, (j, cost) in enumerate(zip(features, costs, strict=True))
+        ]
+        of_groups = [
+            {
+                "group": groups.names[g],
+                "group_cost": groups.costs[g],
+                "features": [model.feature_names[j] for j in np.intersect1d(features_of, model.support)],
+                "cost": self._costs(refitted[:, 0], refitted[:, 1 + n + i]),
+                "zeroed": self._costs(own, zeroed[:, len(alone) + i]),
+            }
+            for i, (g, features_of) in enumerate(zip(used, members, strict=True))
+        ]
+        swapped = refitted[:, 1 + n + len(members) :]
+        found = [self._substitute(swap, swapped[0, i] - refitted[0, 0], correlations) for i, swap in enumerate(swaps)]
+        return Worth(rows, of_groups, near, tuple(s for s in found if -s.difference <= self.choice.margin))
+
+    def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
+        """(n_metrics, 1 + n_sets + n_swaps, n_queries) refits of the chosen model as it is, without each set of
+        features, and with one feature in the place of another, by the models that have not seen the query."""
+        look, width, d = self.pool.look(self.chosen), self.pool.width(self.chosen), self.cv.data.n_features
+        starts = {}
+        for f in self.cv.folds or [FINAL]:
+            own = self.pool.coefficients(self.chosen, f)
+            feature = own.indices // width % d  # of each coefficient
+            rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
+            rows += [_moved(own, feature == j, (other - j) * width) for j, other in swaps]
+            starts[f] = sp.csr_array(sp.vstack(rows, format="csr"))
+        return self.cv.refitted(look, starts, look.signs(self.pool.trials[self.chosen.penalty].maker.rules))
+
+    def _costs(self, values: np.ndarray, without: np.ndarray) -> Costs:
+        """Of (n_metrics, n_queries) each."""
+        return {
             repr(metric): dict(
-                zip(("cost", "low", "high"), mean_interval(full[m] - without[m, k], confidence), strict=True)
+                zip(("cost", "low", "high"), mean_interval(values[m] - without[m], self.confidence), strict=True)
             )
-            for m, metric in enumerate(cv.metrics)
+            for m, metric in enumerate(self.cv.metrics)
         }
-        for k in range(len(sets))
-    ]
+
+    def _substitute(
+        self, swap: tuple[int, int], differences: np.ndarray, correlations: Mapping[int, float]
+    ) -> Substitute:
+        feature, other = swap
+        names = self.model.feature_names
+        mean, low, high = mean_interval(differences, self.confidence)
+        return Substitute(names[feature], names[other], correlations.get(feature, 0.0), mean, low, high)
+
+
+def _without(row: sp.csr_array, gone: np.ndarray) -> sp.csr_array:
+    """(1, n_coefficients) without some of its entries."""
+    return sp.csr_array((row.data[~gone], row.indices[~gone], [0, int((~gone).sum())]), shape=row.shape)
+
+
+def _moved(row: sp.csr_array, moved: np.ndarray, by: int) -> sp.csr_array:
+    """(1, n_coefficients) with some of its entries in other places, where they move no score yet; entries that are in
+    these places already stay."""
+    rest = _without(row, moved)
+    places = np.setdiff1d(row.indices[moved] + by, rest.indices)
+    added = sp.csr_array((np.full(len(places), TOUCH), places, [0, len(places)]), shape=row.shape)
+    return sp.csr_array(rest + added)

@@ -17,6 +17,7 @@ from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
 from sparserank.crossval.groups import each_alone
+from sparserank.crossval.near_equal import NearEqual
 from sparserank.crossval.redundant_features import Alike, alike
 from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.stability import Stability
@@ -29,7 +30,7 @@ from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
-from sparserank.jobs.ablation import dropped_features, dropped_groups
+from sparserank.jobs.ablation import Ablation
 from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_rules
 from sparserank.jobs.options import RIVAL_TIME
 from sparserank.jobs.rivals import TreesOnFolds
@@ -144,7 +145,10 @@ class SelectionJob:
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
         stability = self._stability(pool, chosen, model, store, progress, notes)
         test = self._compared_on_test(pool, model, strongest, notes)
-        with_groups = plan.groups is not None
+        ablation = Ablation(cv, pool, choice, model, plan.confidence)
+        near = ablation.near()
+        redundant, correlations = self._alike(pool, chosen, near)
+        worth = ablation.worth(near, correlations, plan.groups is not None)
         result = SelectionResult(
             plan=plan,
             model=model,
@@ -160,10 +164,9 @@ class SelectionJob:
             used=[tuple(self.names[j] for j in pool.features(c, FINAL)) for c in by_size],
             paths={label: pool.path(label) for label in pool.trials},
             scalings={label: pool.paths[label, FINAL].scaling for label in pool.trials},
-            drops=dropped_features(cv, pool, chosen, model, plan.confidence),
-            group_drops=dropped_groups(cv, pool, chosen, model, plan.confidence) if with_groups else [],
+            worth=worth,
             stability=stability,
-            alike=self._alike(pool, chosen, stability),
+            alike=redundant,
             change=self._change(choice, rivals, model),
             rivals=self._report_of(pool, choice, rivals, store),
             queries=self._queries(pool, chosen, model, held or strongest, test),
@@ -252,12 +255,13 @@ class SelectionJob:
         n_varying = len(self.names) - int(self.cv.data.constant_features().sum())
         return Stability(arrays["kept"], model.support, n_varying)
 
-    def _alike(self, pool: Pool, chosen: Candidate, stability: Stability | None) -> Alike:
-        """What was left out and says the same as a selected feature."""
+    def _alike(self, pool: Pool, chosen: Candidate, near: NearEqual) -> tuple[Alike, dict[int, float]]:
+        """What was left out and says the same as a selected feature; how selected ones correlate with what takes their
+        place."""
         work, kept = self.cv.works[pool.look(chosen)], pool.forms(chosen)
-        found = {} if stability is None else {j: stability.stand_in(j) for j in kept}
-        stand_ins = {j: other for j, other in found.items() if other is not None}
-        return alike(self.cv.data, self.names, kept, work.in_forms, stand_ins)
+        found = {j: near.substitute(j) for j in kept}
+        substitutes = {j: other for j, other in found.items() if other is not None}
+        return alike(self.cv.data, self.names, kept, work.in_forms, substitutes)
 
     def _queries(
         self, pool: Pool, chosen: Candidate, model: RankingModel, rival: Candidate | Rival, test: Comparison | None

@@ -16,7 +16,9 @@ from sparserank.pages.selection_tables import (
     shaped_name,
     size_table,
     stability_table,
+    substitute_table,
     test_table,
+    zeroed_table,
 )
 from sparserank.reporting.document import Picture, Section, figure, first_names, listed
 from sparserank.reporting.render import to_html
@@ -32,11 +34,12 @@ CURVES_ARE = (
 
 def render_page(result: SelectionResult) -> str:
     """One HTML document: no script, no network, pictures inline."""
-    names = first_names([d["feature"] for d in result.drops])
+    names = first_names([d["feature"] for d in result.worth.features])
     sections = [
-        Section("Selected features", "", [feature_table(result)]),
+        Section("Selected features", "", [feature_table(result), zeroed_table(result)]),
+        *_substitutes(result),
         *_curves(result),
-        *([Section("Groups in use", "", [group_table(result)])] if result.group_drops else []),
+        *([Section("Groups in use", "", [group_table(result)])] if result.worth.groups else []),
         Section("Sizes", _quality(result), [size_table(result)], [size_picture(result), _path_picture(result)]),
         *([Section("Compared", "", [rival_table(result)])] if result.rivals.compared else []),
         *_left_out(result),
@@ -91,13 +94,13 @@ def _quality(result: SelectionResult) -> str:
         f"Quality is mean {result.metric} {scored} ({result.n_queries} queries); queries without relevant documents "
         f"count as in the “{rules.name}” convention ({rules.empty}), ties: {rules.ties}. Features scaled by "
         f"{plan.settings.scaling}"
-        + (", but for curves." if any(d["curve"] is not None for d in result.drops) else ".")
+        + (", but for curves." if any(d["curve"] is not None for d in result.worth.features) else ".")
         + " Features enter and leave against the size before."
     )
 
 
 def _curves(result: SelectionResult) -> list[Section]:
-    bent = [d for d in result.drops if d["curve"] is not None]
+    bent = [d for d in result.worth.features if d["curve"] is not None]
     pictures = []
     for i, d in enumerate(bent):
         values = d["curve"]["values"]
@@ -111,13 +114,23 @@ def _curves(result: SelectionResult) -> list[Section]:
 
 
 def _path_picture(result: SelectionResult) -> Picture:
-    weights = [f"{shaped_name(d)} {figure(d['coef'], signed=True)}" for d in result.drops]
+    weights = [f"{shaped_name(d)} {figure(d['coef'], signed=True)}" for d in result.worth.features]
     return Picture(
         "path",
         f"Weights along the path of {result.chosen.penalty}, from the strongest penalty to the weakest",
         coefficient_path(result),
         f"The chosen model's weights: {listed(weights)}.",
     )
+
+
+def _substitutes(result: SelectionResult) -> list[Section]:
+    if not result.worth.substitutes:
+        return []
+    text = (
+        f"{result.worth.near.n_models} different sets of at most {result.worth.near.most} features make models within "
+        "the margin, or as good as the chosen one. Listed: what those without a selected feature use instead."
+    )
+    return [Section("Exchanges", text, [substitute_table(result)])]
 
 
 def _left_out(result: SelectionResult) -> list[Section]:
@@ -130,7 +143,7 @@ def _left_out(result: SelectionResult) -> list[Section]:
     text += (
         f"Listed: features left out whose values and those of a selected feature correlate by at least {found.least:g} "
         f"in size (Pearson, deviations from the mean of each of {found.n_queries} queries, in the shape in which the "
-        "selected one enters" + "), and what half-samples keep in a selected feature's place, whatever its correlation."
+        "selected one enters)."
     )
     return [Section("Left out", text, [left_table(result)])]
 
@@ -146,7 +159,7 @@ def _stability(result: SelectionResult) -> list[Section]:
     return [
         Section(
             "Stability",
-            stability_sentence(result.stability, names, result.alike.stand_ins),
+            stability_sentence(result.stability),
             [stability_table(result)],
             [picture],
         )

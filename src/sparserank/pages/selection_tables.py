@@ -126,21 +126,38 @@ def rival_table(result: SelectionResult) -> Table:
 
 
 def left_table(result: SelectionResult) -> Table:
-    """What was left out beside a selected feature: it says the same, or stands in for it, or both."""
+    """What was left out and says the same as a selected feature."""
     found = result.alike
     shown = found.left[:MOST_LEFT]
-    rows = []
-    for r in shown:
-        said = "says the same" if abs(r.correlation) >= found.least else ""
-        why = ", ".join(w for w in (said, "stands in for it" if r.stand_in else "") if w)
-        rows.append([r.feature, r.kept, figure(r.correlation, 2, signed=True), why])
+    rows = [[r.feature, r.kept, figure(r.correlation, 2, signed=True)] for r in shown]
     more = len(found.left) - len(shown)
     return Table(
         "Features left out, each beside a selected one",
-        ["left out", "selected", "correlation", "what it does"],
+        ["left out", "selected", "correlation"],
         rows,
         note=f"{more} more are in result.json." if more else "",
-        words=(1, 3),
+        words=(1,),
+    )
+
+
+def substitute_table(result: SelectionResult) -> Table:
+    """What may take the place of selected features."""
+    metric, confidence = result.metric, as_percent(result.plan.confidence)
+    rows = [
+        [
+            s.feature,
+            s.other,
+            figure(s.difference, signed=True),
+            interval(vars(s), signed=True),
+            figure(s.correlation, 2),
+        ]
+        for s in result.worth.substitutes
+    ]
+    return Table(
+        f"Exchanges of one feature within the margin {where(result)}, both refitted (intervals: of the pair alone)",
+        ["selected", "in its place", metric, f"{confidence} interval", "correlation"],
+        rows,
+        words=(1,),
     )
 
 
@@ -226,22 +243,11 @@ def stability_table(result: SelectionResult) -> Table:
     found, names = result.stability, result.model.feature_names
     assert found is not None
     selected = set(result.model.support.tolist())
-    rows = []
-    for j in found.often():
-        other = result.alike.stand_ins.get(names[j]) if j in selected else None
-        rows.append(
-            [
-                names[j],
-                f"{found.frequency[j]:.0%}",
-                "yes" if j in selected else "",
-                "" if other is None else f"{other.feature} ({other.correlation:+.2f})",
-            ]
-        )
+    rows = [[names[j], f"{found.frequency[j]:.0%}", "yes" if j in selected else ""] for j in found.often()]
     return Table(
         f"Features that {found.n_samples} halves of the queries keep",
-        ["feature", "kept", "in the model", "stand-in (correlation)"],
+        ["feature", "kept", "in the model"],
         rows,
-        words=(3,),
         folded=True,
     )
 
@@ -283,23 +289,39 @@ def bound_text(choice: Choice, c: Candidate) -> str:
 def feature_table(result: SelectionResult) -> Table:
     """The selected features, largest weight first, and what each is worth."""
     metrics = [repr(m) for m in result.plan.metrics]
+    halves = result.stability is not None
     rows = []
-    for d in result.drops:
-        costs = [figure(d[m]["cost"], signed=True) for m in metrics]
-        kept = [] if result.stability is None else [f"{firmness(result, d):.0%}"]
-        rows.append([shaped_name(d), figure(d["coef"]), *kept, *costs, interval(d[result.metric], signed=True)])
-    share = as_percent(result.plan.confidence)
+    for d in result.worth.features:
+        kept = [f"{firmness(result, d):.0%}"] if halves else []
+        rows.append([shaped_name(d), figure(d["coef"]), *kept, f"{d['share']:.0%}", *_costs(d["cost"], metrics)])
     return Table(
-        f"Selected features, and what dropping each costs {where(result)} (weight set to 0, no refit)"
-        + ("" if result.stability is None else "; kept: by how many half-samples"),
+        f"Selected features, and what leaving each out costs {where(result)}, the others refitted",
         [
             "feature",
             "weight",
-            *(["kept"] if result.stability is not None else []),
+            *(["halves"] if halves else []),
+            "sets",
             *[f"{m} cost" for m in metrics],
-            f"{share} interval ({result.metric})",
+            f"{as_percent(result.plan.confidence)} interval ({result.metric})",
         ],
         rows,
+        note=("Halves: by how many half-samples it is kept. " if halves else "")
+        + "Sets: in how many that are nearly as good.",
+    )
+
+
+def zeroed_table(result: SelectionResult) -> Table:
+    """The selected features, and what setting the weight of each to 0 costs."""
+    metrics = [repr(m) for m in result.plan.metrics]
+    return Table(
+        f"What setting the weight of each feature to 0 costs {where(result)}, the others as they are",
+        [
+            "feature",
+            *[f"{m} cost" for m in metrics],
+            f"{as_percent(result.plan.confidence)} interval ({result.metric})",
+        ],
+        [[shaped_name(d), *_costs(d["zeroed"], metrics)] for d in result.worth.features],
+        folded=True,
     )
 
 
@@ -307,31 +329,32 @@ def group_table(result: SelectionResult) -> Table:
     """The groups in use, the dearest first, and what each is worth."""
     metrics = [repr(m) for m in result.plan.metrics]
     rows = [
-        [
-            d["group"],
-            f"{d['group_cost']:g}",
-            str(len(d["features"])),
-            *[figure(d[m]["cost"], signed=True) for m in metrics],
-            interval(d[result.metric], signed=True),
-        ]
-        for d in result.group_drops
+        [d["group"], f"{d['group_cost']:g}", str(len(d["features"])), *_costs(d["cost"], metrics)]
+        for d in result.worth.groups
     ]
     share = as_percent(result.plan.confidence)
     return Table(
-        f"Groups in use, and what dropping each costs {where(result)} (all its weights set to 0, no refit)",
+        f"Groups in use, and what leaving each out costs {where(result)}, the others refitted",
         ["group", "cost", "features", *[f"{m} cost" for m in metrics], f"{share} interval ({result.metric})"],
         rows,
     )
 
 
+def _costs(costs: dict[str, Any] | None, metrics: Sequence[str]) -> list[str]:
+    """The cost by each metric, the interval of the first; where nothing is known, dashes."""
+    if costs is None:
+        return ["-"] * (len(metrics) + 1)
+    return [*(figure(costs[m]["cost"], signed=True) for m in metrics), interval(costs[metrics[0]], signed=True)]
+
+
 def shaped_name(row: dict[str, Any]) -> str:
-    """The feature of a row of `drops` as it enters the model: curve(log(name))."""
+    """The feature of a row of `worth.features` as it enters the model: curve(log(name))."""
     name = row["feature"] if row["transform"] == NONE else f"{row['transform']}({row['feature']})"
     return name if row["shape"] == "linear" else f"{row['shape']}({name})"
 
 
 def firmness(result: SelectionResult, row: dict[str, Any]) -> float:
-    """The share of half-samples that keep the feature of a row of `drops`."""
+    """The share of half-samples that keep the feature of a row of `worth.features`."""
     assert result.stability is not None
     return float(result.stability.frequency[result.model.feature_names.index(row["feature"])])
 

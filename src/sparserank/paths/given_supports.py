@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import refit_strength, refitting
@@ -12,7 +13,9 @@ from sparserank.paths.makers import PathPlan
 from sparserank.paths.refits import LEAST_TOL
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties import Ridge
-from sparserank.solvers.lockstep import Seconds, Steps
+from sparserank.solvers import Solution, Status
+from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
+from sparserank.solvers.solution import Iterate
 
 TOUCH = 1e-100  # a weight that is in the support and moves no score
 
@@ -21,26 +24,33 @@ TOUCH = 1e-100  # a weight that is in the support and moves no score
 class GivenSupports:
     """A path maker: the ridge solution on each of these sets of coefficients, as `refits` have it.
 
-    starts   (n_sets, n_coefficients) where each solve starts; its non-zero entries are the set
+    starts   (n_sets, n_coefficients) CSR, where each solve starts; its entries are the set; an empty one gives the
+             model 0
     signs    of all coefficients, or None
     """
 
-    starts: np.ndarray
+    starts: sp.csr_array
     signs: tuple[int, ...] | None = None
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         points, ridge = [], []
-        for start in self.starts:
+        for i in range(self.starts.shape[0]):
             began = yield Seconds()
-            solution = yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs)
+            start = self.starts[[i]].toarray()[0]
+            if start.any():
+                solution = yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs)
+                ridge.append(refit_strength(objective, np.flatnonzero(start)))
+            else:
+                here = yield Evaluate(objective, start)
+                solution = Solution(Iterate(start, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)
+                ridge.append(np.nan)
             now = yield Seconds()
             points.append(Point.of(solution, now - began))
-            ridge.append(refit_strength(objective, np.flatnonzero(start)))
         return PathResult.of(
             points,
             Ridge(),
             np.array(ridge),
-            max(ridge),
+            float(np.nanmax([*ridge, 0.0])),
             float(np.abs(objective.gradient_at_zero).max()),
             objective.n_pairs,
             objective.total_weight,
@@ -50,11 +60,10 @@ class GivenSupports:
         )
 
     def n_points(self, plan: PathPlan) -> int:
-        return len(self.starts)
+        return int(self.starts.shape[0])
 
 
-def touching(n_coefficients: int, columns: np.ndarray) -> np.ndarray:
-    """(n_coefficients,) a start on these columns that moves no score."""
-    start = np.zeros(n_coefficients)
-    start[columns] = TOUCH
-    return start
+def touching(n_coefficients: int, columns: np.ndarray) -> sp.csr_array:
+    """(1, n_coefficients) a start on these columns that moves no score."""
+    entries = np.full(len(columns), TOUCH)
+    return sp.csr_array((entries, np.asarray(columns), [0, len(columns)]), shape=(1, n_coefficients))

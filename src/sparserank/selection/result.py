@@ -25,6 +25,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference
 from sparserank.selection.rivals import RivalReport
 from sparserank.selection.statements import choice_sentences, headline, quality_sentence, stability_sentence
+from sparserank.selection.worth import Worth
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
 
@@ -45,8 +46,7 @@ class SelectionResult:
     by_penalty   the smallest candidate of each penalty whose loss is small enough, or None
     by_size      the candidate of the highest mean of each number of features (of each cost, where groups were given),
                  smallest first
-    drops        (metric, feature) mean loss when the feature's weight is set to 0, with interval, out of fold
-    group_drops  the same of each group in use, where groups were given
+    worth        of the selected features, and of groups in use; what else could be used
     used         names of the features of each of by_size
     stability    what halves of the queries keep, or None
     alike        features that were left out and say the same as a selected one
@@ -68,8 +68,7 @@ class SelectionResult:
     used: list[tuple[str, ...]]
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
-    drops: list[dict[str, Any]]
-    group_drops: list[dict[str, Any]]
+    worth: Worth
     stability: Stability | None
     alike: Alike
     change: Change | None
@@ -108,7 +107,10 @@ class SelectionResult:
         said.append(quality_sentence(self.choice, self.dense, self.metric))
         said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence), self.chosen.n_features)
         if self.stability is not None:
-            said = [*said, stability_sentence(self.stability, self.model.feature_names, self.alike.stand_ins)]
+            said = [*said, stability_sentence(self.stability)]
+        margin = "within the margin" if self.choice.margin_kind != "limit" else "as good or within the margin"
+        near = self.worth.sentence(self.model.feature_names, self.metric, margin)
+        said = [*said, *([] if near is None else [near])]
         return (
             said
             if self.change is None
@@ -136,28 +138,31 @@ class SelectionResult:
 
     def table(self) -> pa.Table:
         """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size),
-        its transform, its shape ('linear', 'clipped', 'curve'), kept (the share of half-samples that
-        keep it), stand_in (what they keep in its place) and stand_in_correlation (of the two within queries), and for
-        each metric what dropping the feature costs out of fold (weight set to 0, no refit), with its interval."""
+        its transform, its shape ('linear', 'clipped', 'curve'), kept (the share of half-samples that keep it), share
+        (of the models nearly as good as the chosen one that use it), substitute (what may take its place),
+        substitute_difference (mean metric with it there, minus that without this exchange) and substitute_correlation
+        (of the two within queries), and for each metric what leaving the feature out costs out of fold, the others
+        refitted, with its interval."""
         import pyarrow as pa
 
         rows = []
-        for d in self.drops:
+        for d in self.worth.features:
             what = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"], "shape": d["shape"]}
-            rows.append({**what, **self._firmness(d["feature"]), **self._costed(d, ())})
+            rows.append({**what, **self._firmness(d), **self._costed(d, ())})
         return pa.Table.from_pylist(rows)
 
-    def _firmness(self, feature: str) -> dict[str, Any]:
-        """How often half-samples keep a feature, and what they keep in its place."""
-        if self.stability is None:
-            return {}
-        j = self.model.feature_names.index(feature)
-        other = self.alike.stand_ins.get(feature)
-        return {
-            "kept": float(self.stability.frequency[j]),
-            "stand_in": None if other is None else other.feature,
-            "stand_in_correlation": None if other is None else other.correlation,
+    def _firmness(self, row: dict[str, Any]) -> dict[str, Any]:
+        """How often halves of the queries and models nearly as good keep a feature, and what takes its place."""
+        other = self.worth.substitute(row["feature"])
+        firm = {
+            "share": row["share"],
+            "substitute": None if other is None else other.other,
+            "substitute_difference": None if other is None else other.difference,
+            "substitute_correlation": None if other is None else other.correlation,
         }
+        if self.stability is None:
+            return firm
+        return {"kept": float(self.stability.frequency[self.model.feature_names.index(row["feature"])]), **firm}
 
     def sizes(self) -> pa.Table:
         """The best model of each number of features (of each cost, where groups were given): n_features, penalty,
@@ -186,19 +191,20 @@ class SelectionResult:
 
     def groups(self) -> pa.Table:
         """The groups in use, the dearest first: group, group_cost, its features in use, and for each metric what
-        dropping the group costs out of fold (all its weights set to 0, no refit), with its interval; empty where no
-        groups were given.
+        leaving the group out costs out of fold, the others refitted, with its interval; empty where no groups were
+        given.
         """
         import pyarrow as pa
 
-        return pa.Table.from_pylist([self._costed(d, ("group", "group_cost", "features")) for d in self.group_drops])
+        return pa.Table.from_pylist([self._costed(d, ("group", "group_cost", "features")) for d in self.worth.groups])
 
-    def _costed(self, drop: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
-        """A row of what was dropped, and its costs by metric."""
-        row = {name: drop[name] for name in columns}
+    def _costed(self, row: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+        """A row of what was left out, and its costs by metric."""
+        out = {name: row[name] for name in columns}
         for m in map(repr, self.plan.metrics):
-            row |= {f"{m} cost": drop[m]["cost"], f"{m} cost low": drop[m]["low"], f"{m} cost high": drop[m]["high"]}
-        return row
+            cost = {"cost": None, "low": None, "high": None} if row["cost"] is None else row["cost"][m]
+            out |= {f"{m} cost": cost["cost"], f"{m} cost low": cost["low"], f"{m} cost high": cost["high"]}
+        return out
 
     def _size(self, c: Candidate) -> dict[str, Any]:
         return {
@@ -258,19 +264,21 @@ class SelectionResult:
                     "transform": d["transform"],
                     "shape": d["shape"],
                     "curve": d["curve"],
-                    **self._firmness(d["feature"]),
-                    "cost": {m: d[m] for m in map(repr, plan.metrics)},
+                    **self._firmness(d),
+                    "cost": d["cost"],
+                    "zeroed": d["zeroed"],
                 }
-                for d in self.drops
+                for d in self.worth.features
             ],
             "groups": [
                 {
                     "group": d["group"],
                     "group_cost": d["group_cost"],
                     "features": d["features"],
-                    "cost": {m: d[m] for m in map(repr, plan.metrics)},
+                    "cost": d["cost"],
+                    "zeroed": d["zeroed"],
                 }
-                for d in self.group_drops
+                for d in self.worth.groups
             ],
             "stability": None
             if self.stability is None
@@ -283,6 +291,8 @@ class SelectionResult:
                     for j in self.stability.often()
                 ],
             },
+            "near_equal": {"models": self.worth.near.n_models, "most_features": self.worth.near.most},
+            "substitutes": [asdict(s) for s in self.worth.substitutes],
             "alike": asdict(self.alike),
             "change": None
             if self.change is None

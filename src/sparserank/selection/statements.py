@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 
 from sparserank.crossval.choice import Candidate, Choice
-from sparserank.crossval.redundant_features import Left
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import LEAST_QUERIES
 from sparserank.evaluation.statistics import as_percent
 
 FIRM = 0.8  # share of half-samples from which a feature is called firm
-MOST_STAND_INS = 5
 COARSE = 0.05  # resolution from which it is said first, relative to the best mean
 NEEDED = 0.02  # loss that one would like to rule out
 
@@ -148,8 +145,8 @@ def _resampled(choice: Choice) -> list[str]:
     return [f"On resampled queries the same rule keeps {kept} ({how})."]
 
 
-def stability_sentence(stability: Stability, names: Sequence[str], stand_ins: Mapping[str, Left]) -> str:
-    """How firm the list of features is, and what stands in for some of them."""
+def stability_sentence(stability: Stability) -> str:
+    """How firm the list of features is."""
     name, value = stability.index
     often = [(stability.frequency[j], j) for j in stability.chosen]
     firm = sum(f >= FIRM for f, _ in often)
@@ -159,10 +156,6 @@ def stability_sentence(stability: Stability, names: Sequence[str], stand_ins: Ma
     )
     if math.isfinite(value):
         text += f" ({name} index {value:.2f}; 1: always the same features, 0: as by chance)"
-    found = [stand_ins[names[j]] for _, j in often if names[j] in stand_ins]
-    if found:
-        shown = [f"{row.feature} for {row.kept} ({row.correlation:+.2f})" for row in found[:MOST_STAND_INS]]
-        text += f"; stand-ins (correlation within queries): {', '.join(shown)}"
     return f"{text}."
 
 

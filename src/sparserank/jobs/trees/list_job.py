@@ -149,7 +149,7 @@ def _ours_on(
     own = {f: np.intersect1d(features, varying) for f, features in lists.items()}
     if any(len(features) == 0 for features in own.values()):
         return None
-    starts = {f: touching(data.n_features, features)[None] for f, features in own.items()}
+    starts = {f: touching(data.n_features, features) for f, features in own.items()}
     with one_blas_thread():
         values = cv.refitted(look, starts, look.signs(plan.penalties[0]))
     return mean_of(values[0, 0])

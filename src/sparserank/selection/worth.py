@@ -1,0 +1,66 @@
+"""What the features of a selection are worth, and which others could take their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparserank.crossval.near_equal import NearEqual
+from sparserank.evaluation.statistics import as_percent
+
+MAX_NAMED = 3  # features, substitutes in a sentence
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """What may take the place of a selected feature: the models that go without `feature` use it.
+
+    difference   mean metric with `other` in its place minus that with `feature`, refitted both; low, high: of it, of
+                 this pair alone
+    correlation  of the two within queries
+    """
+
+    feature: str
+    other: str
+    correlation: float
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Worth:
+    """features: a row for each selected feature, the largest weight first; groups: for each group in use, the dearest
+    first; near: the models that are nearly as good; substitutes: of selected features, those within the margin.
+
+    A row holds, by metric, `cost` (mean loss without the feature, the others refitted, out of fold, with its interval;
+    None beyond the 60 largest weights), `zeroed` (the same with its weight set to 0 and no refit) and `share` (of the
+    models in `near` that use it).
+    """
+
+    features: list[dict[str, Any]]
+    groups: list[dict[str, Any]]
+    near: NearEqual
+    substitutes: tuple[Substitute, ...]
+
+    def substitute(self, feature: str) -> Substitute | None:
+        return next((s for s in self.substitutes if s.feature == feature), None)
+
+    def sentence(self, names: Sequence[str], metric: str, margin: str) -> str | None:
+        """How much choice there is among models that are nearly as good; None where there is no other."""
+        near = self.near
+        if near.n_models == 1:
+            return None
+        share = [(row["share"], row["feature"]) for row in self.features]
+        always = [name for s, name in share if s == 1.0]
+        text = f"{near.n_models} different sets of at most {near.most} features are {margin}: "
+        text += f"{len(always)} of the {len(share)} features {'is' if len(always) == 1 else 'are'} in all of them"
+        rest = sorted((s, name) for s, name in share if s < 1.0)
+        if rest:
+            text += f", {rest[0][1]} in {as_percent(rest[0][0])}"
+        found = sorted(self.substitutes, key=lambda s: -s.difference)[:MAX_NAMED]
+        if found:
+            said = [f"{s.other} for {s.feature} ({s.difference:+.4f} {metric}, r = {s.correlation:.2f})" for s in found]
+            text += f". Exchanges that cost little: {', '.join(said)}"
+        return f"{text}."

@@ -1,0 +1,48 @@
+"""Which models are nearly as good as a chosen one, and what they use in a feature's place: explicit sets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+
+def near(candidates: list[tuple[frozenset[int], float]], chosen: int, margin: float) -> set[frozenset[int]]:
+    """The different sets of features of candidates (features, mean) that lose at most `margin` against the best mean,
+    or not more than the chosen one, and are at most a quarter larger than it."""
+    best = max(mean for _, mean in candidates)
+    features, own = candidates[chosen]
+    most = ceil(Fraction(5, 4) * len(features))
+    return {s for s, mean in candidates if len(s) <= most and (best - mean <= margin or mean >= own)}
+
+
+def substitutes(sets: set[frozenset[int]], chosen: frozenset[int], feature: int) -> set[int]:
+    """The features outside the chosen set whose share among the sets without `feature` exceeds most that among the sets
+    with it."""
+    with_it, without = [s for s in sets if feature in s], [s for s in sets if feature not in s]
+    if not without:
+        return set()
+    more = {}
+    for other in set().union(*sets) - chosen:
+        share = [Fraction(sum(other in s for s in some), len(some)) for some in (with_it, without)]
+        more[other] = share[1] - share[0]
+    most = max(more.values(), default=Fraction(0))
+    return {other for other, m in more.items() if m == most and m > 0}
+
+
+# -- wrong variants ----------------------------------------------------------------------------------------------------
+
+
+def near_with_repetitions(
+    candidates: list[tuple[frozenset[int], float]], chosen: int, margin: float
+) -> list[frozenset]:
+    """Every candidate votes, however many have its set."""
+    allowed = near(candidates, chosen, margin)
+    return [s for s, mean in candidates if s in allowed]
+
+
+def substitutes_by_how_often(sets: set[frozenset[int]], chosen: frozenset[int], feature: int) -> set[int]:
+    """What is used most often without the feature, whether or not it is used as often with it."""
+    without = [s for s in sets if feature not in s]
+    count = {o: sum(o in s for s in without) for o in set().union(*sets) - chosen}
+    most = max(count.values(), default=0)
+    return {o for o, n in count.items() if n == most and n > 0}

@@ -1,0 +1,209 @@
+"""What features are worth: refits without each, models that are nearly as good, exchanges; by explicit sets and by
+models fitted to copies of the folds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.crossval.near_equal import NearEqual
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.folds import query_folds
+from sparserank.data.synthetic import make_ranking
+from sparserank.evaluation import per_query_values
+from sparserank.jobs.ablation import Ablation
+from sparserank.jobs.selection_job import SelectionJob
+from tests.oracles import near_equal as oracle
+
+OPTIONS: dict[str, Any] = {"penalties": "mcp", "n_alphas": 12, "folds": 3, "half_samples": 0, "also": ["map"]}
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    return make_ranking(70, (8, 14), 9, n_informative=3, n_redundant=3, noise=0.8, seed=2).data
+
+
+@pytest.fixture(scope="module")
+def copies() -> RankingDataset:
+    """Three signals, each twice with a little noise of its own: one of two copies is as good as the other."""
+    rng = np.random.default_rng(5)
+    signal = rng.standard_normal((90 * 12, 3))
+    X = np.concatenate([signal + 0.3 * rng.standard_normal(signal.shape) for _ in range(2)], axis=1)
+    score = signal @ [1.0, 0.8, 0.6] + 0.6 * rng.standard_normal(len(signal))
+    return RankingDataset(X, np.digitize(score, [0.3, 1.2]).astype(float), np.repeat(np.arange(90), 12))
+
+
+@pytest.fixture(scope="module", params=["none", "log", "auto"])
+def result(data, request):
+    return sr.select(data, transform=request.param, margin=0.05, **OPTIONS)
+
+
+def as_sets(used: np.ndarray) -> list[frozenset[int]]:
+    return [frozenset(np.flatnonzero(row).tolist()) for row in used]
+
+
+def test_models_that_are_nearly_as_good_are_those_of_explicit_sets(result, data):
+    names = list(result.model.feature_names)
+    # The features of each candidate are those of its final model: of the path, or of its refit, which has the same.
+    candidates = []
+    for c in result.choice.sparse:
+        coefs = result.paths[c.penalty].sparse_coefs
+        path = result.paths[c.penalty]
+        index = c.index if c.relax == 0 else None
+        if index is None:
+            continue
+        columns = np.unique(coefs[[index]].indices // path.width % len(names))
+        candidates.append((frozenset(columns.tolist()), c.mean))
+    near = result.worth.near
+    sets = as_sets(near.used)
+    assert len(set(sets)) == len(sets)
+    assert near.used[0].tolist() == [j in set(result.model.support.tolist()) for j in range(len(names))]
+    own = set(sets)
+    margin, best = result.choice.margin, result.choice.best.mean
+    expected = {
+        s
+        for s, mean in candidates
+        if len(s) <= near.most and (best - mean <= margin or mean >= result.chosen.mean) and len(s) > 0
+    }
+    assert expected <= own
+    assert all(len(s) <= near.most for s in own)
+    assert near.most == int(np.ceil(1.25 * result.chosen.n_features))
+
+
+def test_shares_and_substitutes_are_those_of_explicit_sets() -> None:
+    found = rejected = 0
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        sets = as_sets(rng.random((9, 7)) < rng.choice([0.3, 0.5, 0.8], size=7))
+        distinct = list(dict.fromkeys(s for s in sets if s))
+        used = np.array([[j in s for j in range(7)] for s in distinct])
+        near = NearEqual(7, used)
+        assert near.share == pytest.approx([np.mean([j in s for s in distinct]) for j in range(7)])
+        for feature in distinct[0]:
+            expected = oracle.substitutes(set(distinct), distinct[0], feature)
+            other = near.substitute(feature)
+            assert other in expected if expected else other is None
+            found += bool(expected)
+            wrong = oracle.substitutes_by_how_often(set(distinct), distinct[0], feature)
+            rejected += bool(expected) and bool(wrong - expected)
+    assert found > 50
+    assert rejected > 10
+
+
+def test_each_set_counts_once() -> None:
+    candidates = [(frozenset({0, 1}), 0.9), (frozenset({0, 1}), 0.895), (frozenset({0, 2}), 0.894)]
+    sets = oracle.near(candidates, 0, 0.01)
+    assert len(sets) == 2
+    assert len(oracle.near_with_repetitions(candidates, 0, 0.01)) == 3
+
+
+def by_copies(data: RankingDataset, columns: dict[int, np.ndarray], metric: Any) -> np.ndarray:
+    """(n_queries,) metric of RankSVM on some features, fitted to copies of the queries that are not in the fold."""
+    fold = query_folds(data.n_queries, 3, 0)
+    values = np.zeros(data.n_queries)
+    for f, own in columns.items():
+        seen = data.take_queries(np.flatnonzero(fold != f)).take_features(own)
+        unseen = data.take_queries(np.flatnonzero(fold == f)).take_features(own)
+        # a refit: ridge of 1e-4 of the mean curvature; so weak that another weak one gives almost the same order
+        model = sr.SparseRanker(penalty="ridge", alpha=1e-6, tol=1e-8).fit_dataset(seen).to_model()
+        scores = unseen.from_input_order(model.score_dataset(unseen))
+        values[fold == f] = per_query_values(scores, unseen, [metric])[0]
+    return values
+
+
+def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that_judge_it(data):
+    result = sr.select(data, transform="none", refits=False, **OPTIONS)
+    job = SelectionJob(result.plan, data, None, None)
+    pool = job.candidates()
+    chosen = next(c for c in pool.sparse if (c.penalty, c.k) == (result.chosen.penalty, result.chosen.k))
+    supports = {f: pool.features(chosen, f) for f in range(3)}
+    whole = by_copies(data, supports, result.plan.metric)
+    rows = result.worth.features
+    assert len(rows) == result.chosen.n_features >= 2
+    differs = 0
+    for row in rows:
+        j = list(data.feature_names).index(row["feature"])
+        without = by_copies(data, {f: s[s != j] for f, s in supports.items()}, result.plan.metric)
+        assert row["cost"]["ndcg@10"]["cost"] == pytest.approx((whole - without).mean(), abs=1.5e-3)
+        assert row["cost"]["ndcg@10"]["low"] <= row["cost"]["ndcg@10"]["cost"] <= row["cost"]["ndcg@10"]["high"]
+        differs += abs(row["zeroed"]["ndcg@10"]["cost"] - row["cost"]["ndcg@10"]["cost"]) > 3e-3
+    assert differs  # a weight of 0 without a refit is something else
+
+
+@pytest.fixture(scope="module")
+def ablation(copies) -> Ablation:
+    """Of the best model of three features."""
+    result = sr.select(copies, **OPTIONS, transform="none", k=3)
+    job = SelectionJob(result.plan, copies, None, None)
+    pool = job.candidates()
+    return Ablation(job.cv, pool, result.plan.choose(pool.sparse, pool.dense), result.model, 0.95)
+
+
+def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, ablation):
+    """Models that are nearly as good use the other copy of the first feature, or none of the second."""
+    support, names = set(ablation.model.support.tolist()), list(copies.feature_names)
+    first, second, third = sorted(support)
+    sets = [support, {(first + 3) % 6, second, third}, {first, third}]
+    near = NearEqual(4, np.array([[j in own for j in range(6)] for own in sets]))
+    worth = ablation.worth(near, {first: 0.9}, False)
+    (found,) = worth.substitutes
+    other = (first + 3) % 6
+    assert (found.feature, found.other, found.correlation) == (names[first], names[other], 0.9)
+    chosen, metric = ablation.chosen, ablation.cv.metrics[0]
+    supports = {f: ablation.pool.features(chosen, f) for f in range(3)}
+    moved = {f: np.union1d(own[own != first], [other]) if first in own else own for f, own in supports.items()}
+    assert any(first in own for own in supports.values())
+    difference = (by_copies(copies, moved, metric) - by_copies(copies, supports, metric)).mean()
+    assert found.difference == pytest.approx(difference, abs=1.5e-3)
+    assert found.low < found.difference < found.high
+    assert [row["share"] for row in worth.features] == pytest.approx(
+        [{first: 2 / 3, second: 2 / 3, third: 1.0}[names.index(row["feature"])] for row in worth.features]
+    )
+    text = worth.sentence(names, "ndcg@10", "within the margin")
+    assert text.startswith("3 different sets of at most 4 features are within the margin: 1 of the 3 features is in ")
+    assert f"{names[other]} for {names[first]} ({found.difference:+.4f} ndcg@10, r = 0.90)" in text
+
+
+def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):
+    """A feature of noise in the place of a signal."""
+    noisy = copies.replace_features(np.concatenate([copies.X, np.random.default_rng(0).random((copies.n_docs, 1))], 1))
+    result = sr.select(noisy, **OPTIONS, transform="none", k=3)
+    job = SelectionJob(result.plan, noisy, None, None)
+    pool = job.candidates()
+    own = Ablation(job.cv, pool, result.plan.choose(pool.sparse, pool.dense), result.model, 0.95)
+    support = set(own.model.support.tolist())
+    first = min(support)
+    sets = [support, support - {first} | {6}]
+    near = NearEqual(4, np.array([[j in s for j in range(7)] for s in sets]))
+    assert near.substitute(first) == 6
+    assert own.worth(near, {}, False).substitutes == ()
+
+
+def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):
+    chosen = ablation.chosen
+    everything = np.unique(np.concatenate([ablation.pool.features(chosen, f) for f in (-1, 0, 1, 2)]))
+    (zero,) = per_query_values(np.zeros(copies.n_docs), copies, [ablation.cv.metrics[0]])
+    found = ablation._refitted([everything], [])
+    np.testing.assert_allclose(found[0, 1], zero)
+
+
+@pytest.mark.parametrize("more", [{"shapes": "curves"}, {"transform": "auto"}])
+def test_rules_hold_in_what_is_said_of_other_shapes(data, more):
+    result = sr.select(data, monotone={data.feature_names[0]: "+"}, margin=0.05, **{**OPTIONS, **more})
+    for row in result.worth.features:
+        assert np.isfinite([c["cost"] for c in row["cost"].values()]).all()
+        assert 0 < row["share"] <= 1
+
+
+def test_with_a_holdout_and_groups(data):
+    train, valid = data.take_queries(np.arange(45)), data.take_queries(np.arange(45, 70))
+    groups = {name: f"g{i // 3}" for i, name in enumerate(data.feature_names)}
+    options = {**OPTIONS, "transform": "none", "penalties": "l1"}
+    result = sr.select(train, valid, protocol="holdout", groups=groups, **options)
+    assert result.worth.groups
+    for row in result.worth.groups:
+        assert np.isfinite(row["cost"]["ndcg@10"]["cost"])
+    assert result.worth.substitutes == ()
