@@ -19,7 +19,7 @@ import sparserank as sr
 from sparserank.curves import Curve
 from sparserank.data.synthetic import make_curved_ranking, make_ranking
 from sparserank.errors import DataError
-from sparserank.export import FORMATS
+from sparserank.export import ENGINES as FORMATS
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform

@@ -10,6 +10,7 @@ import numpy as np
 
 from sparserank import __version__
 from sparserank.errors import DataError
+from sparserank.export.engine import Engine
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum
 from sparserank.options import option
@@ -77,6 +78,9 @@ def onnx(of: Sum, options: Options) -> Files:
     helper.set_model_props(model, told)
     checker.check_model(model, full_check=True)
     return {"model.onnx": model.SerializeToString()}
+
+
+ENGINE = Engine("onnx", "ONNX", onnx)
 
 
 def _filled(graph: _Graph, x: str, of: Sum) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparserank import __version__
+from sparserank.export.engine import Engine
 from sparserank.export.expression import summed
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum, Term
@@ -70,3 +71,6 @@ def _line(term: Term) -> str:
     if term.curve is None:
         return f"{term.slope!r} * {t}"
     return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"
+
+
+ENGINE = Engine("python", "Python", python)

@@ -33,6 +33,7 @@ from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.jobs.trials import trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
+from sparserank.model.lowest_score import with_lowest_score
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.plan import SelectionPlan
@@ -183,7 +184,8 @@ class SelectionJob:
             "fill_values": self.train.fill_values,
         }
         model = pool.model(chosen, self.names, **known)
-        return replace(model, medians=training_medians(self.cv.data.X, model.support))
+        model = replace(model, medians=training_medians(self.cv.data.X, model.support))
+        return model if self.cv.first.client is not None else with_lowest_score(model, self.cv.data.X)
 
     # -- what is known of the chosen model --------------------------------------------------------------------------
 
