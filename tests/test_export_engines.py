@@ -1,5 +1,5 @@
-"""The default model goes into the feature stores of Elasticsearch, OpenSearch and Solr, and is scored there as `predict`
-does: their documented formulas, evaluated."""
+"""The default model goes into the feature stores of Elasticsearch, OpenSearch and Solr,
+and is scored there as `predict` does: their documented formulas, evaluated."""
 
 from __future__ import annotations
 
@@ -147,7 +147,9 @@ def test_a_set_that_is_there_gets_the_derived_features(models):
     model, X = models["log"]
     files = model.export("elasticsearch")
     assert list(files) == ["derived.json", "model.json"]
-    there = [{"name": n, "params": [], "template_language": "mustache", "template": {"of": n}} for n in model.feature_names]
+    there = [
+        {"name": n, "params": [], "template_language": "mustache", "template": {"of": n}} for n in model.feature_names
+    ]
     both = json.dumps({"features": [*there, *json.loads(files["derived.json"])["features"]]})
     whole = {"featureset.json": both, "model.json": files["model.json"]}
     assert_same(in_plugin(whole, rows_of(model, X)), model.predict(X))
@@ -213,7 +215,23 @@ def test_small_values_keep_their_digits(kind):
     assert_same(in_plugin(model.export("elasticsearch", features=templates(model)), rows_of(model, X)), expected)
 
 
-NAMES = (*HOSTILE, "", "a.b", "ln", "abs", "max", "x'y", 'x"y', "constant", "log1p_ok", "if", "def", "ok_", "1st", "a b")
+NAMES = (
+    *HOSTILE,
+    "",
+    "a.b",
+    "ln",
+    "abs",
+    "max",
+    "x'y",
+    'x"y',
+    "constant",
+    "log1p_ok",
+    "if",
+    "def",
+    "ok_",
+    "1st",
+    "a b",
+)
 
 
 def test_names_are_data_in_both():
@@ -240,9 +258,9 @@ def test_names_are_data_in_both():
 
 def test_a_query_is_quoted_as_it_is():
     text = """{!edismax qf="title^2 body" mm='50%' v="say \\"x\\""}"""
-    (features, _) = made([1.0], ("log",)).export(
-        "solr", features={"f0": {"class": QUERY, "params": {"q": text}}}
-    ).values()
+    (features, _) = (
+        made([1.0], ("log",)).export("solr", features={"f0": {"class": QUERY, "params": {"q": text}}}).values()
+    )
     seen = []
     (feature,) = json.loads(features)
     oracle._query_score(feature["params"]["q"], {}, None, lambda q, row: seen.append(q))
@@ -255,7 +273,10 @@ def test_what_solr_is_not_told_is_refused():
     for given, message in (
         (None, "Solr has to be told what 'f0' is before it can say log"),
         ({"f1": other}, "the definition of 'f0' is missing"),
-        ({"f0": {"class": "org.apache.solr.ltr.feature.OriginalScoreFeature"}, "f1": other}, "'f0' is a 'OriginalScore"),
+        (
+            {"f0": {"class": "org.apache.solr.ltr.feature.OriginalScoreFeature"}, "f1": other},
+            "'f0' is a 'OriginalScore",
+        ),
         ({"f0": {"class": FIELD}, "f1": other}, "the params of 'f0' need 'field' as text"),
         ({"f0": {"class": FIELD, "params": {"field": "${x}"}}, "f1": other}, r"the field of 'f0' cannot hold '\$\{'"),
         ({"f0": {"class": QUERY, "params": {"q": 3}}, "f1": other}, "the params of 'f0' need 'q' as text"),
@@ -354,7 +375,9 @@ def export(cli_here: Cli) -> Cli:
 def test_the_command_says_what_the_files_do_not(models, export: Cli, tmp_path: Path):
     model, _ = models["log"]
     model.save(tmp_path / "old.json")
-    made(model.coef, ("log",) * 12, names=model.feature_names, metadata={"lowest_score": -6.4}).save(tmp_path / "m.json")
+    made(model.coef, ("log",) * 12, names=model.feature_names, metadata={"lowest_score": -6.4}).save(
+        tmp_path / "m.json"
+    )
     (tmp_path / "t.json").write_text(json.dumps(templates(model)))
     (tmp_path / "q.json").write_text(json.dumps(queries(model)))
     for arguments, message in (

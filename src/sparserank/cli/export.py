@@ -23,8 +23,8 @@ HELP = """Write a model for a search engine, a database or a runtime.
 
 [bold]Formats[/bold]
 
-solr, elasticsearch, opensearch: a linear model, logarithms and curves as derived features. ranklib: weights of features \
-as they are. vespa, lucene, sql: an expression.
+solr, elasticsearch, opensearch: a linear model, logarithms and curves as derived features. ranklib: weights of \
+features as they are. vespa, lucene, sql: an expression.
 onnx: a graph with an input for each selected feature. python: a module without dependencies.
 
 [bold]Examples[/bold]
@@ -81,8 +81,8 @@ def export(
         str,
         typer.Option(
             "--offset",
-            help="Added to every score, where negative ones are refused or clamped to 0: a number, or auto, which keeps "
-            "every training document above 0. No ranking changes.",
+            help="Added to every score, where negative ones are refused or clamped to 0: a number, or auto, which "
+            "keeps every training document above 0. No ranking changes.",
         ),
     ] = "0",
     sigmoid: Annotated[

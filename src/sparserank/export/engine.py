@@ -66,7 +66,8 @@ class Engine:
 
     def _refuse(self, term: Term) -> None:
         raise DataError(
-            f"{self.title} takes weights of features as they are, and cannot say {term.shown}; export to vespa, "
-            f"lucene, sql, onnx or python, or train with {option('transform', NONE)}, without curves, and a linear "
-            f"scaling ({option('scaling', 'within-query-std')}); select does with {option('engine', self.name)}."
+            f"{self.title} takes weights of features as they are, and cannot say {term.shown}; export to solr, "
+            f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)}, without "
+            f"curves, and a linear scaling ({option('scaling', 'within-query-std')}); select does with "
+            f"{option('engine', self.name)}."
         )

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sparserank import __version__
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine
 from sparserank.export.options import Files, Options
@@ -30,6 +29,8 @@ def onnx(of: Sum, options: Options) -> Files:
         DataError   the package onnx is not installed; a feature's name cannot be that of an input
     """
     options.refuse("a graph has its scaling folded in, and inputs of our names", "normalizers", "features")
+    from sparserank import __version__  # of which options are no part: they read the table of engines
+
     try:
         from onnx import TensorProto, checker, helper
     except ImportError as error:

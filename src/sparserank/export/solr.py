@@ -63,7 +63,7 @@ def _derived(term: Term, names: Names, options: Options) -> list[tuple[dict[str,
             '{"our name": {"class": "...", "params": {...}}, ...}.'
         )
     source = source_of(term.name, definition_of(options.features, term.name, "class"))
-    out = []
+    out: list[tuple[dict[str, Any], float]] = []
     for function, weight in functions(term, source):
         name = names.derived(term, f"{'negative_' if out else ''}{term.name}")
         params = {"q": source.header + function, **({"fq": source.filters} if source.filters else {})}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.evaluation import Comparison, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
+from sparserank.export import ENGINES
 from sparserank.jobs.ablation import dropped_features, dropped_groups
 from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_rules
 from sparserank.jobs.test_comparison import compare_on_test
@@ -36,6 +38,7 @@ from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_score
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
+from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, compare_queries
 from sparserank.selection.result import SelectionResult
@@ -78,11 +81,15 @@ class SelectionJob:
         n_threads = n_threads or available_cores()
         self.judged = valid if valid is not None and held_out else data  # what candidates are judged on
         folds = np.full(data.n_queries, -1) if held_out else _folds(data, plan)
-        self.trials = trials_of(plan, data, groups, client)
+        tried = trials_of(plan, data, groups, client)
+        self.engine = None if plan.engine is None else ENGINES[plan.engine]
+        runs = [self.engine is None or not t.look.lacking(self.engine) for t in tried]
+        self.trials = list(compress(tried, runs))
+        self.left_out = [t for t, run in zip(tried, runs, strict=True) if not run]
         self.cv = CrossValidation(
             data,
             folds,
-            list(dict.fromkeys(t.look for t in self.trials)),
+            list(dict.fromkeys(t.look for t in (*self.trials, *self.left_out))),
             plan.settings,
             plan.metrics,
             valid=valid,
@@ -117,6 +124,7 @@ class SelectionJob:
         model = self.model(pool, chosen, choice.corrected_chosen if choice.is_corrected else None)
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
         stability = self._stability(pool, chosen, model, store, progress, notes)
+        engine = self._for_engine(pool, model, store, notes)
         test = self._compared_on_test(pool, model, strongest, notes)
         with_groups = plan.groups is not None
         result = SelectionResult(
@@ -144,6 +152,7 @@ class SelectionJob:
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             query_ids=self._query_ids(),
             notes=notes,
+            engine=engine,
         )
         if store is not None:
             store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
@@ -259,6 +268,21 @@ class SelectionJob:
         full = self._dense_in_use(pool, dense)
         assert full.model is not None
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, self.current, notes)
+
+    def _for_engine(
+        self, pool: Pool, model: RankingModel, store: WorkStore | None, notes: list[str]
+    ) -> ForEngine | None:
+        """What the engine cannot run, and what that costs where an earlier run without it left its candidates."""
+        if self.engine is None:
+            return None
+        names = dict.fromkeys(t.look.name for t in self.left_out)
+        others = None
+        if store is not None and self.left_out:
+            known = self.cv.kept(self.left_out, store, refits=self.plan.refits)
+            others = None if known is None else [*known.sparse, *known.dense]
+        found = for_engine(self.engine.name, tuple(names), [*pool.sparse, *pool.dense], others)
+        notes += [found.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
+        return found
 
     # -- rivals ------------------------------------------------------------------------------------------------------
 
