@@ -132,9 +132,11 @@ def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):
     for arguments, message in (
         (("--engine", "lucine"), "must be one of solr, elasticsearch, opensearch, vespa"),
         (("--engine", "ranklib", "--shapes", "curves"), "cannot be curves with --engine ranklib"),
-        (("--engine", "solr", "--judge", "lightgbm"), "cannot be combined with --engine"),
     ):
         refused = call(*arguments, "--out", "other")
         assert refused.code == 2, refused.err
         assert message in " ".join(refused.err.replace("│", " ").split())
         assert "Traceback" not in refused.err
+    refused = cli_here("select", "train.txt", "--engine", "solr", "--judge", "lightgbm", "--out", "other")
+    assert refused.code == 2
+    assert "cannot be combined with --engine" in " ".join(refused.err.replace("│", " ").split())

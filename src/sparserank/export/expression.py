@@ -94,7 +94,7 @@ def shape(term: Term, dialect: Dialect, x: str) -> str:
     """t(x), or its curve without the first value, in units of the weight: the term over its slope."""
     if term.curve is None:
         return _transformed(term, dialect, x)
-    return summed(_pieces(term.in_units, dialect, x), "\n")
+    return summed(_pieces(term.in_units, dialect, x), " ")
 
 
 def _transformed(term: Term, dialect: Dialect, x: str) -> str:
