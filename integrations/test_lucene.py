@@ -1,5 +1,5 @@
 """Lucene itself ranks by an exported expression, over an index, as `predict` does, and computes the derived features of
-Elasticsearch and OpenSearch: a JDK and Debian's liblucene8-java."""
+Elasticsearch and OpenSearch and the function queries of Solr: a JDK and Debian's liblucene8-java."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from sparserank.transforms import Transform
 
 JARS = Path("/usr/share/java")
 NEEDED = ("lucene-core", "lucene-expressions", "lucene-queries", "antlr4-runtime", "asm", "asm-commons")
+FIELD, QUERY = "org.apache.solr.ltr.feature.FieldValueFeature", "org.apache.solr.ltr.feature.SolrFeature"
 SOURCES = Path(__file__).parent / "lucene"
 
 
@@ -41,6 +42,11 @@ def compiled(name: str, classes: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return compiled("RankByExpression", tmp_path_factory.mktemp("classes"))
+
+
+@pytest.fixture(scope="module")
+def solr_functions(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return compiled("SolrFunctions", tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +152,44 @@ def test_names_of_derived_features_are_variables_of_lucene(derived_features, tmp
     found = as_derived(derived_features, tmp_path, model, X)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert as_derived(derived_features, tmp_path, model, X, offset=2.0) == pytest.approx(expected + 2.0, abs=1e-5)
+
+
+def as_functions(
+    program: list[str], folder: Path, model: sr.RankingModel, X: np.ndarray, given: dict[str, dict[str, object]]
+) -> np.ndarray:
+    """(n_docs,) scores by the function queries and weights of an export to Solr; NaN: the document has no value."""
+    files = model.export("solr", features=given)
+    features = {f["name"]: f["params"]["q"] for f in json.loads(files["features.json"])}
+    weights = json.loads(files["model.json"])["params"]["weights"]
+    assert list(weights) == list(features)
+    (folder / "functions.txt").write_text("\n".join(features.values()) + "\n")
+    rows = ["\t".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in X]
+    (folder / "docs.tsv").write_text("\n".join(["\t".join(model.feature_names), *rows]) + "\n")
+    call = [*program, str(folder / "functions.txt"), str(folder / "docs.tsv")]
+    done = subprocess.run(call, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    values = np.array([line.split("\t") for line in done.stdout.splitlines()], dtype=np.float32)
+    return values @ np.array([weights[name] for name in features])
+
+
+@pytest.mark.parametrize("of_fields", [True, False], ids=["fields", "queries"])
+@pytest.mark.parametrize("kind", ["log", "asinh", "curves", "MSLR, logarithms"])
+def test_lucene_computes_functions_of_solr_as_predict_does(
+    solr_functions, models, tmp_path: Path, kind: str, of_fields: bool
+) -> None:
+    """Fields of both signs, queries that have no negative score; in every tenth document one has no value: 0."""
+    model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
+    X = np.array(X if of_fields else np.abs(X), dtype=float)
+    if of_fields:
+        given = {n: {"class": FIELD, "params": {"field": n}} for n in model.feature_names}
+    else:
+        given = {n: {"class": QUERY, "params": {"q": f"{{!field f={n}}}${{text}}"}} for n in model.feature_names}
+    holes = X.copy()
+    holes[::10, model.support[0]] = np.nan
+    expected = model.predict(np.nan_to_num(holes))
+    found = as_functions(solr_functions, tmp_path, model, holes, given)
+    shift = np.median(found - expected)
+    size = np.abs(expected).max() + abs(shift)
+    np.testing.assert_allclose(found - shift, expected, atol=3e-6 * size)
+    wrong = model.predict(np.abs(X)) if of_fields and (X < 0).any() else expected[::-1]
+    assert np.abs(found - shift - wrong).max() > 1e-2 * size
