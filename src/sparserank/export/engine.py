@@ -65,6 +65,11 @@ class Engine:
             )
 
     def _refuse(self, term: Term) -> None:
+        if term.kind in OF_LISTS and not self.sees_lists:
+            raise DataError(
+                f"{self.title} {self.lacks([term.kind])}, as {term.shown} does; train with "
+                f"{option('transform', NONE)}, or select with {option('engine', self.name)}."
+            )
         raise DataError(
             f"{self.title} takes weights of features as they are, and cannot say {term.shown}; export to solr, "
             f"elasticsearch, vespa, lucene, sql, onnx or python, or train with {option('transform', NONE)}, without "
