@@ -1,8 +1,9 @@
-"""Lucene itself ranks by an exported expression, over an index, as `predict` does:
-a JDK and Debian's liblucene8-java."""
+"""Lucene itself ranks by an exported expression, over an index, as `predict` does, and computes the derived features of
+Elasticsearch and OpenSearch and the function queries of Solr: a JDK and Debian's liblucene8-java."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,24 +16,42 @@ from tests.real_models import REAL, real_model
 
 import sparserank as sr
 from sparserank.data.synthetic import make_curved_ranking, make_ranking
+from sparserank.shards.scaling import FeatureScaling
+from sparserank.transforms import Transform
 
 JARS = Path("/usr/share/java")
 NEEDED = ("lucene-core", "lucene-expressions", "lucene-queries", "antlr4-runtime", "asm", "asm-commons")
-SOURCE = Path(__file__).parent / "lucene/RankByExpression.java"
+FIELD, QUERY = "org.apache.solr.ltr.feature.FieldValueFeature", "org.apache.solr.ltr.feature.SolrFeature"
+SOURCES = Path(__file__).parent / "lucene"
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command that runs the compiled program."""
+def compiled(name: str, classes: Path) -> list[str]:
+    """The command that runs a program."""
     jars = [next(iter(sorted(JARS.glob(f"{name}-[0-9]*.jar"))), None) for name in NEEDED]
     if shutil.which("javac") is None or None in jars:
         if os.environ.get("SPARSERANK_REQUIRE_JAVA"):
             pytest.fail(f"needs javac and {', '.join(NEEDED)} in {JARS}")
         pytest.skip("a JDK and Debian's liblucene8-java, libantlr4-runtime-java and libasm-java are not installed")
-    classes = tmp_path_factory.mktemp("classes")
     path = ":".join([str(classes), *map(str, jars)])
-    subprocess.run(["javac", "-cp", path, "-d", str(classes), str(SOURCE)], check=True, capture_output=True)
-    return ["java", "-cp", path, "RankByExpression"]
+    subprocess.run(
+        ["javac", "-cp", path, "-d", str(classes), str(SOURCES / f"{name}.java")], check=True, capture_output=True
+    )
+    return ["java", "-cp", path, name]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return compiled("RankByExpression", tmp_path_factory.mktemp("classes"))
+
+
+@pytest.fixture(scope="module")
+def solr_functions(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return compiled("SolrFunctions", tmp_path_factory.mktemp("classes"))
+
+
+@pytest.fixture(scope="module")
+def derived_features(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return compiled("DerivedFeatures", tmp_path_factory.mktemp("classes"))
 
 
 def ranked(program: list[str], folder: Path, model: sr.RankingModel, X: np.ndarray, **options: object) -> np.ndarray:
@@ -83,3 +102,94 @@ def test_without_an_offset_lucene_clamps_and_the_order_is_lost(program, models, 
     assert (found[:, 1] == 0.0).sum() == (expected <= 0).sum() > 10
     mapped = ranked(program, tmp_path, model, X, features={n: f"({n} + 0)" for n in model.feature_names}, offset=1e4)
     assert (mapped[:, 1] > 0).all()
+
+
+def as_derived(
+    program: list[str], folder: Path, model: sr.RankingModel, X: np.ndarray, **options: object
+) -> np.ndarray:
+    """(n_docs,) scores by the features and weights of an export to Elasticsearch."""
+    given = {name: {"template": {"of": name}} for name in model.feature_names}
+    files = model.export("elasticsearch", features=given, **options)
+    features = json.loads(files["featureset.json"])["featureset"]["features"]
+    weights = json.loads(json.loads(files["model.json"])["model"]["model"]["definition"])
+    derived = {f["name"]: f["template"] for f in features if f["template_language"] == "derived_expression"}
+    assert all("\n" not in text and "\t" not in text for text in derived.values())
+    number = {f["name"]: f"n{i}" for i, f in enumerate(features) if not f["name"].isprintable()}  # only in the table
+    called = [number.get(f["name"], f["name"]) for f in features]
+    table = [
+        (n, derived.get(f["name"], ""), repr(weights.get(f["name"], 0.0)))
+        for n, f in zip(called, features, strict=True)
+    ]
+    (folder / "set.tsv").write_text("\n".join("\t".join(line) for line in table) + "\n")
+    ours = [(n, f["template"]["of"]) for n, f in zip(called, features, strict=True) if f["name"] not in derived]
+    columns = [model.feature_names.index(name) for _, name in ours]
+    lines = ["\t".join(n for n, _ in ours), *("\t".join(map(repr, map(float, row))) for row in X[:, columns])]
+    (folder / "docs.tsv").write_text("\n".join(lines) + "\n")
+    call = [*program, str(folder / "set.tsv"), str(folder / "docs.tsv")]
+    done = subprocess.run(call, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return np.array(done.stdout.split(), dtype=float)
+
+
+@pytest.mark.parametrize("kind", ["linear", "log", "asinh", "curves", *REAL])
+def test_lucene_computes_derived_features_as_predict_does(derived_features, models, tmp_path: Path, kind: str) -> None:
+    model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
+    expected = model.predict(X)
+    found = as_derived(derived_features, tmp_path, model, X, offset=2.0)
+    size = np.abs(expected).max() + 2.0
+    np.testing.assert_allclose(found, expected + 2.0, atol=3e-6 * size)
+    assert np.abs(found - expected[::-1]).max() > 1e-2 * size  # of other documents
+
+
+def test_names_of_derived_features_are_variables_of_lucene(derived_features, tmp_path: Path) -> None:
+    names = ("a b", "a'b", 'a"b', "日本", "ln", "abs", "max", "a.b", "_", "doc", "1st", "x\x1by", "", "true", "null")
+    d = len(names)
+    transform = Transform(("log", "asinh", "log") * (d // 3), np.full(d, 2.5))
+    scaling = FeatureScaling("none", np.zeros(d), np.ones(d))
+    model = sr.RankingModel(np.linspace(-1.0, 1.5, d), names, scaling, transform=transform)
+    X = np.random.default_rng(0).standard_normal((50, d))
+    expected = model.predict(X)
+    found = as_derived(derived_features, tmp_path, model, X)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert as_derived(derived_features, tmp_path, model, X, offset=2.0) == pytest.approx(expected + 2.0, abs=1e-5)
+
+
+def as_functions(
+    program: list[str], folder: Path, model: sr.RankingModel, X: np.ndarray, given: dict[str, dict[str, object]]
+) -> np.ndarray:
+    """(n_docs,) scores by the function queries and weights of an export to Solr; NaN: the document has no value."""
+    files = model.export("solr", features=given)
+    features = {f["name"]: f["params"]["q"] for f in json.loads(files["features.json"])}
+    weights = json.loads(files["model.json"])["params"]["weights"]
+    assert list(weights) == list(features)
+    (folder / "functions.txt").write_text("\n".join(features.values()) + "\n")
+    rows = ["\t".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in X]
+    (folder / "docs.tsv").write_text("\n".join(["\t".join(model.feature_names), *rows]) + "\n")
+    call = [*program, str(folder / "functions.txt"), str(folder / "docs.tsv")]
+    done = subprocess.run(call, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    values = np.array([line.split("\t") for line in done.stdout.splitlines()], dtype=np.float32)
+    return values @ np.array([weights[name] for name in features])
+
+
+@pytest.mark.parametrize("of_fields", [True, False], ids=["fields", "queries"])
+@pytest.mark.parametrize("kind", ["log", "asinh", "curves", "MSLR, logarithms"])
+def test_lucene_computes_functions_of_solr_as_predict_does(
+    solr_functions, models, tmp_path: Path, kind: str, of_fields: bool
+) -> None:
+    """Fields of both signs, queries that have no negative score; in every tenth document one has no value: 0."""
+    model, X = models[kind] if kind in models else real_model(kind, data_folder_or_skip())
+    X = np.array(X if of_fields else np.abs(X), dtype=float)
+    if of_fields:
+        given = {n: {"class": FIELD, "params": {"field": n}} for n in model.feature_names}
+    else:
+        given = {n: {"class": QUERY, "params": {"q": f"{{!field f={n}}}${{text}}"}} for n in model.feature_names}
+    holes = X.copy()
+    holes[::10, model.support[0]] = np.nan
+    expected = model.predict(np.nan_to_num(holes))
+    found = as_functions(solr_functions, tmp_path, model, holes, given)
+    shift = np.median(found - expected)
+    size = np.abs(expected).max() + abs(shift)
+    np.testing.assert_allclose(found - shift, expected, atol=3e-6 * size)
+    wrong = model.predict(np.abs(X)) if of_fields and (X < 0).any() else expected[::-1]
+    assert np.abs(found - shift - wrong).max() > 1e-2 * size

@@ -51,6 +51,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "transform": "--transform log",
     "shapes": (FILES + L1, FILES + L1 + " --shapes curves"),
     "n_knots": (FILES + L1 + " --shapes curves", FILES + L1 + " --shapes curves --n-knots 3"),
+    "engine": "--engine ranklib",  # what it costs is said of what is there, see test_select_engine.py
     "monotone": "--monotone f1=-",
     "keep": "--keep f6",
     "drop": "--drop f1",
@@ -301,6 +302,7 @@ TAKEN = {
             "transform",
             "shapes",
             "n_knots",
+            "engine",
             "half_samples",
             "refits",
             "margin",

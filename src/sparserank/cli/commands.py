@@ -110,6 +110,16 @@ NKnots = Annotated[
         "--n-knots", help="Knots of each curve, at quantiles of the training values.", rich_help_panel="Models"
     ),
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="Engine that is to run the model: solr, elasticsearch, opensearch, vespa, lucene, ranklib, "
+        "onnx, python, sql. Only what it can run is tried.",
+        rich_help_panel="Models",
+        show_default=False,
+    ),
+]
 Monotone = Annotated[
     list[str] | None,
     typer.Option(
@@ -584,6 +594,7 @@ def select(
     transform: Transform = "auto",
     shapes: Shapes = "linear",
     n_knots: NKnots = 10,
+    engine: Engine = None,
     monotone: Monotone = None,
     keep: Keep = None,
     drop: Drop = None,

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,12 +15,16 @@ from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import model_of
 from sparserank.cli.screen import note, say
 
+if TYPE_CHECKING:
+    from sparserank.export import Engine
+    from sparserank.model import RankingModel
+
 HELP = """Write a model for a search engine, a database or a runtime.
 
 [bold]Formats[/bold]
 
-solr, elasticsearch, opensearch, ranklib: weights of features as they are. vespa, lucene, sql: an expression, \
-logarithms and curves included.
+solr, elasticsearch, opensearch: a linear model, logarithms and curves as derived features. ranklib: weights of \
+features as they are. vespa, lucene, sql: an expression.
 onnx: a graph with an input for each selected feature. python: a module without dependencies.
 
 [bold]Examples[/bold]
@@ -74,8 +78,13 @@ def export(
         ),
     ] = False,
     offset: Annotated[
-        float, typer.Option("--offset", help="Added to every score, where negative ones are refused or clamped to 0.")
-    ] = 0.0,
+        str,
+        typer.Option(
+            "--offset",
+            help="Added to every score, where negative ones are refused or clamped to 0: a number, or auto, which "
+            "keeps every training document above 0. No ranking changes.",
+        ),
+    ] = "0",
     sigmoid: Annotated[
         bool,
         typer.Option("--sigmoid", help="Scores through 1 / (1 + e^-x): positive, but equal where they are far from 0."),
@@ -103,20 +112,22 @@ def export(
         ),
     ] = False,
 ) -> None:
-    from sparserank.export import FORMATS
+    from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write
     from sparserank.export.definitions import read_definitions
 
-    require(to in FORMATS, "--to", f"must be one of {', '.join(FORMATS)}; got {to!r}.")
+    require(to in ENGINES, "--to", f"must be one of {', '.join(ENGINES)}; got {to!r}.")
     require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
     known = None if features is None else read_definitions(features)
+    exported = model_of(model, missing)
+    shift = _offset(offset)
     files = write(
-        model_of(model, missing),
+        exported,
         to,
         name=name,
         features=known,
         normalizers=normalizers,
-        offset=offset,
+        offset=shift,
         sigmoid=sigmoid,
         filled=filled,
         wide=wide,
@@ -134,13 +145,46 @@ def export(
         wrote = _write_file(out, files) if _is_file(out, files) else _write_folder(out, files)
         give({"wrote": wrote}, [{"file": file} for file in wrote])
         say("wrote " + ", ".join(wrote))
-    if to in ("solr", "elasticsearch", "opensearch") and features is None:
+    _notes(ENGINES[to], files, exported, offset_of(exported, shift), positive=bool(shift) or sigmoid)
+
+
+def _offset(text: str) -> float | str:
+    """A number, or the word itself."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        require(False, "--offset", f"must be a number or auto; got {text!r}.")
+        raise
+
+
+def _notes(
+    engine: Engine, files: Mapping[str, str | bytes], model: RankingModel, offset: float, *, positive: bool
+) -> None:
+    """What the files do not say of themselves."""
+    from sparserank.model.lowest_score import lowest_score
+
+    if "derived.json" in files:
+        note(
+            "note: derived.json adds the derived features to a feature set that holds the selected features under "
+            "their names; with --features both are written as one set."
+        )
+    elif engine.name in ("solr", "elasticsearch", "opensearch") and len(files) == 1:
         note(
             "note: the model alone was written; its features must be in the engine's store under these names, or are "
             "written too with --features."
         )
-    if to == "lucene" and not offset and not sigmoid:
-        note("note: Lucene clamps negative scores to 0; --offset or --sigmoid keeps them positive.")
+    lowest = lowest_score(model)
+    if offset:
+        known = "" if lowest is None else f"; the lowest of the training documents becomes {lowest + offset:.3g}"
+        note(f"note: every score is raised by {offset:g}, which changes no ranking{known}.")
+    elif engine.negative and not positive:
+        found = "" if lowest is None else f" (the lowest training document scores {lowest:.3g})"
+        note(f"note: {engine.negative} --offset auto keeps scores positive{found}.")
+    texts = "".join(content for content in files.values() if isinstance(content, str))
+    if engine.name == "solr" and "{!func x=" in texts and "${" in texts:
+        note('note: Solr reads a " or \\ in the text of a parameter (efi) as its own; put a \\ before each.')
 
 
 def _is_file(out: Path, files: Mapping[str, str | bytes]) -> bool:

@@ -115,6 +115,14 @@ class CrossValidation:
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers).all(store, progress)
         return Pool(trials, fitted, self.fold if self.folds else None, self.groups, self.by_cost)
 
+    def kept(self, trials: Sequence[Trial], store: WorkStore, *, refits: bool = False) -> Pool | None:
+        """The candidates of trials, on looks of this, whose paths an earlier run left in `store`; None where one is
+        missing: nothing is computed."""
+        wanted = families(trials, refits=refits, size_of=self._size_of)
+        fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], 1).kept(store)
+        fold = self.fold if self.folds else None
+        return None if fitted is None else Pool(trials, fitted, fold, self.groups, self.by_cost)
+
     def without(self, pool: Pool, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) what a candidate is worth with its weights of each set of features at 0, by
         the models that have not seen the query."""

@@ -109,6 +109,17 @@ class FittedPaths:
         warn_unsolved(done, next(iter(self.works.values())).settings.tol)
         return done
 
+    def kept(self, store: WorkStore) -> Paths | None:
+        """The paths of an earlier run; None where one is missing."""
+        names = {(f.label, fold): _name(f.label, fold) for f in self.families for fold in self.folds}
+        keeper, found = _Kept(store, self._computed_by(names)), {}
+        for key, name in names.items():
+            fitted = keeper.load(name)
+            if fitted is None:
+                return None
+            found[key] = fitted
+        return found
+
     def _computed_by(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths]]:
         """{name of a piece: its family, what computes it}"""
         of_label = {f.label: f for f in self.families}

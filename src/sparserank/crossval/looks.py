@@ -12,6 +12,7 @@ import numpy as np
 from sparserank.curves import DEFAULT_KNOTS, STRAIGHT, Knots, Straight, fit_knots
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import changes_features, fit_transform, transformed
+from sparserank.export import Engine
 from sparserank.model.ranking_model import RankingModel, curve_model
 from sparserank.paths import CurvePath, OneFormEach, PathMaker, RuledMaker
 from sparserank.penalties import FeatureRules
@@ -49,6 +50,10 @@ class Look:
         if self.knots.curved:
             return tuple(np.repeat(signs, self.knots.n_coordinates).tolist())
         return signs * max(len(self.forms), 1)
+
+    def lacking(self, engine: Engine) -> str:
+        """What of it an engine cannot run; "" where it can run all."""
+        return engine.lacks({kind for form in self.forms for kind in form.kinds}, curves=self.knots.curved)
 
     @property
     def columns_of_feature(self) -> int:

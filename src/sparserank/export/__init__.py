@@ -3,38 +3,32 @@ one sum of terms, written by one function per format."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from numbers import Real
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from sparserank.errors import DataError
-from sparserank.export.elasticsearch import elasticsearch
-from sparserank.export.lucene import lucene
-from sparserank.export.onnx_graph import onnx
+from sparserank.export import elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, vespa
+from sparserank.export.engine import Engine
+from sparserank.export.offsets import offset_of
 from sparserank.export.options import Files, Options
-from sparserank.export.python_code import python
-from sparserank.export.ranklib import ranklib
-from sparserank.export.solr import solr
-from sparserank.export.sql import sql
-from sparserank.export.terms import Sum, sum_of
-from sparserank.export.vespa import vespa
+from sparserank.export.terms import sum_of
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
 from sparserank.quoting import brief
 
-FORMATS: dict[str, Callable[[Sum, Options], Files]] = {
-    "solr": solr,
-    "elasticsearch": elasticsearch,
-    "opensearch": elasticsearch,
-    "vespa": vespa,
-    "lucene": lucene,
-    "ranklib": ranklib,
-    "onnx": onnx,
-    "python": python,
-    "sql": sql,
+ENGINES: dict[str, Engine] = {
+    engine.name: engine
+    for engine in (
+        solr.ENGINE,
+        elasticsearch.ENGINE,
+        elasticsearch.OPENSEARCH,
+        vespa.ENGINE,
+        lucene.ENGINE,
+        ranklib.ENGINE,
+        onnx_graph.ENGINE,
+        python_code.ENGINE,
+        sql.ENGINE,
+    )
 }
 
 
@@ -45,7 +39,7 @@ def export(
     name: str = "sparserank",
     features: Mapping[str, Any] | None = None,
     normalizers: bool = False,
-    offset: float = 0.0,
+    offset: float | str = 0.0,
     sigmoid: bool = False,
     filled: bool = False,
     wide: bool = False,
@@ -53,14 +47,15 @@ def export(
     """The files of a model for an engine: {name: text, or bytes}.
 
     Parameters
-        to           one of FORMATS
+        to           one of ENGINES
         name         of the model in the engine, and of its feature store or set
         features     {our name of a feature: what it is in the engine}: for solr {class, params}, for elasticsearch and
                      opensearch {params, template}, for vespa, lucene and sql an expression; vespa needs one of every
                      selected feature
         normalizers  solr, elasticsearch, opensearch: write the scaling as the engine's normalisers instead of folding
                      it into the weights
-        offset       added to every score, where an engine refuses or clamps negative ones
+        offset       added to every score, where an engine refuses or clamps negative ones; 'auto': what keeps every
+                     training document above 0
         sigmoid      scores through 1 / (1 + e^-x) instead: positive; in single precision equal above about 17, and 0
                      below about -100
         filled       the engine's own features give the values that the model takes for missing ones (vespa, sql, onnx
@@ -77,23 +72,21 @@ def export(
     Raises
         DataError   an unknown format; a model or an option that it cannot say, with the remedy
     """
-    if not isinstance(to, str) or to not in FORMATS:
-        raise DataError(f"there is no export to {brief(str(to))}; known: {', '.join(FORMATS)}.")
+    if not isinstance(to, str) or to not in ENGINES:
+        raise DataError(f"there is no export to {brief(str(to))}; known: {', '.join(ENGINES)}.")
     if features is not None and not isinstance(features, Mapping):
         raise DataError(f"features must map our names to the engine's; got {brief(str(features))}.")
-    try:
-        added = float(offset) if isinstance(offset, Real) and not isinstance(offset, bool | np.bool_) else math.nan
-    except OverflowError:
-        added = math.nan
-    if not math.isfinite(added):
-        raise DataError(f"offset must be a finite number; got {brief(str(offset))}.")
-    if offset and sigmoid:
+    added, shifted = offset_of(model, offset), bool(offset)
+    if shifted and sigmoid:
         raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set one of them.")
     if wide and to != "onnx":
         raise DataError(f"wide inputs are those of onnx; leave {option('wide')} out for {to}.")
     if not name or not isinstance(name, str):
         raise DataError("name must be a text that is not empty.")
-    return FORMATS[to](sum_of(model), Options(name, features, normalizers, added, sigmoid, filled, wide))
+    engine, of = ENGINES[to], sum_of(model)
+    options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted)
+    engine.check(of, options)
+    return engine.write(of, options)
 
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["ENGINES", "Engine", "export", "offset_of"]

@@ -1,33 +1,96 @@
-"""The learning-to-rank plugins of Elasticsearch and OpenSearch: a model/linear."""
+"""The learning-to-rank plugins of Elasticsearch and OpenSearch: a model/linear, of derived features where the model
+transforms features."""
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from typing import Any
 
-from sparserank.export.linear_weights import definition_of, json_text, single_precision
+from sparserank.errors import DataError
+from sparserank.export.engine import Engine
+from sparserank.export.expression import shape
+from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
+from sparserank.export.lucene import LUCENE
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import Sum, linear_only, zero_only
+from sparserank.export.terms import Sum, Term
+from sparserank.options import option
+from sparserank.quoting import brief
 
-MUSTACHE = "mustache"
+MUSTACHE, DERIVED = "mustache", "derived_expression"
+VARIABLE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # of an expression, which is the name of a feature
+ONE = "1"  # the derived feature whose weight is the constant
 
 
 def elasticsearch(of: Sum, options: Options) -> Files:
-    """model.json for _ltr/_featureset/NAME/_createmodel and, with `features`,
-    featureset.json for _ltr/_featureset/NAME: {our name: {params, template}}."""
-    linear_only(of, "the plugin's model/linear")
-    zero_only(of, "the plugin", filled=options.filled)
-    options.refuse("the plugin's model/linear has no constant and no link", "offset", "sigmoid")
-    weights = single_precision(of, options.normalizers)
+    """model.json for _ltr/_featureset/NAME/_createmodel and, with `features`, featureset.json for
+    _ltr/_featureset/NAME: {our name: {params, template}}.
+
+    A transform or curve is a derived feature: an expression of another feature of the set, which the model does not
+    weigh. Without `features` derived.json adds those to a set, for _ltr/_featureset/NAME/_addfeatures.
+    """
+    options.refuse(f"the plugin's model/linear has no link; {option('offset')} keeps scores positive", "sigmoid")
+    names = Names(of)
+    given, derived, weights, norms = [], [], {}, {}
+    for t in of.terms:
+        base = weighed = _base(t, names, options)
+        if not t.is_linear:
+            weighed = names.derived(t, t.name)
+            derived.append(_derived(weighed, shape(t, LUCENE, base)))
+        if options.features is not None:
+            definition = definition_of(options.features, t.name, "template")
+            given.append({"params": [], "template_language": MUSTACHE, **definition, "name": base})
+        weights[weighed] = t.coef if options.normalizers else t.slope
+        norms[weighed] = {"standard": {"mean": t.center, "standard_deviation": t.scale}}
+    constant = _constant(of, options)
+    if constant:
+        name = names.fresh("constant")
+        derived.append(_derived(name, ONE))
+        weights[name] = constant
+    numbers = [v for t in of.terms for v in (t.center, t.scale)] if options.normalizers else []
+    weights = single_precision(weights, numbers)
     model: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights)}
     if options.normalizers:
-        norms = {t.name: {"standard": {"mean": t.center, "standard_deviation": t.scale}} for t in of.terms}
         model["feature_normalizers"] = norms
-    files: Files = {"model.json": json_text({"model": {"name": options.name, "model": model}})}
+    files: Files = {}
     if options.features is not None:
-        entries = []
-        for t in of.terms:
-            given = definition_of(options.features, t.name, "template")
-            entries.append({"params": [], "template_language": MUSTACHE, **given, "name": t.name})
-        files = {"featureset.json": json_text({"featureset": {"features": entries}}), **files}
-    return files
+        files["featureset.json"] = json_text({"featureset": {"features": [*given, *derived]}})
+    elif derived:
+        files["derived.json"] = json_text({"features": derived})
+    return {**files, "model.json": json_text({"model": {"name": options.name, "model": model}})}
+
+
+def _base(term: Term, names: Names, options: Options) -> str:
+    """What the feature itself is called in the set: its name, unless an expression cannot have that as a variable."""
+    if term.is_linear or VARIABLE.fullmatch(term.name):
+        return term.name
+    if options.features is None:
+        raise DataError(
+            f"{brief(term.name)} cannot be a variable of the plugin's derived features; give the definitions of all "
+            f"selected features as {option('features')}, and it is stored under another name."
+        )
+    return names.fresh(f"feature_{term.index}")
+
+
+def _derived(name: str, text: str) -> dict[str, Any]:
+    return {"name": name, "params": [], "template_language": DERIVED, "template": text}
+
+
+def _constant(of: Sum, options: Options) -> float:
+    """What the weighed features lack of the score and its offset; 0 where no offset is asked for, since it changes no
+    order. Derived curves begin at 0, and normalisers subtract the centres themselves."""
+    if not options.shifted:
+        return 0.0
+    return options.offset + of.constant - (of.intercept if options.normalizers else 0.0)
+
+
+ENGINE = Engine(
+    "elasticsearch",
+    "the plugin",
+    elasticsearch,
+    takes_zero=True,
+    negative="after a rescore, documents of negative scores rank behind those that were not rescored, and scripts that "
+    "score refuse them;",
+)
+OPENSEARCH = replace(ENGINE, name="opensearch")

@@ -90,14 +90,21 @@ def _line(term: Term, dialect: Dialect, x: str) -> str:
     return dialect.given(x, value, None if other is None else dialect.number(other))
 
 
+def shape(term: Term, dialect: Dialect, x: str) -> str:
+    """t(x), or its curve without the first value, in units of the weight: the term over its slope."""
+    if term.curve is None:
+        return _transformed(term, dialect, x)
+    return summed(_pieces(term.in_units, dialect, x), " ")
+
+
+def _transformed(term: Term, dialect: Dialect, x: str) -> str:
+    if term.kind == LOG:
+        return dialect.log(x, term.fine)
+    return dialect.asinh(x, dialect.number(term.constant), term.fine) if term.kind == ASINH else x
+
+
 def _pieces(term: Term, dialect: Dialect, x: str) -> list[str]:
-    t = (
-        dialect.log(x, term.fine)
-        if term.kind == LOG
-        else dialect.asinh(x, dialect.number(term.constant), term.fine)
-        if term.kind == ASINH
-        else x
-    )
+    t = _transformed(term, dialect, x)
     if term.curve is None:
         return [f"{dialect.number(term.slope)} * {t}"]
     lines = []

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.export.terms import Sum
+from sparserank.export.terms import Sum, Term
 from sparserank.quoting import brief
+from sparserank.transforms import LOG
 
 
 def definition_of(features: Mapping[str, Any], name: str, needed: str) -> Mapping[str, Any]:
@@ -26,23 +27,40 @@ def definition_of(features: Mapping[str, Any], name: str, needed: str) -> Mappin
     return given
 
 
-def single_precision(of: Sum, normalizers: bool) -> dict[str, float]:
+def single_precision(weights: Mapping[str, float], norms: Iterable[float] = ()) -> dict[str, float]:
     """Weights that single precision holds: all of them times a power of two, which changes no order, where they do not
-    fit as they are.
+    fit as they are; norms: what normalisers have, which must fit as it is.
 
     Raises
         DataError   they do not fit together
     """
-    weights = {t.name: t.coef if normalizers else t.slope for t in of.terms}
     sizes = np.abs(np.array(list(weights.values())))
     factor = 1.0 if _fits(sizes) else 2.0 ** -float(np.frexp(sizes.max())[1])
-    norms = [abs(v) for t in of.terms for v in (t.center, t.scale) if v] if normalizers else []
-    if not _fits(sizes * factor) or not _fits(np.array(norms)):
+    if not _fits(sizes * factor) or not _fits(np.array([abs(v) for v in norms if v])):
         raise DataError(
             "the weights of this model do not fit together into the single precision of the engine; scale the "
             "features, or export to python, sql or onnx."
         )
     return {name: w * factor for name, w in weights.items()}
+
+
+class Names:
+    """Names in a feature store: those of the model's features, and others beside them."""
+
+    def __init__(self, of: Sum) -> None:
+        self._taken = {t.name for t in of.terms}
+
+    def fresh(self, name: str) -> str:
+        """This name, or one like it that nothing has yet."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def derived(self, term: Term, of: str) -> str:
+        """What the transform of a feature is called."""
+        kind = "curve" if term.curve is not None else "log1p" if term.kind == LOG else term.kind
+        return self.fresh(f"{kind}_{of}")
 
 
 def _fits(sizes: np.ndarray) -> bool:

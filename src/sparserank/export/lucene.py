@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sparserank.errors import DataError
+from sparserank.export.engine import Engine
 from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import IDENTIFIER, Words, between, by_choice, given_or_nan
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import Sum, zero_only
+from sparserank.export.terms import Sum
 from sparserank.options import option
 from sparserank.quoting import brief
 
@@ -41,5 +42,7 @@ LUCENE = Dialect(
 def lucene(of: Sum, options: Options) -> Files:
     """model.expression for Lucene's expressions module, and scripts in the language `expression`."""
     options.refuse("an expression has its scaling folded in", "normalizers")
-    zero_only(of, "Lucene", filled=options.filled)
     return {"model.expression": expression(of, LUCENE, options.features, options.offset, options.sigmoid)}
+
+
+ENGINE = Engine("lucene", "Lucene", lucene, takes_zero=True, negative="Lucene clamps negative scores to 0;")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sparserank import __version__
 from sparserank.errors import DataError
+from sparserank.export.engine import Engine
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum
 from sparserank.options import option
@@ -29,6 +29,8 @@ def onnx(of: Sum, options: Options) -> Files:
         DataError   the package onnx is not installed; a feature's name cannot be that of an input
     """
     options.refuse("a graph has its scaling folded in, and inputs of our names", "normalizers", "features")
+    from sparserank import __version__  # of which options are no part: they read the table of engines
+
     try:
         from onnx import TensorProto, checker, helper
     except ImportError as error:
@@ -77,6 +79,9 @@ def onnx(of: Sum, options: Options) -> Files:
     helper.set_model_props(model, told)
     checker.check_model(model, full_check=True)
     return {"model.onnx": model.SerializeToString()}
+
+
+ENGINE = Engine("onnx", "ONNX", onnx)
 
 
 def _filled(graph: _Graph, x: str, of: Sum) -> str:

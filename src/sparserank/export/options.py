@@ -14,9 +14,10 @@ Files = dict[str, str | bytes]  # name: content
 @dataclass(frozen=True)
 class Options:
     """name: of the model in the engine (its feature store has the same); features: {our name: the engine's definition};
-    normalizers: write the scaling as the engine's own instead of folding it in; offset: added to every score; sigmoid:
-    scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's features give the model's values where a
-    document has none; wide: one input of all features, where each selected one has its own.
+    normalizers: write the scaling as the engine's own instead of folding it in; offset: added to every score, where one
+    is asked for (shifted); sigmoid: scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's
+    features give the model's values where a document has none; wide: one input of all features, where each selected one
+    has its own.
     """
 
     name: str = "sparserank"
@@ -26,6 +27,7 @@ class Options:
     sigmoid: bool = False
     filled: bool = False
     wide: bool = False
+    shifted: bool = False
 
     def refuse(self, why: str, *names: str) -> None:
         """Raises DataError where one of these options is asked for."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sparserank import __version__
+from sparserank.export.engine import Engine
 from sparserank.export.expression import summed
 from sparserank.export.options import Files, Options
 from sparserank.export.terms import MISSING_FROM, Sum, Term
 from sparserank.transforms import ASINH, LOG
 
-HEAD = f'''"""A ranking model, written by sparserank {__version__}. score(row) needs nothing but Python."""
-
+HEAD = f'''
 from bisect import bisect_right
 from math import asinh, copysign, exp, log1p
 
@@ -51,12 +50,15 @@ def _curve(x, knots, values):
 def python(of: Sum, options: Options) -> Files:
     """model.py with score(row), row a mapping of feature names to numbers; what is not there is missing. score raises
     KeyError or ValueError for a missing value that the model refuses."""
+    from sparserank import __version__  # of which options are no part: they read the table of engines
+
     options.refuse("Python code has its scaling folded in, and names of its own", "normalizers", "features")
     lines = [repr(of.intercept + options.offset), *(_line(t) for t in of.terms)]
     inner = summed(lines, "\n        ")
     names = "".join(f"    {t.name!r},\n" for t in of.terms)
     result = "_sigmoid(total)" if options.sigmoid else "total"
     text = (
+        f'"""A ranking model, written by sparserank {__version__}. score(row) needs nothing but Python."""\n'
         f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
         '    """The score of a document; row: a mapping of the FEATURES to numbers."""\n    total = (\n        '
         f"{inner}\n    )\n    return {result}\n"
@@ -70,3 +72,6 @@ def _line(term: Term) -> str:
     if term.curve is None:
         return f"{term.slope!r} * {t}"
     return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"
+
+
+ENGINE = Engine("python", "Python", python)

@@ -1,35 +1,79 @@
-"""Solr's learning-to-rank contrib: a LinearModel."""
+"""Solr's learning-to-rank module: a LinearModel, of function queries where the model transforms features."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sparserank.export.linear_weights import definition_of, json_text, single_precision
+from sparserank.errors import DataError
+from sparserank.export.engine import Engine
+from sparserank.export.linear_weights import Names, definition_of, json_text, single_precision
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import Sum, Term, linear_only, zero_only
+from sparserank.export.solr_functions import PACKAGE, QUERY, functions, source_of
+from sparserank.export.terms import Sum, Term
+from sparserank.options import option
+from sparserank.quoting import brief
 
 
 def solr(of: Sum, options: Options) -> Files:
     """model.json for schema/model-store and, with `features`, features.json for schema/feature-store: {our name:
-    {class, params}}."""
-    linear_only(of, "Solr's LinearModel")
-    zero_only(of, "Solr", filled=options.filled)
-    options.refuse("Solr's LinearModel has no constant and no link", "offset", "sigmoid")
-    names, weights = [t.name for t in of.terms], single_precision(of, options.normalizers)
+    {class, params}}.
+
+    A transform or curve is a feature of its own, a function of the field or query that the feature is; it needs
+    `features`. As function queries are never negative, the other side of 0 is a second feature of the opposite weight.
+    """
+    options.refuse("Solr's LinearModel has no constant and no link, and takes negative scores", "offset", "sigmoid")
+    names = Names(of)
+    definitions: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
+    weights: dict[str, float] = {}
+    for t in of.terms:
+        if t.is_linear:
+            definitions += _given(t, options)
+            entries.append({"name": t.name, **(_solr_norm(t) if options.normalizers else {})})
+            weights[t.name] = t.coef if options.normalizers else t.slope
+            continue
+        for definition, weight in _derived(t, names, options):
+            definitions.append(definition)
+            entries.append({"name": definition["name"]})
+            weights[definition["name"]] = weight
+    numbers = [v for t in of.terms if t.is_linear for v in (t.center, t.scale)] if options.normalizers else []
     model: dict[str, Any] = {
         "store": options.name,
         "name": options.name,
         "class": "org.apache.solr.ltr.model.LinearModel",
-        "features": [{"name": t.name, **(_solr_norm(t) if options.normalizers else {})} for t in of.terms],
-        "params": {"weights": weights},
+        "features": entries,
+        "params": {"weights": single_precision(weights, numbers)},
     }
-    files: Files = {"model.json": json_text(model)}
-    if options.features is not None:
-        definitions = [{**definition_of(options.features, n, "class"), "store": options.name, "name": n} for n in names]
-        files = {"features.json": json_text(definitions), **files}
-    return files
+    files: Files = {} if options.features is None else {"features.json": json_text(definitions)}
+    return {**files, "model.json": json_text(model)}
+
+
+def _given(term: Term, options: Options) -> list[dict[str, Any]]:
+    if options.features is None:
+        return []
+    return [{**definition_of(options.features, term.name, "class"), "store": options.name, "name": term.name}]
+
+
+def _derived(term: Term, names: Names, options: Options) -> list[tuple[dict[str, Any], float]]:
+    """(definition, weight) of the features that are together a term which no weight of the raw feature says."""
+    if options.features is None:
+        raise DataError(
+            f"Solr has to be told what {brief(term.name)} is before it can say {term.shown}; give the definition of "
+            f"every selected feature as {option('features')}: "
+            '{"our name": {"class": "...", "params": {...}}, ...}.'
+        )
+    source = source_of(term.name, definition_of(options.features, term.name, "class"))
+    out: list[tuple[dict[str, Any], float]] = []
+    for function, weight in functions(term, source):
+        name = names.derived(term, f"{'negative_' if out else ''}{term.name}")
+        params = {"q": source.header + function, **({"fq": source.filters} if source.filters else {})}
+        out.append(({"store": options.name, "name": name, "class": PACKAGE + QUERY, "params": params}, weight))
+    return out
 
 
 def _solr_norm(term: Term) -> dict[str, Any]:
     params = {"avg": repr(term.center), "std": repr(term.scale)}
     return {"norm": {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": params}}
+
+
+ENGINE = Engine("solr", "Solr", solr, takes_zero=True)

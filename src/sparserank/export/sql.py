@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparserank.errors import DataError
+from sparserank.export.engine import Engine
 from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import Words
 from sparserank.export.options import Files, Options
@@ -77,3 +78,6 @@ def sql(of: Sum, options: Options) -> Files:
     options.refuse("an expression has its scaling folded in", "normalizers")
     _one_column_each(of, options.features or {})
     return {"score.sql": expression(of, SQL, options.features, options.offset, options.sigmoid)}
+
+
+ENGINE = Engine("sql", "SQL", sql)

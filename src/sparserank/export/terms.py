@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,12 @@ class Term:
         """How the feature enters, for messages: curve(log(name))."""
         of = self.name if self.kind == NONE else f"{self.kind}({self.name})"
         return of if self.curve is None else f"curve({of})"
+
+    @property
+    def in_units(self) -> Term:
+        """The same with a slope of 1: what the slope is the weight of."""
+        curve = None if self.curve is None else Curve(self.curve.knots, self.curve.values / self.slope)
+        return replace(self, slope=1.0, coef=1.0, center=0.0, scale=1.0, curve=curve)
 
     @property
     def filled(self) -> float | None:
@@ -151,27 +157,4 @@ def _refuse_infinite(name: str, *numbers: float) -> None:
         raise DataError(
             f"feature {brief(name)} cannot be exported: its weight in units of the feature leaves the range of "
             "numbers; scale the feature first."
-        )
-
-
-def linear_only(terms: Sum, engine: str) -> None:
-    """Raises DataError for a term that a linear model of the raw features cannot say."""
-    bent = next((t for t in terms.terms if not t.is_linear), None)
-    if bent is not None:
-        raise DataError(
-            f"{engine} takes weights of features as they are, and cannot say {bent.shown}; export to vespa, lucene, "
-            f"sql, onnx or python, or train with {option('transform', 'none')}, without curves, and a linear scaling "
-            f"({option('scaling', 'within-query-std')})."
-        )
-
-
-def zero_only(terms: Sum, engine: str, *, filled: bool) -> None:
-    """Raises DataError for a term whose missing values are not the 0 that the engine takes,
-    unless the engine's own features fill them in."""
-    odd = next((t for t in terms.terms if t.fill), None)
-    if odd is not None and not filled:
-        raise DataError(
-            f"the model takes {odd.fill!r} for a missing {brief(odd.name)}, and {engine} takes 0; let the engine's "
-            f"feature give {odd.fill!r} there and say so with {option('filled', True)}, or train "
-            f"with {option('missing', 'zero')}."
         )

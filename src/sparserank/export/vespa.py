@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparserank.errors import DataError
+from sparserank.export.engine import Engine
 from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import IDENTIFIER, Words, between, by_choice, given_or_nan
 from sparserank.export.options import Files, Options
@@ -53,3 +54,6 @@ def vespa(of: Sum, options: Options) -> Files:
         "    }\n}\n"
     )
     return {f"{name}.profile": text}
+
+
+ENGINE = Engine("vespa", "Vespa", vespa)

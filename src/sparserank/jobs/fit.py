@@ -19,6 +19,7 @@ from sparserank.errors import ParameterError
 from sparserank.jobs.options import FIT
 from sparserank.jobs.typed import FitOptions
 from sparserank.losses import loss_name, parse_loss
+from sparserank.model.lowest_score import with_lowest_score
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import asked, option
 from sparserank.paths import BestK, parse_maker
@@ -135,6 +136,8 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         data.fill_values,
         training_medians(data.X, np.flatnonzero(ranker.scaled_coef_)),
     )
+    if client is None:
+        model = with_lowest_score(model, data.X)
     return FittedModel(model, ranker, data, penalty.label)
 
 

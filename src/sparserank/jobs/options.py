@@ -79,6 +79,7 @@ SELECT = (
     of_selection.TRANSFORM,
     of_paths.FEATURE_SHAPES,
     of_paths.N_KNOTS,
+    of_selection.ENGINE,
     of_selection.MONOTONE,
     of_selection.KEEP,
     of_selection.DROP,

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from sparserank.errors import ConvergenceWarning, DataError, ParameterError
 from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
+from sparserank.export import ENGINES
 from sparserank.jobs.ablation import Ablation
 from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_rules
 from sparserank.jobs.options import RIVAL_TIME
@@ -38,8 +40,10 @@ from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.jobs.trials import trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
+from sparserank.model.lowest_score import with_lowest_score
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
+from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, compare_queries
 from sparserank.selection.result import SelectionResult
@@ -88,11 +92,15 @@ class SelectionJob:
         groups = plan.groups or each_alone(self.names, plan.costs)
         n_threads = n_threads or available_cores()
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
-        self.trials = trials_of(plan, data, groups, client)
+        tried = trials_of(plan, data, groups, client)
+        self.engine = None if plan.engine is None else ENGINES[plan.engine]
+        runs = [self.engine is None or not t.look.lacking(self.engine) for t in tried]
+        self.trials = list(compress(tried, runs))
+        self.left_out = [t for t, run in zip(tried, runs, strict=True) if not run]
         self.cv = CrossValidation(
             data,
             folds,
-            list(dict.fromkeys(t.look for t in self.trials)),
+            list(dict.fromkeys(t.look for t in (*self.trials, *self.left_out))),
             plan.settings,
             plan.metrics,
             valid=valid,
@@ -144,6 +152,7 @@ class SelectionJob:
         model = self.model(pool, chosen, choice.corrected_chosen if choice.is_corrected else None)
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
         stability = self._stability(pool, chosen, model, store, progress, notes)
+        engine = self._for_engine(pool, model, store, notes)
         test = self._compared_on_test(pool, model, strongest, notes)
         ablation = Ablation(cv, pool, choice, model, plan.confidence)
         near = ablation.near()
@@ -174,6 +183,7 @@ class SelectionJob:
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             query_ids=self._query_ids(),
             notes=notes,
+            engine=engine,
         )
         if store is not None:
             store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
@@ -219,7 +229,8 @@ class SelectionJob:
             "fill_values": self.train.fill_values,
         }
         model = pool.model(chosen, self.names, **known)
-        return replace(model, medians=training_medians(self.cv.data.X, model.support))
+        model = replace(model, medians=training_medians(self.cv.data.X, model.support))
+        return model if self.cv.first.client is not None else with_lowest_score(model, self.cv.data.X)
 
     # -- what is known of the chosen model --------------------------------------------------------------------------
 
@@ -296,6 +307,21 @@ class SelectionJob:
         scores = {} if self.current is None else {self.current.name: self.current.scores(self.test)}
         others = {**scores, **self.trees.test_scores}
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
+
+    def _for_engine(
+        self, pool: Pool, model: RankingModel, store: WorkStore | None, notes: list[str]
+    ) -> ForEngine | None:
+        """What the engine cannot run, and what that costs where an earlier run without it left its candidates."""
+        if self.engine is None:
+            return None
+        names = dict.fromkeys(t.look.name for t in self.left_out)
+        others = None
+        if store is not None and self.left_out:
+            known = self.cv.kept(self.left_out, store, refits=self.plan.refits)
+            others = None if known is None else [*known.sparse, *known.dense]
+        found = for_engine(self.engine.name, tuple(names), [*pool.sparse, *pool.dense], others)
+        notes += [found.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
+        return found
 
     # -- rivals ------------------------------------------------------------------------------------------------------
 

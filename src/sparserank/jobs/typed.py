@@ -43,6 +43,9 @@ class SelectOptions(TypedDict, total=False):
     'linear'."""
     n_knots: int
     """Knots of each curve, at quantiles of the training values. Default 10."""
+    engine: str | None
+    """Engine that is to run the model: solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx, python, sql.
+    Only what it can run is tried. Default None."""
     monotone: Mapping[str, str | int] | None
     """{name: '+'} or {name: '-'}: a larger value of the feature may only raise, or only lower, the score. Default
     None."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sparserank.crossval.choice import MARGIN as DEFAULT_MARGIN
 from sparserank.crossval.looks import AUTO
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, MOST_CONFIDENCE
+from sparserank.export import ENGINES
 from sparserank.metrics import parse_convention, parse_metric
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
 from sparserank.paths import options as of_paths
@@ -124,6 +125,12 @@ TRANSFORM = replace(
     help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they "
     "are, as logs, and each feature in the better of the two, whichever is best out of fold.",
 )
+ENGINE = Option(
+    name="engine",
+    kind=Or(None, Choice(tuple(ENGINES))),
+    help=f"Engine that is to run the model: {', '.join(ENGINES)}. Only what it can run is tried.",
+    panel=MODEL,
+)
 MONOTONE = Option(
     name="monotone",
     kind=Given("Mapping[str, str | int] | None", "list[str] | None"),
@@ -166,6 +173,7 @@ PLANNED = (  # what `SelectionPlan` holds and checks itself
     TRANSFORM,
     of_paths.FEATURE_SHAPES,
     of_paths.N_KNOTS,
+    ENGINE,
     HALF_SAMPLES,
 )
 OF_FEATURES = (COSTS, GROUPS, MONOTONE, KEEP, DROP)  # what users say of single features

@@ -16,6 +16,7 @@ from sparserank.curves import CURVES
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
+from sparserank.export import ENGINES, Engine
 from sparserank.losses import loss_identity
 from sparserank.metrics import Metric, parse_convention, parse_metric
 from sparserank.options import check_given, option
@@ -26,8 +27,8 @@ from sparserank.penalties.nested import NESTING, nests
 from sparserank.runs.identity import code_hash, foreign_code
 from sparserank.selection import options as of_selection
 from sparserank.selection.inputs import costs_of, rules_of
-from sparserank.shards.scaling import LINEAR_SCALINGS
-from sparserank.transforms import NONE
+from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling
+from sparserank.transforms import LOG, NONE
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class SelectionPlan:
     transform  shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none',
                'log' or 'asinh'
     shapes     'linear', or 'curves': piecewise linear curves of each feature are tried too, with n_knots knots
+    engine     that is to run the model: only what it can run is tried; None: everything
     half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
     refits     whether the models of each size are also tried without the shrinkage of their penalty
     k, budget  largest number of features, largest total cost; either replaces the margin
@@ -69,6 +71,7 @@ class SelectionPlan:
     transform: str = of_selection.TRANSFORM.default
     shapes: str = of_paths.FEATURE_SHAPES.default
     n_knots: int = of_paths.N_KNOTS.default
+    engine: str | None = None
     half_samples: int = of_selection.HALF_SAMPLES.default
 
     def __post_init__(self) -> None:
@@ -88,11 +91,29 @@ class SelectionPlan:
             raise ParameterError("transform", f"cannot be combined with {option('scaling', self.settings.scaling)}.")
         if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
             raise ParameterError("shapes", f"must be linear with {option('scaling', self.settings.scaling)}.")
+        if self.engine is not None:
+            self._refuse_what_the_engine_lacks(ENGINES[self.engine])
         limits = [name for name in ("k", "budget", "guarantee") if getattr(self, name) is not None]
         if len(limits) > 1:
             raise ParameterError(limits[1], f"cannot be combined with {option(limits[0])}.")
         if self.guarantee is not None and self.margin != of_selection.MARGIN.default:
             raise ParameterError("guarantee", f"cannot be combined with {option('margin', self.margin)}.")
+
+    def _refuse_what_the_engine_lacks(self, engine: Engine) -> None:
+        """Raise ParameterError for a transform, curves or a scaling that were asked for and that it cannot run."""
+        scaling = FeatureScaling(self.settings.scaling)
+        asked = {
+            "transform": (self.transform, engine.lacks([self.transform])),
+            "shapes": (self.shapes, engine.lacks(curves=self.shapes == CURVES)),
+            "scaling": (
+                scaling.method,
+                engine.lacks([LOG] if scaling.logarithmic else [], lists=scaling.per_query),
+            ),
+        }
+        for name, (value, lacks) in asked.items():
+            if lacks:
+                with_engine = option("engine", engine.name)
+                raise ParameterError(name, f"cannot be {value} with {with_engine}: {engine.title} {lacks}.")
 
     def for_features(
         self,
@@ -160,7 +181,7 @@ class SelectionPlan:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
         Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; refits, transforms,
-        shapes and half-samples only add some, under names of their own.
+        shapes, the engine and half-samples only add some, or leave some out, under names of their own.
         """
         return {
             "sparserank": __version__,

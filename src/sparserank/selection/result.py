@@ -20,6 +20,7 @@ from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.paths import Certificate, PathResult
 from sparserank.runs.directory import RunDirectory
+from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.queries import Queries, QueryDifference
@@ -56,6 +57,7 @@ class SelectionResult:
                  why
     test         values of the chosen model and its rivals on the test queries, or None
     origin       where the result comes from; None where nobody said
+    engine       that is to run the model, and what was left out for it; None: none was named
     """
 
     plan: SelectionPlan
@@ -79,6 +81,7 @@ class SelectionResult:
     query_ids: tuple[str, ...]
     notes: list[str]
     origin: Origin | None = None
+    engine: ForEngine | None = None
 
     @property
     def n_queries(self) -> int:
@@ -306,6 +309,7 @@ class SelectionResult:
             },
             "test": None if self.test is None else self.test.rows(plan.confidence),
             "constant_features": list(self.constant_features),
+            "engine": None if self.engine is None else asdict(self.engine),
             "origin": None if self.origin is None else asdict(self.origin),
         }
         out: dict[str, Any] = plain(content)

@@ -1,0 +1,121 @@
+"""Transforms and curves as Solr's function queries, whose scores are never negative: what is below 0 becomes 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from sparserank.errors import DataError
+from sparserank.export.expression_words import IDENTIFIER
+from sparserank.export.terms import Term
+from sparserank.quoting import brief
+from sparserank.transforms import ASINH, LOG
+
+PACKAGE = "org.apache.solr.ltr.feature."
+FIELD, QUERY = "FieldValueFeature", "SolrFeature"
+SMALL = "0.01"  # below, ln(1 + x) in single precision loses digits that the series has
+
+
+@dataclass(frozen=True)
+class Source:
+    """A feature as a function.
+
+    header   of the query that the function stands in; value: the function
+    signed   whether it can be negative
+    filters  of the feature, kept
+    """
+
+    header: str
+    value: str
+    signed: bool
+    filters: Any = None
+
+
+def source_of(name: str, definition: Mapping[str, Any]) -> Source:
+    """The function whose value a feature of the store has.
+
+    Raises
+        DataError   its class has none, or what it needs is not there
+    """
+    kind, params = definition["class"].removeprefix(PACKAGE), definition.get("params")
+    params = params if isinstance(params, Mapping) else {}
+    default = _number(name, params.get("defaultValue", 0.0))
+    if kind == FIELD:
+        field = _text(name, params.get("field"), "field")
+        plain = field if IDENTIFIER.fullmatch(field) else quoted(field)
+        return Source("{!func}", f"def(field({plain}),{default})", True)
+    if kind != QUERY:
+        raise DataError(
+            f"features: {brief(name)} is a {brief(kind)}, whose logarithm or curve Solr cannot compute; define it as a "
+            f"{FIELD} or a {QUERY}, or leave it out of the model."
+        )
+    query = _text(name, params.get("q"), "q")
+    filters = params.get("fq")
+    if filters and float(default):
+        raise DataError(f"features: {brief(name)} has both fq and a defaultValue; put the filter into q.")
+    return Source(f"{{!func x={quoted(query)}}}", f"def(query($x,{default}),{default})", float(default) < 0, filters)
+
+
+def quoted(text: str) -> str:
+    """A text in the quotes of local parameters and functions."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def functions(term: Term, source: Source) -> list[tuple[str, float]]:
+    """(function, weight) of the features that are together the term without its constant, none of them negative: the
+    transform where the feature is positive and, if it can be negative, of its other side; or the curve from its lowest
+    value on.
+
+    Raises
+        DataError   the feature has a filter, and the curve is not 0 where it does not match
+    """
+    x = source.value
+    above = _transformed(term, f"max({x},0)")
+    below = _transformed(term, f"max(sub(0,{x}),0)")
+    if term.curve is None:
+        return [(above, term.slope), *([(below, -term.slope)] if source.signed else [])]
+    if source.filters:
+        raise DataError(f"features: {brief(term.name)} enters as a curve and has fq; put the filter into q.")
+    own = term.in_units
+    assert own.curve is not None
+    t = f"sub({above},{below})" if source.signed else above
+    first = float(own.curve.values[0] - own.curve.values.min())
+    rises = [f"product({s!r},sub(min(max({t},{a!r}),{b!r}),{a!r}))" for a, b, s in own.pieces()]
+    return [(f"sum({','.join([repr(first), *rises])})", term.slope)]
+
+
+def _transformed(term: Term, x: str) -> str:
+    """Of a function that is never negative."""
+    if term.kind == LOG:
+        whole = f"ln(sum(1,{x}))"
+        return _near_zero(x, f"product({x},sub(1,product({x},sub(0.5,div({x},3)))))", whole) if term.fine else whole
+    if term.kind != ASINH:
+        return x
+    z = f"div({x},{term.constant!r})"
+    whole = f"ln(sum({z},hypot({z},1)))"
+    return _near_zero(z, f"product({z},sub(1,div(product({z},{z}),6)))", whole) if term.fine else whole
+
+
+def _near_zero(x: str, series: str, whole: str) -> str:
+    return f"if(lt({x},{SMALL}),{series},{whole})"
+
+
+def _number(name: str, value: Any) -> str:
+    try:
+        found = float(value) if isinstance(value, str | Real) and not isinstance(value, bool) else math.nan
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise DataError(f"features: the defaultValue of {brief(name)} must be a number; got {brief(str(value))}.")
+    return "0" if found == 0 else repr(found)
+
+
+def _text(name: str, value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"features: the params of {brief(name)} need {what!r} as text; got {brief(str(value))}.")
+    if what == "field" and "${" in value:
+        raise DataError(f"features: the field of {brief(name)} cannot hold '${{'; got {brief(value)}.")
+    return value

@@ -1,0 +1,80 @@
+"""A selection for an engine: what was left out because the engine cannot run it, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparserank.crossval.choice import Candidate
+from sparserank.export import ENGINES, Engine
+from sparserank.model.ranking_model import RankingModel
+from sparserank.options import option
+from sparserank.quoting import brief
+
+
+@dataclass(frozen=True)
+class BestLeftOut:
+    """The best candidate that the engine cannot run, from an earlier run without it.
+
+    penalty, n_features, mean   of it
+    loss                        its mean minus the best mean of what the engine can run; below 0: nothing is lost
+    """
+
+    penalty: str
+    n_features: int
+    mean: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class ForEngine:
+    """name: of the engine; left_out: transforms and shapes that were not tried; cost: None where nobody knows it."""
+
+    name: str
+    left_out: tuple[str, ...]
+    cost: BestLeftOut | None
+
+    def sentence(self, metric: str) -> str:
+        """What was left out, and what that costs."""
+        title = ENGINES[self.name].title
+        if not self.left_out:
+            return f"for {self.name}: {title} can run everything that was tried."
+        said = f"for {self.name}: {' and '.join(self.left_out)} not tried, because {title} cannot run it"
+        if self.cost is None:
+            same = f"a run without {option('engine')} into the same {option('out')}"
+            return f"{said}; what that costs is known after {same}."
+        best = f"the best of it, {self.cost.penalty} with {self.cost.n_features} features, has a mean {metric} of"
+        against = f"{best} {self.cost.mean:.4f} in an earlier run"
+        if self.cost.loss <= 0:
+            return f"{said}; {against}, which is no more than the best of what was tried, so nothing is lost."
+        share = f", {self.cost.loss / self.cost.mean:.1%} of it" if self.cost.mean > 0 else ""
+        return f"{said}; {against}, {self.cost.loss:.4f} above the best of what was tried{share}."
+
+
+def for_engine(
+    name: str, left_out: Sequence[str], tried: Sequence[Candidate], others: Sequence[Candidate] | None
+) -> ForEngine:
+    """left_out: names of what was not tried; tried, others: the candidates that the engine can run, and those that it
+    cannot, where they are known."""
+    if not others:
+        return ForEngine(name, tuple(left_out), None)
+    best, own = (max(of, key=lambda c: c.mean) for of in (others, tried))
+    cost = BestLeftOut(best.label, best.n_features, float(best.mean), float(best.mean - own.mean))
+    return ForEngine(name, tuple(left_out), cost)
+
+
+def other_fills(engine: Engine, model: RankingModel) -> list[str]:
+    """What is said where the engine takes 0 for missing values of which the model learned others."""
+    if not engine.takes_zero or model.fill_values is None:
+        return []
+    fills = model.fill_values[model.support]
+    odd = [model.feature_names[j] for j in model.support[np.nan_to_num(fills) != 0]]
+    if not odd:
+        return []
+    more = f" and {len(odd) - 1} other features" if len(odd) > 1 else ""
+    return [
+        f"{engine.title} takes 0 for a missing value, and the model another one of {brief(odd[0])}{more}; the export "
+        f"asks for {option('filled', True)}, or train with {option('missing', 'zero')}."
+    ]

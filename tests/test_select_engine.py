@@ -1,0 +1,142 @@
+"""`select` for an engine tries only what that engine can run, and says what that costs where an earlier run knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.synthetic import make_ranking
+from sparserank.errors import ParameterError
+from sparserank.export import ENGINES
+from tests.command_line import Cli
+from tests.shortcuts import no_pictures
+
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "folds": 3, "half_samples": 0, "refits": False}
+LEFT_OUT = ("log1p", "raw or log1p")
+
+
+@pytest.fixture(autouse=True)
+def quick_reports() -> Iterator[None]:
+    with no_pictures():
+        yield
+
+
+@pytest.fixture(scope="module")
+def data() -> RankingDataset:
+    """Of which logarithms say more."""
+    plain = make_ranking(60, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, seed=4).data
+    return plain.replace_features(np.sign(plain.X) * np.expm1(2.0 * np.abs(plain.X)))
+
+
+def test_only_what_the_engine_can_run_is_tried(data):
+    every = sr.select(data, **QUICK)
+    assert every.to_json()["engine"] is None
+    assert every.model.transform is not None
+    assert {label.partition(" on ")[2] for label in every.paths} == {"", *LEFT_OUT}
+    linear = sr.select(data, engine="ranklib", **QUICK)
+    assert set(linear.paths) == {"l1", "ridge"}
+    assert linear.engine is not None
+    assert linear.engine.left_out == LEFT_OUT
+    assert linear.engine.cost is None
+    assert linear.to_json()["engine"] == {"name": "ranklib", "left_out": list(LEFT_OUT), "cost": None}
+    (said,) = (note for note in linear.notes if note.startswith("for ranklib"))
+    assert "log1p and raw or log1p not tried, because RankLib's text cannot run it" in said
+    assert "known after a run without engine into the same out" in said
+    assert linear.model.export("ranklib")
+    alone = sr.select(data, transform="none", **QUICK)
+    assert linear.model.to_json()["features"] == alone.model.to_json()["features"]
+    for name in ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "sql", "onnx", "python"):
+        assert ENGINES[name].lacks(["log", "asinh"], curves=True) == ""
+    same = sr.select(data, engine="elasticsearch", **QUICK)
+    assert same.model.to_json()["features"] == every.model.to_json()["features"]
+    assert "for elasticsearch: the plugin can run everything that was tried." in same.notes
+    assert same.model.export("elasticsearch")
+
+
+def test_what_it_costs_is_known_from_an_earlier_run_in_the_same_place(data, tmp_path: Path):
+    every = sr.select(data, out=tmp_path, **QUICK)
+    before = {p.name for p in (tmp_path / "units").iterdir()}
+    for _ in range(2):  # a repeated call says the same
+        linear = sr.select(data, engine="ranklib", out=tmp_path, **QUICK)
+        assert linear.engine is not None
+        cost = linear.engine.cost
+        assert cost is not None
+        best = max((c for c in every.choice.candidates if " on " in c.penalty), key=lambda c: c.mean)
+        assert (cost.penalty, cost.n_features) == (best.label, best.n_features)
+        assert cost.mean == pytest.approx(best.mean, abs=1e-15)
+        assert cost.loss == pytest.approx(best.mean - linear.best.mean, abs=1e-15)
+        assert cost.loss > 0
+        assert f"has a mean {linear.metric} of {cost.mean:.4f} in an earlier run, {cost.loss:.4f} above" in " ".join(
+            linear.notes
+        )
+        assert json.loads((tmp_path / "result.json").read_text())["engine"]["cost"]["mean"] == cost.mean
+    assert {p.name for p in (tmp_path / "units").iterdir()} == before  # nothing else was computed
+    longer = sr.select(data, engine="ranklib", out=tmp_path, **{**QUICK, "refits": True})
+    assert longer.engine is not None
+    assert longer.engine.cost is None  # the earlier run has no refits
+
+
+def test_a_loss_below_0_is_no_loss():
+    from sparserank.selection.for_engine import BestLeftOut, ForEngine
+
+    nothing = ForEngine("ranklib", ("log1p",), BestLeftOut("l1 on log1p", 3, 0.4, -0.01))
+    assert "no more than the best of what was tried, so nothing is lost" in nothing.sentence("ndcg@10")
+    assert "2.5% of it" in ForEngine("ranklib", ("log1p",), BestLeftOut("l1", 3, 0.4, 0.01)).sentence("ndcg@10")
+
+
+def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
+    for options, parameter, message in (
+        (
+            {"engine": "lucine"},
+            "engine",
+            "must be one of solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx",
+        ),
+        ({"engine": "ranklib", "transform": "log"}, "transform", "cannot be log with engine='ranklib': RankLib's text"),
+        ({"engine": "ranklib", "shapes": "curves"}, "shapes", "as they are, and cannot run curves"),
+        ({"engine": "ranklib", "scaling": "log-standard"}, "scaling", "cannot run log"),
+        ({"engine": "vespa", "scaling": "query-min-max"}, "scaling", "scores one document at a time"),
+    ):
+        with pytest.raises(ParameterError, match=message) as refused:
+            sr.select(data, **{**QUICK, **options})
+        assert refused.value.parameter == parameter
+    curved = sr.select(data, engine="solr", shapes="curves", **QUICK)
+    assert any("curves" in label for label in curved.paths)
+
+
+def test_other_values_for_missing_ones_are_noted(data):
+    X = np.array(data.X)
+    X[::7] = np.nan
+    holes = (X, data.relevance, data.qid)
+    noted = sr.select(holes, engine="ranklib", missing=0.5, **QUICK)
+    assert any("takes 0 for a missing value, and the model another one of" in note for note in noted.notes)
+    assert not any("takes 0" in note for note in sr.select(holes, engine="sql", missing=0.5, **QUICK).notes)
+    assert not any("takes 0" in note for note in sr.select(holes, engine="ranklib", missing="zero", **QUICK).notes)
+
+
+def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):
+    sr.write_letor(data, tmp_path / "train.txt")
+    call = partial(
+        cli_here, "select", "train.txt", "--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-refits"
+    )
+    done = call("--engine", "ranklib", "--out", "run")
+    assert done.code == 0, done.err
+    assert "note: for ranklib: log1p and raw or log1p not tried" in " ".join((done.out + done.err).split())
+    for arguments, message in (
+        (("--engine", "lucine"), "must be one of solr, elasticsearch, opensearch, vespa"),
+        (("--engine", "ranklib", "--shapes", "curves"), "cannot be curves with --engine ranklib"),
+    ):
+        refused = call(*arguments, "--out", "other")
+        assert refused.code == 2, refused.err
+        assert message in " ".join(refused.err.replace("│", " ").split())
+        assert "Traceback" not in refused.err
+    refused = cli_here("select", "train.txt", "--engine", "solr", "--for-model", "lightgbm", "--out", "other")
+    assert refused.code == 2
+    assert "cannot be combined with --engine" in " ".join(refused.err.replace("│", " ").split())
