@@ -80,6 +80,12 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20240607)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def one_command_tree() -> Iterator[None]:
+    with shortcuts.one_command_tree():
+        yield
+
+
 @pytest.fixture
 def no_processes() -> Iterator[None]:
     with shortcuts.no_processes():

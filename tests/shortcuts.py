@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
+import typer
 
 from sparserank.crossval import fitting
 from sparserank.runs import work
 from sparserank.runs.pool import run_pieces
+
+
+@contextmanager
+def one_command_tree() -> Iterator[None]:
+    """The commands and their options are read from their functions once, not at each call of `main`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 @contextmanager
