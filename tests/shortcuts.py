@@ -39,8 +39,30 @@ def no_processes() -> Iterator[None]:
 @contextmanager
 def no_pictures() -> Iterator[None]:
     """Reports have empty pictures."""
+    with _drawn_by(lambda self, out, **options: out.write("<svg></svg>")):
+        yield
+
+
+@contextmanager
+def pictures() -> Iterator[None]:
+    """Inside `no_pictures`: reports have pictures all the same."""
+    with _drawn_by(_draw()):
+        yield
+
+
+@contextmanager
+def _drawn_by(draw: Any) -> Iterator[None]:
     from matplotlib.figure import Figure
 
+    _draw()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", lambda self, out, **options: out.write("<svg></svg>"))
+        patch.setattr(Figure, "savefig", draw)
         yield
+
+
+@cache
+def _draw() -> Any:
+    """What matplotlib draws with; asked for first before anything else stands in its place."""
+    from matplotlib.figure import Figure
+
+    return Figure.savefig

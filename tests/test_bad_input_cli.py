@@ -20,8 +20,6 @@ from sparserank import load_model, make_ranking, write_letor
 from sparserank.crossval import fitting
 from tests.command_line import Cli, Outcome
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
 QUICK = ("--n-alphas", "6", "--folds", "2", "--half-samples", "4", "--penalty", "l1")
 RESULTS = ("model.json", "path.parquet", "per_query.parquet", "report.html")
 N_FEATURES = 6

@@ -136,7 +136,6 @@ def test_curves_are_chosen_whole():
     assert path.support(2).tolist() == made.support.tolist()
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, seed=6)
     few = {"n_alphas": 10, "folds": 2}

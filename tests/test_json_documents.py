@@ -308,7 +308,7 @@ def test_the_judge_of_documents_refuses(text: str) -> None:
         document(text)
 
 
-@pytest.mark.usefixtures("no_pictures", "no_processes")
+@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("name", [name for name in LINES if name not in SUBPROCESSES])
 def test_one_document_or_nothing(
     name: str, inputs: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch

@@ -71,6 +71,11 @@ def test_a_table_shows_every_character_of_a_name(capsys: pytest.CaptureFixture[s
     assert "[b]value" in out
 
 
+@pytest.fixture(autouse=True, scope="module")
+def reports_without_pictures() -> None:
+    """Here pictures are looked at."""
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A finished selection on features with hostile names, with test data; and what it printed."""

@@ -74,6 +74,11 @@ ALL = with_copies(WORLD, 0)
 TRAIN, TEST = ALL.take_queries(np.arange(80)), ALL.take_queries(np.arange(80, 120))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def reports_without_pictures() -> None:
+    """Here pictures are looked at."""
+
+
 @pytest.fixture(scope="module")
 def result() -> SelectionResult:
     return sr.select(TRAIN, None, TEST, **QUICK)

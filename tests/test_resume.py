@@ -29,7 +29,6 @@ from sparserank.errors import DataWarning, RunDirectoryError
 from sparserank.paths import Point
 from sparserank.runs.pieces import PieceStore
 from sparserank.runs.work_store import WorkStore
-from tests.shortcuts import no_pictures
 
 PENALTIES = ("--penalty", "l1", "--penalty", "mcp", "--penalty", "log")
 PLAN = (*PENALTIES, "--folds", "3", "--n-alphas", "12", "--half-samples", "4", "--seed", "4")
@@ -63,7 +62,7 @@ def command(train: Path, out: Path, *options: str, python: Sequence[str] = ("-m"
 def undisturbed(train: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run that nobody interrupted, on one thread."""
     out = tmp_path_factory.mktemp("undisturbed") / "run"
-    with no_pictures(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["sparserank", *command(train, out, "--threads", "1")[3:]])
         with pytest.raises(SystemExit) as stop:
             main()
@@ -72,9 +71,7 @@ def undisturbed(train: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def select(
-    train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, no_pictures: None
-) -> Select:
+def select(train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Select:
     """`sparserank select` in this process: exit code and standard error."""
 
     def leave(code: int) -> None:
