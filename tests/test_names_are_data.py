@@ -88,7 +88,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
 
-    plan = SelectionPlan((parse_penalty("l1"),), parse_metric("ndcg@10"), folds=2, margin=0.001)
+    plan = SelectionPlan((parse_penalty("l1"),), parse_metric("ndcg@10"), folds=2, margin=0.001, half_samples=10)
     result = SelectionJob(plan, named, None, named, n_threads=1).execute()
     write_results(result, folder)
     out = io.StringIO()

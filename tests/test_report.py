@@ -370,7 +370,8 @@ def test_models_that_rank_alike_have_no_decisive_pair() -> None:
 @pytest.mark.parametrize("kind", ["none", "auto", "curves"])
 def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str) -> None:
     X = np.exp(np.array(TRAIN.X))
-    data = make_curved_ranking(40, seed=2).data if kind == "curves" else replace_features(TRAIN, X)
+    curved = make_curved_ranking(30, n_features=8, n_curved=3, seed=2).data
+    data = curved if kind == "curves" else replace_features(TRAIN, X)
     shapes = {"transform": "none", "shapes": "curves"} if kind == "curves" else {"transform": kind}
     plan = make_plan(
         penalties="mcp",

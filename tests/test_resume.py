@@ -39,8 +39,9 @@ PATIENCE_S = 120.0
 CHECKPOINTS_ALWAYS = (
     "-c",
     (
-        "from sparserank.crossval import fitting; fitting.CHECKPOINT_S = 0.0; from sparserank.__main__ import main; "
-        "main()"
+        "import time; from sparserank.crossval import fitting; save = fitting.save_points; fitting.CHECKPOINT_S = 0.0; "
+        "fitting.save_points = lambda *points: (save(*points), time.sleep(0.03)); "  # or the run is over before a kill
+        "from sparserank.__main__ import main; main()"
     ),
 )
 
@@ -165,7 +166,8 @@ def test_kills_in_the_middle_of_paths_change_nothing(
 ) -> None:
     run, rng = tmp_path / "run", np.random.default_rng(10)
     seen, points = [], []
-    for at_least in (0, 15, 50, 85, 120, 150):
+    for more in (0, 15, 15, 15):
+        at_least = n_points(run) + more
         process = start_and_wait(command(train, run, python=CHECKPOINTS_ALWAYS), run, at_least, n_points, 0.1)
         time.sleep(rng.uniform(0.0, 0.02))
         process.kill()
@@ -175,7 +177,7 @@ def test_kills_in_the_middle_of_paths_change_nothing(
         assert_whole_or_absent(run)
     assert seen == sorted(seen)  # finished work is kept
     assert points == sorted(points)  # and unfinished paths go on
-    assert len(set(points)) >= 5, f"the kills came at {points} points: not in the middle of paths"
+    assert len(set(points)) >= 4, f"the kills came at {points} points: not in the middle of paths"
     code, err = select(run)
     assert code == 0, err
     assert f"{seen[-1]} of {N_PIECES} pieces found from an earlier run" in err
