@@ -168,7 +168,7 @@ def test_kills_in_the_middle_of_paths_change_nothing(
     seen, points = [], []
     for more in (0, 15, 15, 15):
         at_least = n_points(run) + more
-        process = start_and_wait(command(train, run, python=CHECKPOINTS_ALWAYS), run, at_least, n_points, 0.1)
+        process = start_and_wait(command(train, run, python=CHECKPOINTS_ALWAYS), run, at_least, n_points, 0.2)
         time.sleep(rng.uniform(0.0, 0.02))
         process.kill()
         process.communicate()
