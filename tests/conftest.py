@@ -87,15 +87,29 @@ def no_rivals() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def one_command_tree() -> Iterator[None]:
+    with shortcuts.one_command_tree():
+        yield
+
+
 @pytest.fixture
 def no_processes() -> Iterator[None]:
     with shortcuts.no_processes():
         yield
 
 
-@pytest.fixture
-def no_pictures() -> Iterator[None]:
+@pytest.fixture(autouse=True, scope="module")
+def reports_without_pictures() -> Iterator[None]:
+    """A test that looks at pictures asks for `pictures`; a module of such tests has a fixture of this name that does
+    nothing."""
     with shortcuts.no_pictures():
+        yield
+
+
+@pytest.fixture
+def pictures() -> Iterator[None]:
+    with shortcuts.pictures():
         yield
 
 

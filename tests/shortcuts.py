@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
+import typer
 
 from sparserank.crossval import fitting, tree_rivals
 from sparserank.runs import work
 from sparserank.runs.pool import run_pieces
+
+
+@contextmanager
+def one_command_tree() -> Iterator[None]:
+    """The commands and their options are read from their functions once, not at each call of `main`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 @contextmanager
@@ -37,8 +47,30 @@ def no_rivals() -> Iterator[None]:
 @contextmanager
 def no_pictures() -> Iterator[None]:
     """Reports have empty pictures."""
+    with _drawn_by(lambda self, out, **options: out.write("<svg></svg>")):
+        yield
+
+
+@contextmanager
+def pictures() -> Iterator[None]:
+    """Inside `no_pictures`: reports have pictures all the same."""
+    with _drawn_by(_draw()):
+        yield
+
+
+@contextmanager
+def _drawn_by(draw: Any) -> Iterator[None]:
     from matplotlib.figure import Figure
 
+    _draw()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", lambda self, out, **options: out.write("<svg></svg>"))
+        patch.setattr(Figure, "savefig", draw)
         yield
+
+
+@cache
+def _draw() -> Any:
+    """What matplotlib draws with; asked for first before anything else stands in its place."""
+    from matplotlib.figure import Figure
+
+    return Figure.savefig

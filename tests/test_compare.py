@@ -165,7 +165,7 @@ def test_what_cannot_be_compared_is_refused(data):
         plan_of(repeats=0)
 
 
-@pytest.mark.usefixtures("no_processes")
+@pytest.mark.usefixtures("no_processes", "pictures")
 def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, tmp_path: Path):
     """Once in a process that has a worker process of its own; then in this one."""
     write_letor(data.take_queries(np.arange(30)), tmp_path / "train.txt")

@@ -324,7 +324,7 @@ def test_threads_and_several_right_hand_sides_change_no_bit():
 # -- models, the main job, the estimator ------------------------------------------------------------------------------
 
 
-FEW = {"shapes": "curves", "n_alphas": 15, "alpha_min_ratio": 0.03, "folds": 2}
+FEW = {"shapes": "curves", "n_alphas": 10, "alpha_min_ratio": 0.03, "folds": 2}
 
 
 @pytest.fixture(scope="module")

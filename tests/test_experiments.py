@@ -346,7 +346,7 @@ def test_a_wrong_plan_is_one_sentence_naming_the_file(tmp_path: Path, text: str,
     assert "plan.toml" in str(error.value)
 
 
-@pytest.mark.usefixtures("no_processes")
+@pytest.mark.usefixtures("no_processes", "pictures")
 def test_letor_command_prints_and_writes_its_tables(
     parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -368,7 +368,7 @@ def test_letor_command_prints_and_writes_its_tables(
     assert "no such folder" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_processes", "no_pictures")
+@pytest.mark.usefixtures("no_processes")
 def test_published_command_puts_our_figures_beside_theirs(
     parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

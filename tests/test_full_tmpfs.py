@@ -45,7 +45,20 @@ def inputs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-FEW = ("--folds", "2", "--n-alphas", "8", "--half-samples", "2", "--transform", "none", "--penalty", "l1")
+FEW = (
+    "--folds",
+    "2",
+    "--n-alphas",
+    "8",
+    "--half-samples",
+    "2",
+    "--transform",
+    "none",
+    "--penalty",
+    "l1",
+    "--rival",
+    "none",
+)
 LINES: dict[str, tuple[str, ...]] = {
     "select": ("select", "train.txt", "--out", "OUT/run", *FEW),
     "fit": ("fit", "train.txt", "--out", "OUT/model.json"),

@@ -162,7 +162,6 @@ def test_what_is_no_model_is_refused(data, model, tmp_path: Path):
         sr.select(train, current=tmp_path / "other.json", **OPTIONS)
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_the_command_says_what_a_change_brings(data, model, cli_here: Cli, tmp_path: Path):
     train, _test = data
     write_letor(train, tmp_path / "train.txt")

@@ -23,7 +23,20 @@ from tests.command_line import Cli, Outcome
 DONE, FAILED, MISUSED = 0, 1, 2
 N_FEATURES = 6
 NO_TEXT = os.fsdecode(b"\xff.txt")  # a file name
-FEW = ("--n-alphas", "4", "--folds", "2", "--half-samples", "0", "--transform", "none", "--penalty", "l1")
+FEW = (
+    "--n-alphas",
+    "4",
+    "--folds",
+    "2",
+    "--half-samples",
+    "0",
+    "--transform",
+    "none",
+    "--penalty",
+    "l1",
+    "--rival",
+    "none",
+)
 TREES = ("--n-trees", "3", "--folds", "2", "--penalty", "l1", "--transform", "none", "--threads", "1")
 
 GOOD = ("train.txt", "constant.txt", "twice.txt", "long-ids.txt", "large.txt", "store", "t.parquet", "t.csv")
@@ -308,7 +321,7 @@ def test_the_judge_of_documents_refuses(text: str) -> None:
         document(text)
 
 
-@pytest.mark.usefixtures("no_pictures", "no_processes")
+@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("name", [name for name in LINES if name not in SUBPROCESSES])
 def test_one_document_or_nothing(
     name: str, inputs: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch

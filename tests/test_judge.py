@@ -31,6 +31,8 @@ QUICK = {
     "folds": 3,
     "n_threads": 1,
 }
+# where it does not matter how good lists and trees are
+RULED = {**QUICK, "n_trees": 4, "sizes": (1, 2, 3), "n_seeds": 1, "penalty": "l1"}
 
 
 @pytest.fixture(scope="module")
@@ -102,33 +104,34 @@ def test_lists_are_made_without_the_queries_that_judge_them(data, result):
 
 @pytest.mark.usefixtures("no_processes")
 def test_rules_hold_for_every_list(data):
-    train, _ = data
+    train = data[0].take_queries(np.arange(40))
     signals = [n for n in train.feature_names if n.startswith("signal")]
     noise = next(n for n in train.feature_names if not n.startswith("signal"))
-    ruled = select_for_trees(train, drop=[signals[0]], keep=[noise], **QUICK)
+    ruled = select_for_trees(train, drop=[signals[0]], keep=[noise], **RULED)
     assert signals[0] not in ruled.features
     assert noise in ruled.features
     two = [n for n in train.feature_names if not n.startswith("signal")][:2]
-    kept = select_for_trees(train, keep=two, margin=0.9, **QUICK)
+    kept = select_for_trees(train, keep=two, margin=0.9, **RULED)
     assert set(kept.features) >= set(two)
     assert min(c.k for c in kept.choice.candidates) == 2
     with pytest.raises(ParameterError, match="k is 1, but 2 features are to be kept"):
-        select_for_trees(train, keep=two, k=1, **QUICK)
+        select_for_trees(train, keep=two, k=1, **RULED)
     assert ruled.all_features.n_features == 11
-    cheap = select_for_trees(train, costs=[1.0] * 11 + [5.0], budget=2.0, **QUICK)
+    cheap = select_for_trees(train, costs=[1.0] * 11 + [5.0], budget=2.0, **RULED)
     assert cheap.chosen.cost <= 2.0
-    assert select_for_trees(train, k=2, **QUICK).chosen.n_features <= 2
+    assert select_for_trees(train, k=2, **RULED).chosen.n_features <= 2
     of = dict.fromkeys(train.feature_names[:6], "together")
-    grouped = select_for_trees(train, groups=of, costs={"together": 2.0}, budget=3.0, **QUICK)
+    grouped = select_for_trees(train, groups=of, costs={"together": 2.0}, budget=3.0, **RULED)
     assert grouped.chosen.cost <= 3.0
     for c in grouped.choice.candidates:
         assert c.cost <= c.n_features  # the six together cost 2, and come together
     if set(grouped.features) & set(of):
         assert set(grouped.features) >= set(of)
-    whole = select_for_trees(train, k=2, drop=list(train.feature_names[:10]), **QUICK)
+    whole = select_for_trees(train, k=2, drop=list(train.feature_names[:10]), **RULED)
     assert whole.chosen.mean == max(c.mean for c in whole.choice.candidates)  # all of them may be kept too
 
 
+@pytest.mark.usefixtures("pictures")
 def test_files_say_what_the_result_says(result, tmp_path: Path):
     import lightgbm
 
@@ -215,7 +218,7 @@ def test_the_result_says_what_missing_values_became(data, result):
     X[::7, 3], fill[4] = np.nan, np.nan
     ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
     holed = RankingDataset(X, train.relevance, ids, feature_names=train.feature_names, fill_values=fill)
-    trees = select_for_trees(holed, drop=[train.feature_names[0]], **QUICK).to_json()["trees"]
+    trees = select_for_trees(holed, drop=[train.feature_names[0]], **RULED).to_json()["trees"]
     place = {name: j for j, name in enumerate(train.feature_names)}
     assert trees["missing"] == [None if place[n] == 4 else fill[place[n]] for n in trees["columns"]]
     assert any(v is not None for v in trees["missing"])
@@ -271,18 +274,20 @@ def test_a_killed_run_goes_on_and_other_options_are_refused(data, result, tmp_pa
 
 @pytest.mark.usefixtures("no_processes")
 def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Path):
-    write_letor(data[0], tmp_path / "train.txt")
+    write_letor(data[0].take_queries(np.arange(60)), tmp_path / "train.txt")
     call = [
         "select",
         "train.txt",
         "--for-model",
         "lightgbm",
+        "--penalty",
+        "l1",
         "--transform",
         "none",
         "--folds",
         "3",
         "--n-trees",
-        "20",
+        "5",
         "--k",
         "3",
         "--out",
@@ -291,7 +296,7 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     first = cli_here(*call)
     assert first.code == 0, first.err
     assert "Features to keep" in first.out
-    same = sr.select_for_trees(tmp_path / "train.txt", transform="none", folds=3, n_trees=20, k=3)
+    same = sr.select_for_trees(tmp_path / "train.txt", penalty="l1", transform="none", folds=3, n_trees=5, k=3)
     assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
     again = cli_here(*call)
     assert again.out == first.out

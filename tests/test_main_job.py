@@ -18,6 +18,7 @@ from sparserank.cli.app import main
 from sparserank.data.letor.reader import read_letor
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.trec import read_run
+from tests.shortcuts import pictures
 
 
 def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
@@ -31,7 +32,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, *args: object) -> int:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished demo run, and what it printed in said.txt."""
     folder = tmp_path_factory.mktemp("demo")
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
+    with pictures(), pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
         assert _run(patch, "demo", "--out", folder, "--seed", 1) == 0
     (folder / "said.txt").write_text(said.getvalue())
     return folder
@@ -136,14 +137,13 @@ def test_inspect_shows_data_and_model(
     assert "raw" in out
 
 
-QUICK = ("--penalty", "l1", "--n-alphas", 10, "--folds", 2, "--half-samples", 4)
+QUICK = ("--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2)
 
 
-@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     "extra",
     [
-        ("--k", 3, "--n-alphas", 30),
+        ("--k", 3, "--n-alphas", 15),
         ("--no-refits",),
         ("--protocol", "holdout"),
         ("--scaling", "log-standard"),
@@ -172,7 +172,6 @@ def test_select_options_run_end_to_end(
     assert 1 <= len(model["features"]) <= (3 if extra[0] == "--k" else 40)
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     costs = tmp_path / "costs.txt"
     costs.write_text("".join(f"{1 + j % 3}\n" for j in range(40)))
@@ -182,7 +181,6 @@ def test_costs_and_budget_limit_the_total_cost(finished: Path, tmp_path: Path, m
     assert 0 < sum(1 + f["index"] % 3 for f in model["features"]) <= 5
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_processes_and_threads_give_one_result(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sparserank.crossval.fitting as fitting
 

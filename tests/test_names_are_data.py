@@ -71,6 +71,11 @@ def test_a_table_shows_every_character_of_a_name(capsys: pytest.CaptureFixture[s
     assert "[b]value" in out
 
 
+@pytest.fixture(autouse=True, scope="module")
+def reports_without_pictures() -> None:
+    """Here pictures are looked at."""
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A finished selection on features with hostile names, with test data; and what it printed."""
@@ -83,7 +88,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
 
-    plan = SelectionPlan((parse_penalty("l1"),), parse_metric("ndcg@10"), folds=2, margin=0.001)
+    plan = SelectionPlan((parse_penalty("l1"),), parse_metric("ndcg@10"), folds=2, margin=0.001, half_samples=10)
     result = SelectionJob(plan, named, None, named, n_threads=1).execute()
     write_results(result, folder)
     out = io.StringIO()

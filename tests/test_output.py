@@ -21,9 +21,20 @@ from sparserank.errors import DataError, DataWarning
 from sparserank.runs.progress import LaterWork
 from tests.command_line import Cli
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
-QUICK = ("--n-alphas", "6", "--folds", "2", "--penalty", "l1", "--half-samples", "0", "--transform", "none")
+QUICK = (
+    "--n-alphas",
+    "6",
+    "--folds",
+    "2",
+    "--penalty",
+    "l1",
+    "--half-samples",
+    "0",
+    "--transform",
+    "none",
+    "--rival",
+    "none",
+)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ OPTIONS: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.02}
 
 @pytest.fixture(scope="module")
 def result() -> sr.SelectionResult:
-    return sr.select(DATA, penalties=["l1", "mcp"], folds=3, seed=1, **OPTIONS)
+    return sr.select(DATA, penalties=["l1", "mcp"], folds=3, seed=1, half_samples=0, **OPTIONS)
 
 
 def fold_path(penalty: str, used: np.ndarray) -> tuple[sr.PairwiseObjective, Any, np.ndarray]:
@@ -76,7 +76,7 @@ def test_every_size_is_there_once_per_penalty_and_refit(result: sr.SelectionResu
 
 def test_the_saved_model_is_the_chosen_candidate() -> None:
     for k in (2, 4):
-        found = sr.select(DATA, penalties=["mcp"], folds=3, k=k, **OPTIONS)
+        found = sr.select(DATA, penalties=["mcp"], folds=2, k=k, half_samples=0, **OPTIONS)
         c, path = found.chosen, found.paths["mcp"]
         objective = sr.PairwiseObjective(DATA, scale=found.scalings["mcp"].scale)
         candidates = [i for i in range(len(path.alphas)) if path.nnz[i] <= c.k]
@@ -89,7 +89,7 @@ def test_the_saved_model_is_the_chosen_candidate() -> None:
 
 
 def test_without_refits_there_are_none() -> None:
-    found = sr.select(DATA, penalties=["l1"], folds=3, refits=False, **OPTIONS)
+    found = sr.select(DATA, penalties=["l1"], folds=3, refits=False, half_samples=0, **OPTIONS)
     assert {c.relax for c in found.choice.candidates} == {0.0}
 
 

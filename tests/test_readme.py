@@ -21,10 +21,10 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a small problem under the README's file names, by short paths; 46 features as MQ2008 has."""
-    monkeypatch.setattr(sr, "select", partial(sr.select, n_alphas=15, folds=3, half_samples=4))
-    data = sr.make_ranking(80, (8, 14), 46, n_informative=5, n_redundant=5, noise=0.4, seed=2).data
+    monkeypatch.setattr(sr, "select", partial(sr.select, n_alphas=8, folds=2, half_samples=2))
+    data = sr.make_ranking(50, (8, 14), 46, n_informative=5, n_redundant=5, noise=0.4, seed=2).data
     monkeypatch.chdir(tmp_path)
-    for name, (lo, hi) in {"train": (0, 30), "vali": (30, 50), "test": (50, 80)}.items():
+    for name, (lo, hi) in {"train": (0, 20), "vali": (20, 32), "test": (32, 50)}.items():
         sr.write_letor(data.take_queries(np.arange(lo, hi)), f"{name}.txt")
     for k in range(3):
         sr.write_letor(data.take_queries(np.arange(10 * k, 10 * k + 10)), f"S{k + 1}.txt")

@@ -72,6 +72,11 @@ ALL = with_copies(WORLD, 0)
 TRAIN, TEST = ALL.take_queries(np.arange(80)), ALL.take_queries(np.arange(80, 120))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def reports_without_pictures() -> None:
+    """Here pictures are looked at."""
+
+
 @pytest.fixture(scope="module")
 def result() -> SelectionResult:
     return sr.select(TRAIN, None, TEST, **QUICK)
@@ -346,7 +351,8 @@ def test_models_that_rank_alike_have_no_decisive_pair() -> None:
 @pytest.mark.parametrize("kind", ["none", "auto", "curves"])
 def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str) -> None:
     X = np.exp(np.array(TRAIN.X))
-    data = make_curved_ranking(40, seed=2).data if kind == "curves" else replace_features(TRAIN, X)
+    curved = make_curved_ranking(30, n_features=8, n_curved=3, seed=2).data
+    data = curved if kind == "curves" else replace_features(TRAIN, X)
     shapes = {"transform": "none", "shapes": "curves"} if kind == "curves" else {"transform": kind}
     plan = make_plan(
         penalties="mcp",

@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from sparserank.errors import DataError, DataWarning, RunDirectoryError, TooMany
 from sparserank.runs.directory import MARK, RunDirectory
 from sparserank.runs.identity import name_of
 from sparserank.runs.pieces import PieceStore
-from sparserank.runs.pool import run_pieces
+from sparserank.runs.pool import kept_workers, run_pieces
 from sparserank.runs.progress import TimeLeft
 from sparserank.runs.work_store import WorkStore
 
@@ -39,6 +40,21 @@ class Unreadable:
 
     def __reduce__(self) -> tuple[object, ...]:
         return int, ("no number",)
+
+
+@dataclass
+class Memorable:
+    """A task that says, where it is no longer known of, in which process that was."""
+
+    mark: Path
+    home: int = field(default_factory=os.getpid)
+
+    def __call__(self, x: int) -> int:
+        return x
+
+    def __del__(self) -> None:
+        if os.getpid() != self.home:
+            self.mark.write_text(str(os.getpid()))
 
 
 def moody(what: str) -> str:
@@ -293,6 +309,78 @@ def test_what_a_script_defines_itself_runs_in_threads(tmp_path: Path) -> None:
 def test_a_lost_worker_is_one_sentence() -> None:
     with pytest.raises(RunDirectoryError, match="worker process ended unexpectedly"):
         list(run_pieces(moody, [("fine",), ("exit",), ("fine",)], 2, processes=True))
+
+
+def test_a_job_keeps_its_workers_from_one_stage_to_the_next_and_no_longer() -> None:
+    with kept_workers():
+        first = list(run_pieces(square, [(i,) for i in range(5)], 2, processes=True))
+        workers = children_of(os.getpid())
+        with kept_workers():  # a job inside a job
+            second = list(run_pieces(moody, [("fine",), ("data",), ("fine",)], 2, processes=True))
+        (alone,) = run_pieces(square, [(3,)], 1, processes=True)
+        assert sorted(children_of(os.getpid())) == sorted(workers)
+    assert len(workers) == 2
+    assert gone(workers, within_s=0.0)
+    assert sorted(o.result for o in first) == [0, 1, 4, 9, 16]
+    assert [o.result for o in sorted(second, key=lambda o: o.index)] == ["fine", None, "fine"]
+    assert alone.result == 9
+
+
+def test_a_worker_forgets_its_task_when_the_stage_is_over(tmp_path: Path) -> None:
+    with kept_workers():
+        assert [o.result for o in run_pieces(Memorable(tmp_path / "mark"), [(1,)], 1, processes=True)] == [1]
+        give_up = time.monotonic() + 5.0
+        while not (tmp_path / "mark").exists() and time.monotonic() < give_up:
+            time.sleep(0.01)
+        assert (tmp_path / "mark").read_text() == str(*children_of(os.getpid()))
+
+
+def test_a_worker_that_is_lost_between_two_stages_is_replaced() -> None:
+    with kept_workers():
+        list(run_pieces(square, [(1,), (2,)], 2, processes=True))
+        lost, _ = workers = children_of(os.getpid())
+        os.kill(lost, signal.SIGKILL)
+        assert gone([lost], within_s=5.0)
+        assert {o.result for o in run_pieces(square, [(1,), (2,)], 2, processes=True)} == {1, 4}
+        now = children_of(os.getpid())
+        assert len(now) == 2
+        assert lost not in now
+    assert gone([*workers, *now], within_s=0.0)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_what_ends_a_stage_early_ends_its_workers_and_not_the_job(lost: bool) -> None:
+    with kept_workers():
+        list(run_pieces(square, [(1,), (2,)], 2, processes=True))
+        workers = children_of(os.getpid())
+        if lost:
+            with pytest.raises(RunDirectoryError, match="worker process ended unexpectedly"):
+                list(run_pieces(moody, [("exit",), ("exit",)], 2, processes=True))
+        else:
+            with closing(run_pieces(time.sleep, [(0.0,), (60.0,), (60.0,)], 2, processes=True)) as pieces:
+                next(pieces)
+        assert gone(workers, within_s=0.0)
+        assert children_of(os.getpid()) == []
+        assert [o.result for o in run_pieces(square, [(3,)], 1, processes=True)] == [9]
+    assert children_of(os.getpid()) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_workers_that_wait_leave_with_their_parent(how: signal.Signals) -> None:
+    code = (
+        "import time; from sparserank.runs.pool import kept_workers, run_pieces\n"
+        "with kept_workers():\n"
+        "    list(run_pieces(time.sleep, [(0.0,), (0.0,)], 2, processes=True))\n"
+        "    print('idle', flush=True); time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == b"idle\n"
+    workers = children_of(parent.pid)
+    assert len(workers) == 2
+    parent.send_signal(how)
+    parent.communicate(timeout=5)
+    assert gone(workers, within_s=3.0)
 
 
 def children_of(pid: int) -> list[int]:

@@ -46,7 +46,7 @@ def job_of(penalties: list[Any], transform: str) -> SelectionJob:
         also=(),
         convention="default",
         settings=settings,
-        folds=3,
+        folds=2,
         transform=transform,
     )
     return SelectionJob(plan, DATA, None, None, n_threads=1)

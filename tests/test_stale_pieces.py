@@ -28,14 +28,14 @@ from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.selection.plan import SelectionPlan
 from tests.command_line import Cli
 
-pytestmark = pytest.mark.usefixtures("no_pictures", "no_processes")
+pytestmark = pytest.mark.usefixtures("no_processes")
 
 SHOWS = {"out", "restart", "n_threads", "threads", "client", "format", "quiet", "verbose"}  # where and how, never what
 FILES = "train.txt --valid valid.txt --test test.txt "
-FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty l1 --penalty mcp"
+FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
 TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
-JUDGE = FILES + " --for-model lightgbm --n-trees 3 --n-leaves 3 --folds 2 --transform none --threads 1"
+JUDGE = FILES + " --for-model lightgbm --penalty l1 --n-trees 3 --n-leaves 3 --folds 2 --transform none --threads 1"
 
 # option: what is added to the line of the first run, or (that line, the other one)
 SELECT: dict[str, str | tuple[str, str]] = {
@@ -67,7 +67,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "margin": "--margin 0.3",
     "guarantee": "--guarantee 0.3",
     "k": "--k 5",
-    "budget": (FILES + FEW + " --costs costs.txt --budget 30", FILES + FEW + " --costs costs.txt --budget 15"),
+    "budget": (FILES + FEW + " --costs costs.txt --budget 30", FILES + FEW + " --costs costs.txt --budget 20"),
     "costs": (FILES + FEW + " --costs costs.txt", FILES + FEW + " --costs other-costs.txt"),
     "confidence": "--confidence 0.6",
     "query_weight": "--query-weight query-weight.txt",
@@ -111,7 +111,7 @@ OF_JUDGE = {
         "confidence",
     )
 } | {
-    "penalties": "--penalty l1",
+    "penalties": (JUDGE, JUDGE.replace("l1", "mcp")),
     "costs": "--costs other-costs.txt",
     "transform": "--transform log",
     "k": "--k 2",

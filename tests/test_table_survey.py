@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import resource
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from sparserank.data.tables.batches import open_table, table_of
 from sparserank.data.tables.guess import Proposal, propose
 from sparserank.data.tables.survey import Survey, survey
 from sparserank.errors import SparserankError, TableError
-from tests.command_line import Cli
+from tests.command_line import Cli, Outcome
 from tests.oracles import columns as oracle
 
 
@@ -85,10 +85,11 @@ def proposed(source: Any, **options: Any) -> tuple[Proposal, Survey]:
     return propose(tables, found, Reading(**options)), found
 
 
-def paste(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a shell makes of a printed command."""
-    own = command.replace("sparserank", f"{shlex.quote(sys.executable)} -m sparserank", 1)
-    return subprocess.run(["bash", "-c", own], cwd=folder, capture_output=True, text=True, timeout=300)
+def pasted(command: str, cli: Cli) -> Outcome:
+    """A printed command as a shell takes it apart; what it then starts runs in this process."""
+    script = 'sparserank() { printf "%s\\0" "$@"; }\n' + command
+    words = subprocess.run(["bash", "-euc", script], capture_output=True, check=True).stdout
+    return cli(*os.fsdecode(words).split("\0")[:-1])
 
 
 # -- what is seen ------------------------------------------------------------------------------------------------------
@@ -333,8 +334,8 @@ def test_names_of_any_kind_can_be_pasted(cli: Cli, tmp_path: Path, monkeypatch: 
         assert "\x1b" not in shown
         if " select " in command:
             command = command.replace(" select ", " fit ").replace("--out run", "--out m.json")
-        done = paste(command, tmp_path)
-        assert done.returncode == 0, (command, done.stderr)
+        done = pasted(command, cli)
+        assert done.code == 0, (command, done.err)
         model = sr.load_model("m.json")
         assert set(model.feature_names) == {"bm25", *holes}
         Path("m.json").unlink()
@@ -355,8 +356,8 @@ def test_a_number_that_is_another_columns_name_is_no_name_for_a_feature(
     command = next(
         line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
     )
-    done = paste(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), tmp_path)
-    assert done.returncode == 0, (command, done.stderr)
+    done = pasted(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), cli)
+    assert done.code == 0, (command, done.err)
 
 
 def test_the_mark_is_missing_in_a_survey_as_everywhere(
@@ -370,8 +371,8 @@ def test_the_mark_is_missing_in_a_survey_as_everywhere(
         line.strip() for line in cli("inspect", "t.parquet").out.splitlines() if line.startswith("  sparserank ")
     )
     assert "--missing mark=median" in command
-    done = paste(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), tmp_path)
-    assert done.returncode == 0, (command, done.stderr)
+    done = pasted(command.replace(" select ", " fit ").replace("--out run", "--out m.json"), cli)
+    assert done.code == 0, (command, done.err)
 
 
 @pytest.mark.parametrize(

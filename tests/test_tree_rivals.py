@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataFormatError, ParameterError
+from sparserank.jobs import rivals
 from tests.command_line import Cli
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "folds": 3, "half_samples": 0, "transform": "none"}
@@ -188,6 +191,28 @@ def test_what_is_not_finished_in_its_time_is_left_out_and_named(data, seconds, t
     assert [r.name for r in result.rivals.left_out] == list(SETTINGS)
     assert "LightGBM, slow was not compared: it was not finished in 1e-09 s." in result.sentences
     assert result.to_json()["left_out_rivals"][0]["name"] == "LightGBM"
+
+
+def test_an_interrupt_does_not_wait_for_trees(data, monkeypatch):
+    """Trees that would take an hour end after one tree once the loop around them is left."""
+    monkeypatch.setattr(tree_rivals, "ORDINARY", TreeSettings(50_000, 4))
+    monkeypatch.setattr(tree_rivals, "SLOW", TreeSettings(50_000, 4))
+
+    def interrupted(done: int, n: int, what: str, left: float | None) -> None:
+        if what.startswith("LightGBM"):
+            raise KeyboardInterrupt
+
+    def first_is_quick(self: Any, rival: Any, f: int, columns: Any, seconds: float) -> Any:
+        return {"scores": np.zeros(1)} if f == 0 else whole(self, rival, f, columns, seconds)
+
+    whole = rivals.TreesOfRival.__call__
+    monkeypatch.setattr(rivals.TreesOfRival, "__call__", first_is_quick)
+    before, began = threading.active_count(), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        sr.select(data, progress=interrupted, n_threads=2, **QUICK)
+    while threading.active_count() > before and time.monotonic() - began < 60:
+        time.sleep(0.05)
+    assert threading.active_count() <= before
 
 
 def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, monkeypatch):

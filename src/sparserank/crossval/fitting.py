@@ -19,7 +19,7 @@ from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
 from sparserank.crossval.looks import Look
 from sparserank.crossval.path_files import packed, unpacked
 from sparserank.paths import PathStarts, Point
-from sparserank.runs.pool import run_pieces
+from sparserank.runs.pool import kept_workers, run_pieces
 from sparserank.runs.progress import Progress, TimeLeft
 from sparserank.runs.work import Work
 from sparserank.runs.work_store import WorkStore
@@ -99,7 +99,7 @@ class FittedPaths:
             coming = self._by_processes(waiting, done, store)
         else:
             coming = self._in_lockstep(waiting, done, store, work.tell)
-        with closing(coming) as computed:  # or an error here would leave workers behind
+        with kept_workers(), closing(coming) as computed:  # or an error here would leave workers behind
             for family, fold, fitted, seconds, left in computed:
                 done[family.label, fold] = fitted
                 work.keep(names[family.label, fold], fitted)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import math
 import re
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -151,22 +150,22 @@ def fit_trees(
     *,
     query_weight: np.ndarray | None = None,
     n_threads: int = 1,
-    seconds: float = math.inf,
+    in_time: Callable[[], bool] = lambda: True,
 ) -> Trees:
     """Trees on some columns of the data, which they know by these names of all features where LightGBM takes such
     names. The same trees whatever n_threads.
 
     query_weight   (n_queries,) weights of the queries in the loss, or None
     Raises
-        TooSlow     they would take more than so many seconds
+        TooSlow     in_time, which is asked after every tree, said no
         DataError   LightGBM refuses the data or the settings
     """
     import lightgbm
 
     began = time.perf_counter()
 
-    def in_time(env: Any) -> None:
-        if time.perf_counter() - began > seconds:
+    def after_a_tree(env: Any) -> None:
+        if not in_time():
             raise TooSlow
 
     always = {"seed": seed, "num_threads": n_threads, "deterministic": True, "force_row_wise": True, "verbosity": -1}
@@ -183,7 +182,7 @@ def fit_trees(
         params={**settings.parameters, **always},
     )
     try:
-        booster = lightgbm.train({**settings.parameters, **always}, held, settings.n_trees, callbacks=[in_time])
+        booster = lightgbm.train({**settings.parameters, **always}, held, settings.n_trees, callbacks=[after_a_tree])
     except lightgbm.basic.LightGBMError as error:
         raise DataError(f"LightGBM cannot be trained on these data: {error}.") from error
     return Trees(booster, columns, time.perf_counter() - began)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,9 +41,16 @@ class TreesOfRival:
     unseen: dict[str, RankingDataset]
     seed: int
     n_threads: int
+    stopped: threading.Event
 
     def __call__(self, rival: TreeRival, f: int, columns: np.ndarray, seconds: float) -> Arrays:
-        more: Any = {"query_weight": self.query_weight, "n_threads": self.n_threads, "seconds": seconds}
+        """Raises TooSlow after so many seconds, or once all is `stopped`."""
+        end = time.perf_counter() + seconds
+
+        def in_time() -> bool:
+            return time.perf_counter() < end and not self.stopped.is_set()
+
+        more: Any = {"query_weight": self.query_weight, "n_threads": self.n_threads, "in_time": in_time}
         if f == FINAL:
             trees = fit_trees(self.data, columns, rival.settings, self.seed, **more)
             return {name: trees.scores(data.X) for name, data in self.unseen.items()}
@@ -119,7 +128,8 @@ class TreesOnFolds:
         unseen = {"judged": self.judged} if not self.cv.folds else {}
         if self.test is not None and FINAL in folds:
             unseen["test"] = self.test
-        task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads)
+        stopped = threading.Event()
+        task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads, stopped)
         names = {(r.name, f): self._name(r, f, columns[r.name][f], unseen) for r in rivals for f in folds}
         kinds = {name: rival for (rival, _), name in names.items()}
         work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, progress=progress)
@@ -138,6 +148,9 @@ class TreesOnFolds:
                 self._leave_out(rival, f"it was not finished in {self.seconds:g} s")
             except DataError as error:
                 self._leave_out(rival, str(error).rstrip("."))
+            except BaseException:  # an interrupt must not wait for trees that nobody wants any more
+                stopped.set()
+                raise
             else:
                 out.append((rival, self._together({f: work.results[name] for name, f in own.items()})))
         return out

@@ -1,10 +1,12 @@
-"""Messages between a parent and its workers: a length, then that many bytes."""
+"""Messages between a parent and its workers: a length, then that many bytes. To a worker: a task, arguments for it each
+time, the end of the task; and so on."""
 
 from __future__ import annotations
 
 from typing import IO
 
 LENGTH_BYTES = 8
+END_OF_TASK = b""
 
 
 def write_frame(stream: IO[bytes], content: bytes) -> None:

@@ -2,7 +2,8 @@
 
 Processes are for many short solves, where Python's own lock would leave threads waiting. They are plain children that
 talk through pipes: no semaphores to leak, no import of the caller's script, and they are not in the terminal's process
-group, so that an interrupt reaches the caller alone.
+group, so that an interrupt reaches the caller alone. A job keeps its processes from one stage to the next
+(`kept_workers`), for each of them imports everything anew.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from sparserank.errors import RunDirectoryError
 from sparserank.options import option
 from sparserank.options.spelling import spelled_as_here
-from sparserank.runs.frames import read_frame, write_frame
+from sparserank.runs.frames import END_OF_TASK, read_frame, write_frame
 
-_workers: set[subprocess.Popen[bytes]] = set()
+Worker = subprocess.Popen[bytes]
+
+_workers: set[Worker] = set()
+_job = threading.local()  # .idle: the workers that a job of this thread keeps, None outside of jobs
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,36 @@ def _packed_if_possible(arguments: Sequence[tuple[Any, ...]]) -> bytes:
         return b""
 
 
+@contextmanager
+def kept_workers() -> Iterator[None]:
+    """Inside, worker processes that are done wait for the next `run_pieces` of this thread; they end with the outermost
+    of these contexts. In between they hold nothing of what they worked on."""
+    if getattr(_job, "idle", None) is not None:
+        yield
+        return
+    idle: list[Worker] = []
+    _job.idle = idle
+    try:
+        yield
+    finally:
+        _job.idle = None
+        _end(idle)
+
+
 def kill_workers() -> None:
     """End every worker process of this process at once."""
     for process in list(_workers):
         process.kill()
+
+
+def _after_fork() -> None:
+    """The workers are the parent's."""
+    _workers.clear()
+    _job.idle = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _in_threads(
@@ -107,11 +137,12 @@ def _in_processes(
 ) -> Generator[Outcome, None, None]:
     waiting = deque(range(len(arguments)))
     outcomes: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
-    workers: list[subprocess.Popen[bytes]] = []
+    idle: list[Worker] | None = getattr(_job, "idle", None)
+    workers: list[Worker] = []
     feeders: list[threading.Thread] = []
     try:
         for _ in range(n_workers):
-            workers.append(_start())
+            workers.append(_waiting_one(idle) or _start())
             feed = (workers[-1], packed, arguments, waiting, outcomes)
             feeders.append(threading.Thread(target=_feed, args=feed, daemon=True))
             feeders[-1].start()
@@ -123,20 +154,51 @@ def _in_processes(
                     f"with {option('n_threads', 1)} if memory is short."
                 )
             yield outcome
+        if idle is not None:
+            for feeder in feeders:
+                feeder.join()  # there is nothing left to hand over
+            released = [w for w in workers if _is_released(w)]
+            idle += released
+            workers = [w for w in workers if w not in released]
     finally:
-        for process in workers:
-            process.kill()
-        for feeder in feeders:
-            feeder.join()  # the pipes are closed at the other end, so it ends at once
-        for process in workers:
-            process.wait()
-            _workers.discard(process)
-            for stream in (process.stdin, process.stdout):
-                with suppress(OSError):  # what was not yet sent has nobody to go to
-                    stream.close()  # type: ignore[union-attr]
+        _end(workers, feeders)
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _waiting_one(idle: list[Worker] | None) -> Worker | None:
+    """A worker that the job has kept, if one is left that is alive."""
+    while idle:
+        worker = idle.pop()
+        if worker.poll() is None:
+            return worker
+        _end([worker])
+    return None
+
+
+def _is_released(worker: Worker) -> bool:
+    """Tell a worker to forget its task; False when it is gone."""
+    assert worker.stdin is not None
+    try:
+        write_frame(worker.stdin, END_OF_TASK)
+        return True
+    except OSError:
+        return False
+
+
+def _end(workers: Sequence[Worker], feeders: Sequence[threading.Thread] = ()) -> None:
+    """feeders: the threads that talk to them."""
+    for process in workers:
+        process.kill()
+    for feeder in feeders:
+        feeder.join()  # the pipes are closed at the other end, so it ends at once
+    for process in workers:
+        process.wait()
+        _workers.discard(process)
+        for stream in (process.stdin, process.stdout):
+            with suppress(OSError):  # what was not yet sent has nobody to go to
+                stream.close()  # type: ignore[union-attr]
+
+
+def _start() -> Worker:
     begin = (
         f"import sys; sys.path[:] = {[p for p in sys.path if isinstance(p, str)]!r}; from sparserank.runs.worker "
         "import main; main()"
@@ -148,7 +210,7 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _feed(
-    process: subprocess.Popen[bytes],
+    process: Worker,
     packed: bytes,
     arguments: Sequence[tuple[Any, ...]],
     waiting: deque[int],
@@ -171,7 +233,7 @@ def _next_of(waiting: deque[int]) -> int | None:
         return None
 
 
-def _ask(process: subprocess.Popen[bytes], index: int, arguments: tuple[Any, ...]) -> Outcome:
+def _ask(process: Worker, index: int, arguments: tuple[Any, ...]) -> Outcome:
     """The outcome of one piece; OSError when the worker is gone."""
     assert process.stdin is not None
     assert process.stdout is not None

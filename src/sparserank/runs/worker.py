@@ -1,4 +1,5 @@
-"""A worker process: the task comes first, then its arguments; results go back. It ends when its parent does.
+"""A worker process: a task comes first, then its arguments; results go back; then another task may come. It ends when
+its parent does.
 
 Imports the standard library only, so that a worker knows within milliseconds of its start when its parent is gone. The
 parent's end closes the pipe that the reading thread waits on, however it went.
@@ -15,7 +16,7 @@ import time
 import warnings
 from typing import IO, Any
 
-from sparserank.runs.frames import read_frame, write_frame
+from sparserank.runs.frames import END_OF_TASK, read_frame, write_frame
 
 
 def main() -> None:
@@ -23,10 +24,14 @@ def main() -> None:
     os.dup2(2, 1)  # what a task prints must not come between the messages
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
-    packed_task: bytes | None = requests.get()
-    task: Any = None
     while True:
-        packed_arguments = requests.get()
+        _work_on(requests.get(), requests, replies)
+
+
+def _work_on(packed_task: bytes | None, requests: queue.SimpleQueue[bytes], replies: IO[bytes]) -> None:
+    """One task, arguments after arguments; nothing of it is left in memory afterwards."""
+    task: Any = None
+    while (packed_arguments := requests.get()) != END_OF_TASK:
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")

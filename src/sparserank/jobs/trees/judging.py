@@ -27,6 +27,7 @@ from sparserank.jobs.trees.lists import (
 from sparserank.jobs.trees.options import N_SEEDS
 from sparserank.metrics import Metric
 from sparserank.options import check_given
+from sparserank.runs.pool import kept_workers
 from sparserank.runs.progress import Progress
 from sparserank.runs.work import Work
 from sparserank.runs.work_store import WorkStore
@@ -112,18 +113,19 @@ def judge(
     kinds = {name: name.partition("-")[0] for name in names}
     work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, alone=("ours",), progress=progress)
     work.begin()
-    for r, repeat in enumerate(repeats):
-        again = f", repeat {r + 1}" if len(repeats) > 1 else ""
-        if ours[r] not in work.done:
-            began = time.perf_counter()
-            found = our_path(r, n_workers)
-            work.finish(ours[r], f"our paths{again}", found, time.perf_counter() - began)
-        lists = work.results[ours[r]]
-        work.run(
-            TreesOfFold(data, repeat, asked),
-            {name: (f, lists_of_fold(lists, f, asked.sizes)) for name, f in trees[r].items()},
-            {name: f"trees{again}, fold {f + 1}" for name, f in trees[r].items()},
-        )
+    with kept_workers():
+        for r, repeat in enumerate(repeats):
+            again = f", repeat {r + 1}" if len(repeats) > 1 else ""
+            if ours[r] not in work.done:
+                began = time.perf_counter()
+                found = our_path(r, n_workers)
+                work.finish(ours[r], f"our paths{again}", found, time.perf_counter() - began)
+            lists = work.results[ours[r]]
+            work.run(
+                TreesOfFold(data, repeat, asked),
+                {name: (f, lists_of_fold(lists, f, asked.sizes)) for name, f in trees[r].items()},
+                {name: f"trees{again}, fold {f + 1}" for name, f in trees[r].items()},
+            )
     systems = _systems([work.results[name] for name in names], data.n_queries, len(repeats))
     return Judged(systems, [work.results[n] for n in ours], [work.results[n] for own in trees for n in own])
 
