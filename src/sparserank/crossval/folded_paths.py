@@ -254,6 +254,7 @@ class FoldedPaths:
             starts=wanted.start,
             done=wanted.done,
             keep=wanted.keep,
+            fold=wanted.fold,
         )
 
     @property

@@ -28,7 +28,7 @@ from sparserank.evaluation import Comparison, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.jobs.ablation import dropped_features, dropped_groups
-from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_rules
+from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_metric_refits, notes_of_rules
 from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.jobs.trials import trials_of
 from sparserank.losses import loss_name
@@ -109,6 +109,7 @@ class SelectionJob:
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
             *notes_of_rules(plan, cv.data),
+            *notes_of_metric_refits(plan, cv.data.n_queries),
             *([short] if short else []),
             *notes_of_choice(plan, choice),
         ]
@@ -157,7 +158,13 @@ class SelectionJob:
             progress(done, n + bool(self.plan.half_samples), what, later.seconds(done, left))
 
         report = None if progress is None else with_one_more
-        return self.cv.fit(self.trials, refits=self.plan.refits, store=store, progress=report)
+        return self.cv.fit(
+            self.trials,
+            refits=self.plan.refits,
+            metric_refits=self.plan.metric_refits_on(self.cv.data, self.cv.groups),
+            store=store,
+            progress=report,
+        )
 
     def model(self, pool: Pool, chosen: Candidate, corrected: float | None = None) -> RankingModel:
         """The final model of a candidate, with all that is known of it; corrected: its mean, where it was chosen."""
@@ -167,6 +174,7 @@ class SelectionJob:
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
+            **({"for_metric": chosen.for_metric} if chosen.for_metric else {}),
             "transform": pool.look(chosen).name,
         }
         metadata = {
