@@ -159,9 +159,9 @@ MetricRefits = Annotated[
     bool,
     typer.Option(
         "--metric-refits/--no-metric-refits",
-        help="Try models of a few sizes also refitted for the metric, ndcg: by pairs weighted by what "
-        "they change in it, and by small steps that raise it on both halves of the training "
-        "queries. From 100 training queries on.",
+        help="Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries "
+        "on): pairs weighted by what they change in it, and small steps that raise it on both "
+        "halves of the training queries.",
         rich_help_panel="Models",
     ),
 ]

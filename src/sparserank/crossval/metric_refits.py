@@ -9,7 +9,7 @@ from sparserank.metrics import Metric
 from sparserank.paths.metric_sample import NO_CUTOFF, is_known
 
 MIN_QUERIES = 100  # training queries: with fewer the rise on them says too little about others
-SIZES = (3.0, 5.0, 8.0, 12.0, 17.0, 24.0)  # features at most; three refits of each: 18 candidates a look
+SIZES = (3, 5, 8, 12, 17, 24)  # features at most; three refits of each: 18 candidates a look
 PREFERRED = ("mcp", "scad", "log", "best_k", "lp")  # the least shrunk supports first; else what was asked for first
 
 
@@ -33,10 +33,10 @@ class MetricRefits:
         return "" if self.sizes == SIZES else f" at {', '.join(f'{k:g}' for k in self.sizes)}"
 
 
-def sizes_within(limit: float | None, unit: float = 1.0) -> tuple[float, ...]:
+def sizes_within(limit: float | None, unit: float = 1) -> tuple[float, ...]:
     """The sizes, in units of a feature's usual cost; those within a limit, and the limit itself."""
     sizes = tuple(unit * k for k in SIZES)
-    return sizes if limit is None else (*(k for k in sizes if k < limit), float(limit))[-len(SIZES) :]
+    return sizes if limit is None else (*(k for k in sizes if k < limit), limit)[-len(SIZES) :]
 
 
 def preferred(names: Sequence[str]) -> int:

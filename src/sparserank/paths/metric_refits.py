@@ -1,4 +1,4 @@
-"""The models of a path refitted for the metric that decides: by |delta metric| weights, polished, and half-way there."""
+"""Models of a path refitted for the metric that decides: by |delta metric| weights, polished, and half-way there."""
 
 from __future__ import annotations
 
@@ -144,6 +144,6 @@ def _put(n: int, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def metric_refit_of(alphas: np.ndarray, alpha: float, kind: str) -> int | None:
-    """The point of a path of refits for the metric that comes from the one of strength alpha; None where it has none."""
+    """The point of a path of refits for the metric from the point of strength alpha; None where there is none."""
     at = np.flatnonzero(alphas == alpha)
     return int(at[METRIC_KINDS.index(kind)]) if len(at) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def metric_sample(
 
 def _per_ideal(gains: np.ndarray, ptr: np.ndarray, discounts: np.ndarray) -> np.ndarray:
     """(n_queries,) 1 over the largest DCG, 0 where that is 0."""
-    ideal = np.array([_top(gains[a:b], len(discounts)) @ discounts[: b - a] for a, b in zip(ptr, ptr[1:], strict=False)])
+    ideal = np.array([_top(gains[a:b], len(discounts)) @ discounts[: b - a] for a, b in pairwise(ptr.tolist())])
     return np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
 
 

@@ -121,8 +121,8 @@ METRIC_REFITS = Option(
     name="metric_refits",
     kind=Flag(),
     default=False,
-    help="Try models of a few sizes also refitted for the metric, ndcg: by pairs weighted by what they change in it, and "
-    "by small steps that raise it on both halves of the training queries. From 100 training queries on.",
+    help="Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries on): pairs weighted "
+    "by what they change in it, and small steps that raise it on both halves of the training queries.",
     panel=MODEL,
     flag="--metric-refits/--no-metric-refits",
 )

@@ -144,7 +144,7 @@ class SelectionPlan:
         """What refits for the metric are made of on these training queries, or None where there are none."""
         if not self.metric_refits or why_not(self.metric, data.n_queries) is not None:
             return None
-        unit = float(np.median(groups.costs)) if self.groups is not None else 1.0
+        unit = float(np.median(groups.costs)) if self.groups is not None else 1
         limit = self.budget if self.groups is not None else self.k
         return MetricRefits(self.metric, self.seed, sizes_within(limit, unit), data.n_features)
 
