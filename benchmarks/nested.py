@@ -60,6 +60,7 @@ def main() -> int:
                 _one_fold(name, data, seed, fold, given)
     for name in given.sets:
         _print_table(name, given)
+        _print_gains(name, given)
     return 0
 
 
@@ -152,7 +153,18 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
         "label": result.chosen.label,
         "mean": result.chosen.mean,
         "corrected": result.choice.corrected_chosen,
+        "gains": _gains(result.choice.candidates),
     }
+
+
+def _gains(candidates: Any) -> dict[str, list[float]]:
+    """{'kind k': (n_queries,) out of fold: a refit for the metric minus the full refit of the same points}, means over
+    the looks that have both."""
+    full = {(c.penalty, c.k): c.values for c in candidates if c.relax == 1 and not c.for_metric}
+    own = [c for c in candidates if c.for_metric and (c.penalty, c.k) in full]
+    names = dict.fromkeys(f"{c.for_metric} {c.k:g}" for c in own)
+    found = {n: [c.values - full[c.penalty, c.k] for c in own if f"{c.for_metric} {c.k:g}" == n] for n in names}
+    return {name: np.mean(each, axis=0).tolist() for name, each in found.items()}
 
 
 @contextmanager
@@ -207,6 +219,22 @@ def _print_table(name: str, given: argparse.Namespace) -> None:
         cells = "".join(f"{_compared(values[s], values[r]) if r != s else '':>30}" for r in _against(values))
         size = np.mean([r["n_features"] for r in every])
         print(f"{s:16}{size:9.1f}{values[s].mean():9.4f}{'' if optimism is None else f'{optimism:+.4f}':>18}  {cells}")
+
+
+def _print_gains(name: str, given: argparse.Namespace) -> None:
+    """What refits for the metric gain over the full refit of the same points, nothing chosen: out of the inner folds,
+    each query's mean over the outer folds and repeats that train on it."""
+    systems = [s for s in given.variants if VARIANTS[s].get("metric_refits") and "kinds" not in VARIANTS[s]]
+    of: dict[str, dict[int, list[float]]] = {}
+    for run in (run for s in systems for seed in given.seeds for run in _runs(name, s, seed, given)):
+        n = len(run["queries"]) + max((len(g) for g in run["gains"].values()), default=0)
+        trained = np.setdiff1d(np.arange(n), run["queries"])
+        for key, gains in run["gains"].items():
+            for q, gain in zip(trained.tolist(), gains, strict=True):
+                of.setdefault(key, {}).setdefault(q, []).append(gain)
+    for key, own in sorted(of.items(), key=lambda item: (item[0].rsplit(" ", 1)[0], int(item[0].rsplit(" ", 1)[1]))):
+        each = np.array([np.mean(gains) for gains in own.values()])
+        print(f"  {key:>18} features: {each.mean():+.4f} +- {1.96 * each.std(ddof=1) / np.sqrt(len(each)):.4f}")
 
 
 def _against(values: Mapping[str, np.ndarray]) -> list[str]:
