@@ -211,12 +211,12 @@ def _print_table(name: str, given: argparse.Namespace) -> None:
     print(f"\n{name}: {n} queries, {len(given.seeds)} x {given.outer} outer folds")
     print(
         f"{'':16}{'features':>9}{'mean':>9}{'corrected - test':>18}  "
-        + "".join(f"{'vs ' + r:>30}" for r in _against(values))
+        + "".join(f"{'vs ' + r:>34}" for r in _against(values))
     )
     for s, own in runs.items():
         every = [run for of_seed in own for run in of_seed]
         optimism = np.mean([r["corrected"] for r in every]) - values[s].mean() if "corrected" in every[0] else None
-        cells = "".join(f"{_compared(values[s], values[r]) if r != s else '':>30}" for r in _against(values))
+        cells = "".join(f"{_compared(values[s], values[r]) if r != s else '':>34}" for r in _against(values))
         size = np.mean([r["n_features"] for r in every])
         print(f"{s:16}{size:9.1f}{values[s].mean():9.4f}{'' if optimism is None else f'{optimism:+.4f}':>18}  {cells}")
 

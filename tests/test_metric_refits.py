@@ -301,7 +301,7 @@ OPTIONS: dict[str, Any] = {
 def pool_of(data: Any, **options: Any) -> list[Any]:
     names = {k: v for k, v in (OPTIONS | options).items() if k not in ("penalties", "n_alphas", "alpha_min_ratio")}
     settings = PathSettings(n_alphas=10, alpha_min_ratio=0.02)
-    plan = make_plan(penalties=["mcp"], also=(), convention="default", settings=settings, **names)
+    plan = make_plan(refits=False, penalties=["mcp"], also=(), convention="default", settings=settings, **names)
     pool = SelectionJob(plan, data, None, None, n_threads=1).candidates()
     return [c for c in pool.sparse if c.for_metric]
 
@@ -355,6 +355,42 @@ def test_a_metric_without_support_and_few_queries_are_said() -> None:
     assert any("known for ndcg alone" in note for note in unknown.notes)
     off = sr.select(DATA, **(OPTIONS | {"metric_refits": False}))
     assert not any("refitted for" in note for note in off.notes)
+
+
+@pytest.mark.usefixtures("any_size")
+def test_groups_are_paid_for_and_go_as_a_whole() -> None:
+    of = {name: f"g{j // 2}" for j, name in enumerate(DATA.feature_names or ())}
+    found = sr.select(DATA, **OPTIONS, groups=of, costs={"g0": 2.0})
+    pool = SelectionJob(found.plan, DATA, None, None).candidates()
+    own = [c for c in pool.sparse if c.for_metric]
+    assert own
+    for c in own:
+        assert c.cost <= c.k
+        used = set(np.flatnonzero(pool.coefficients(c).toarray()[0]).tolist())
+        assert c.cost == sum(2.0 if g == 0 else 1.0 for g in {j // 2 for j in used})
+        if c.for_metric == "polished":
+            full = next(o for o in own if (o.k, o.for_metric) == (c.k, "half polished"))
+            a, b = pool.coefficients(c).toarray()[0], pool.coefficients(full).toarray()[0]
+            for g in range(4):
+                own_columns = np.flatnonzero(b[2 * g : 2 * g + 2]) + 2 * g
+                if len(own_columns) == 2:
+                    ratio = a[own_columns] / b[own_columns]
+                    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
+
+
+@pytest.mark.usefixtures("any_size")
+def test_under_holdout_only_train_is_looked_at() -> None:
+    train, valid = DATA.take_queries(np.arange(40)), DATA.take_queries(np.arange(40, 60))
+    flipped = replace(valid, relevance=valid.relevance.max() - valid.relevance)
+    models = []
+    for judged in (valid, flipped):
+        found = sr.select(train, judged, protocol="holdout", **{k: v for k, v in OPTIONS.items() if k != "folds"})
+        pool = SelectionJob(found.plan, train, judged, None).candidates()
+        models.append({(c.k, c.for_metric): pool.coefficients(c).toarray() for c in pool.sparse if c.for_metric})
+    assert models[0]
+    assert models[0].keys() == models[1].keys()
+    for key, coefs in models[0].items():
+        np.testing.assert_array_equal(coefs, models[1][key])
 
 
 @pytest.mark.usefixtures("any_size")
