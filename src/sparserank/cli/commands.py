@@ -12,6 +12,7 @@ from sparserank.cli.given import call
 FLAGS = {
     "penalties": "--penalty",
     "refits": "--refits",
+    "metric_refits": "--metric-refits",
     "label": "--label-column",
     "qid": "--qid-column",
     "docid": "--docid-column",
@@ -161,6 +162,16 @@ Refits = Annotated[
     typer.Option(
         "--refits/--no-refits",
         help="Try the models of each size also half-way and fully refitted without the sparsity penalty.",
+        rich_help_panel="Models",
+    ),
+]
+MetricRefits = Annotated[
+    bool,
+    typer.Option(
+        "--metric-refits/--no-metric-refits",
+        help="Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries "
+        "on): pairs weighted by what they change in it, and small steps that raise it on both "
+        "halves of the training queries.",
         rich_help_panel="Models",
     ),
 ]
@@ -600,6 +611,7 @@ def select(
     drop: Drop = None,
     groups: Groups = None,
     refits: Refits = True,
+    metric_refits: MetricRefits = False,
     query_weight: QueryWeight = None,
     doc_weight: DocWeight = None,
     metric: Metric = "ndcg@10",

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sparserank.crossval.choice import Candidate
-from sparserank.crossval.families import Trial, refit_label
+from sparserank.crossval.families import Family, Trial, refit_label
 from sparserank.crossval.fitted_path import FittedPath
 from sparserank.crossval.fitting import Paths
 from sparserank.crossval.folded_paths import FINAL
@@ -20,6 +20,7 @@ from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate, certificate_of
+from sparserank.paths.metric_refits import METRIC_KINDS, metric_refit_of
 from sparserank.paths.refits import RELAX, refit_of
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
@@ -35,14 +36,22 @@ class Pool:
                  (`valid`)
         groups   of the features, each paid for once; columns beyond are the same features in other forms
         by_cost  models are matched by what they cost, not by their number of features
+        for_metric   {label: the family of its refits for the metric}, where there are some
     """
 
     def __init__(
-        self, trials: Sequence[Trial], paths: Paths, fold: np.ndarray | None, groups: Groups, by_cost: bool = False
+        self,
+        trials: Sequence[Trial],
+        paths: Paths,
+        fold: np.ndarray | None,
+        groups: Groups,
+        by_cost: bool = False,
+        for_metric: Mapping[str, Family] | None = None,
     ) -> None:
         self.trials, self.paths = {t.label: t for t in trials}, paths
         self._groups, self._n_features = groups, len(groups.of_feature)
         self._size_of: SizeOf = groups.costs_of if by_cost else n_used
+        self._for_metric = for_metric or {}
         self._fold = fold
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))
         self._where: dict[Candidate, dict[int, tuple[str, int]]] = {}
@@ -75,7 +84,34 @@ class Pool:
                 refits = {f: self._refit(label, f, i, relax) for f, i in points.items()}
                 if refits[FINAL][0] != label:
                     out.append(self._candidate(label, k, relax, refits))
+        return out + self._refitted_for_metric(label)
+
+    def _refitted_for_metric(self, label: str) -> list[Candidate]:
+        """For each size of the refits for the metric, once, those that the final path and every fold have."""
+        family = self._for_metric.get(label)
+        out: list[Candidate] = []
+        seen: set[float | None] = set()
+        for k in family.sizes if family is not None else ():
+            assert family is not None
+            alphas = {f: self._alpha_within(label, f, k) for f in (FINAL, *self._folds)}
+            if alphas[FINAL] in seen:
+                continue
+            seen.add(alphas[FINAL])
+            for kind in METRIC_KINDS:
+                at = {
+                    f: None if alpha is None else metric_refit_of(self.paths[family.label, f].path.alphas, alpha, kind)
+                    for f, alpha in alphas.items()
+                }
+                where = {f: (family.label, i) for f, i in at.items() if i is not None}
+                if len(where) == len(at):
+                    out.append(self._candidate(label, k, 1.0, where, kind))
         return out
+
+    def _alpha_within(self, label: str, fold: int, k: float) -> float | None:
+        """The strength of the point that stands for a size on a path; None where it has none."""
+        fitted = self.paths[label, fold]
+        at = point_within(self._sizes(fitted), fitted.path.losses, k)
+        return None if at is None else float(fitted.path.alphas[at])
 
     def of_points(self, label: str) -> list[Candidate]:
         """The candidates of a maker that selects nothing, point by point."""
@@ -162,11 +198,13 @@ class Pool:
     def _sizes(self, fitted: FittedPath) -> np.ndarray:
         return self._size_of(fitted.coefs, fitted.path.width)
 
-    def _candidate(self, label: str, k: float, relax: float, where: dict[int, tuple[str, int]]) -> Candidate:
+    def _candidate(
+        self, label: str, k: float, relax: float, where: dict[int, tuple[str, int]], for_metric: str = ""
+    ) -> Candidate:
         label_of_point, index = where[FINAL]
         used = self.paths[label_of_point, FINAL].columns(index)
         cost = self._groups.cost(used % self._n_features)
-        c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0))
+        c = Candidate(label, k, relax, index, len(used), cost, self._values(where, 0), for_metric)
         self._where[c] = where
         return c
 

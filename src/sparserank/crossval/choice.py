@@ -32,6 +32,7 @@ class Candidate:
     index        point on the final path (of the label's own path, or of its refits when relax > 0)
     n_features   of the final model; cost: their total cost
     values       (n_queries,) metric on queries that the scored model has not seen
+    for_metric   '', or how the full refit was changed for the metric: 'refitted', 'polished', 'half polished'
     """
 
     penalty: str
@@ -41,6 +42,7 @@ class Candidate:
     n_features: int
     cost: float
     values: np.ndarray
+    for_metric: str = ""
 
     @property
     def mean(self) -> float:
@@ -52,7 +54,9 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """'mcp', 'mcp half refitted', 'mcp refitted'."""
+        """'mcp', 'mcp half refitted', 'mcp refitted', 'mcp polished for the metric'."""
+        if self.for_metric:
+            return f"{self.penalty} {self.for_metric} for the metric"
         return self.penalty + {0.0: "", 0.5: " half refitted", 1.0: " refitted"}[self.relax]
 
 

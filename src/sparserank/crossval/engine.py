@@ -16,6 +16,7 @@ from sparserank.crossval.fitting import FittedPaths
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
 from sparserank.crossval.groups import Groups, each_alone
 from sparserank.crossval.looks import Look
+from sparserank.crossval.metric_refits import MetricRefits
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.stability import complementary_halves, sets_of
 from sparserank.data.dataset import RankingDataset
@@ -100,6 +101,7 @@ class CrossValidation:
         trials: Sequence[Trial],
         *,
         refits: bool = False,
+        metric_refits: MetricRefits | None = None,
         store: WorkStore | None = None,
         progress: Progress | None = None,
     ) -> Pool:
@@ -108,12 +110,14 @@ class CrossValidation:
         Parameters
             trials   what is tried, labels different, on the looks of this
             refits   models of each size are also tried half-way and fully refitted
+            metric_refits   some are also tried refitted for the metric
         Warns
             ConvergenceWarning   solves ended short of their tolerance
         """
-        wanted = families(trials, refits=refits, size_of=self._size_of)
+        wanted = families(trials, refits=refits, metric_refits=metric_refits, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers).all(store, progress)
-        return Pool(trials, fitted, self.fold if self.folds else None, self.groups, self.by_cost)
+        for_metric = {f.start: f for f in wanted if f.start is not None and f.sizes}
+        return Pool(trials, fitted, self.fold if self.folds else None, self.groups, self.by_cost, for_metric)
 
     def kept(self, trials: Sequence[Trial], store: WorkStore, *, refits: bool = False) -> Pool | None:
         """The candidates of trials, on looks of this, whose paths an earlier run left in `store`; None where one is

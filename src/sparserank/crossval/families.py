@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sparserank.crossval.looks import RAW, Look
-from sparserank.paths import PathMaker, PenaltyPath, RefitPath, RuledMaker
+from sparserank.crossval.metric_refits import MetricRefits, preferred
+from sparserank.paths import MetricRefitPath, PathMaker, PenaltyPath, RefitPath, RuledMaker
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf
 from sparserank.penalties import FeatureRules, Ridge
@@ -28,6 +29,7 @@ class Family:
     kind     class of what its paths call themselves: a penalty, or a maker by size
     start    label of the family whose paths they are started from, or refit
     scored   False: they are only started from
+    sizes    of refits for the metric: for which there is one
     """
 
     label: str
@@ -36,6 +38,7 @@ class Family:
     kind: type[FeatureRules]
     start: str | None = None
     scored: bool = True
+    sizes: tuple[float, ...] = ()
 
 
 def refit_label(label: str) -> str:
@@ -43,19 +46,48 @@ def refit_label(label: str) -> str:
     return f"{label} refitted"
 
 
-def families(trials: Sequence[Trial], *, refits: bool = False, size_of: SizeOf = n_used) -> list[Family]:
+def families(
+    trials: Sequence[Trial],
+    *,
+    refits: bool = False,
+    metric_refits: MetricRefits | None = None,
+    size_of: SizeOf = n_used,
+) -> list[Family]:
     """What has to be fitted for these trials, look by look: makers that start from other paths (concave penalties, from
     the l1 path under the same rules) come after those, which are tried themselves or come along, so that no path
     depends on what else is asked for.
 
-    size_of  what sizes are, of which one point each is refitted
+    metric_refits  what refits for the metric are made of, if they are; of one maker on each look
+    size_of        what sizes are, of which one point each is refitted
     """
     if len({t.label for t in trials}) < len(trials):
         raise ValueError("labels of trials must differ.")
     out: list[Family] = []
     for look in dict.fromkeys(t.look for t in trials):
-        out += _on_look([t for t in trials if t.look == look], refits, size_of)
+        own = [t for t in trials if t.look == look]
+        out += _on_look(own, refits, size_of)
+        if metric_refits is not None:
+            out += _for_metric(own, metric_refits, size_of)
     return out
+
+
+def _for_metric(trials: Sequence[Trial], made_of: MetricRefits, size_of: SizeOf) -> list[Family]:
+    selecting = [t for t in trials if t.maker.selects]
+    if not selecting:
+        return []
+    t = selecting[preferred([t.maker.rules.name for t in selecting])]
+    maker = MetricRefitPath(
+        made_of.metric,
+        made_of.sizes,
+        made_of.seed,
+        t.maker.rules,
+        made_of.n_features,
+        t.look.signs(t.maker.rules),
+        t.maker.shrinks,
+        size_of,
+    )
+    label = f"{t.label} refitted for the metric{made_of.sizes_label}"
+    return [Family(label, maker, t.look, Ridge, t.label, sizes=made_of.sizes)]
 
 
 def _on_look(trials: Sequence[Trial], refits: bool, size_of: SizeOf) -> list[Family]:

@@ -259,6 +259,7 @@ class FoldedPaths:
             starts=wanted.start,
             done=wanted.done,
             keep=wanted.keep,
+            fold=wanted.fold,
         )
 
     @property

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from sparserank.crossval.choice import Choice
+from sparserank.crossval.metric_refits import notes_of, why_not
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
 from sparserank.losses import loss_name
@@ -45,6 +46,14 @@ def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: b
     if loss == LOSS.default and not weighted:
         return []
     return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
+
+
+def notes_of_metric_refits(plan: SelectionPlan, n_queries: int) -> list[str]:
+    """Why models were not refitted for the metric although they were to be, or what was looked at."""
+    if not plan.metric_refits:
+        return []
+    reason = why_not(plan.metric, n_queries)
+    return notes_of(plan.metric) if reason is None else [reason]
 
 
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:

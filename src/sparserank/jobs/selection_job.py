@@ -33,7 +33,7 @@ from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.jobs.ablation import Ablation
-from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_rules
+from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_metric_refits, notes_of_rules
 from sparserank.jobs.options import RIVAL_TIME
 from sparserank.jobs.rivals import TreesOnFolds
 from sparserank.jobs.test_comparison import compare_on_test
@@ -145,6 +145,7 @@ class SelectionJob:
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
             *notes_of_rules(plan, cv.data),
+            *notes_of_metric_refits(plan, cv.data.n_queries),
             *([short] if short else []),
             *notes_of_choice(plan, choice),
         ]
@@ -198,7 +199,13 @@ class SelectionJob:
             progress(done, n + self.n_later, what, later.seconds(done, left))
 
         report = None if progress is None else with_the_rest
-        return self.cv.fit(self.trials, refits=self.plan.refits, store=store, progress=report)
+        return self.cv.fit(
+            self.trials,
+            refits=self.plan.refits,
+            metric_refits=self.plan.metric_refits_on(self.cv.data, self.cv.groups),
+            store=store,
+            progress=report,
+        )
 
     @property
     def n_later(self) -> int:
@@ -213,6 +220,7 @@ class SelectionJob:
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
+            **({"for_metric": chosen.for_metric} if chosen.for_metric else {}),
             "transform": pool.look(chosen).name,
         }
         metadata = {

@@ -59,6 +59,10 @@ class SelectOptions(TypedDict, total=False):
     None."""
     refits: bool
     """Try the models of each size also half-way and fully refitted without the sparsity penalty. Default True."""
+    metric_refits: bool
+    """Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries on): pairs weighted
+    by what they change in it, and small steps that raise it on both halves of the training queries. Default
+    False."""
     query_weight: str | os.PathLike | Mapping[Any, float] | Sequence[float] | None
     """Weights >= 0 of the queries of train and validation in the loss: {query id: weight}, one for each query in
     order of first appearance, or a file of lines 'query-id weight'. Queries of weight 0 are left out; metrics count

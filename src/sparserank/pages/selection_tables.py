@@ -59,6 +59,8 @@ def _certified(result: SelectionResult) -> list[str]:
         said.append(
             "A refitted model solves another problem: a ridge on its features; a half refitted one solves none."
         )
+    if any(c is not None and c.for_metric for c in result.by_penalty.values()):
+        said.append("A model that was refitted or polished for the metric solves none either: it has no certificate.")
     conditions = dict.fromkeys(path.certificate().gap_condition for path in result.paths.values())
     return [*said, *(f"Gaps hold {condition}." for condition in conditions if condition is not None)]
 

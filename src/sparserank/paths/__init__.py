@@ -15,6 +15,7 @@ from sparserank.paths.follow import (
 )
 from sparserank.paths.forms import OneFormEach
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
+from sparserank.paths.metric_refits import MetricRefitPath
 from sparserank.paths.nesting import on_coefficients
 from sparserank.paths.refits import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
@@ -27,6 +28,7 @@ __all__ = [
     "BestKBounds",
     "Certificate",
     "CurvePath",
+    "MetricRefitPath",
     "OneFormEach",
     "PathCertificate",
     "PathMaker",

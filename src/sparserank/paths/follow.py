@@ -179,7 +179,7 @@ def refit_on_support(
     Warns
         ConvergenceWarning   the tolerance was not reached
     """
-    penalty, stop = _refit_problem(objective, support, alpha, tol, None)
+    penalty, stop = refit_problem(objective, support, alpha, tol, None)
     return solve(ProxNewton(), objective, penalty, stop=stop)
 
 
@@ -188,13 +188,14 @@ def refitting(
 ) -> Steps[Solution]:
     """`refit_on_support` of the features of a solution, from there and under its signs, as steps for a driver;
     it never warns."""
-    penalty, stop = _refit_problem(objective, np.flatnonzero(start), None, tol, signs)
+    penalty, stop = refit_problem(objective, np.flatnonzero(start), None, tol, signs)
     return solving(ProxNewton(), objective, penalty, start, stop)
 
 
-def _refit_problem(
+def refit_problem(
     objective: PairwiseObjective, support: np.ndarray, alpha: float | None, tol: float, signs: tuple[int, ...] | None
 ) -> tuple[Ridge, Stop]:
+    """The ridge on these features alone, and when its solve may stop."""
     if len(support) == 0:
         raise DataError("cannot refit a model without features.")
     if alpha is None:

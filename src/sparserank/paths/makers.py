@@ -19,7 +19,10 @@ from sparserank.solvers.lockstep import Steps
 
 @dataclass(frozen=True)
 class PathPlan:
-    """How a path is made; each is as in `following`."""
+    """How a path is made; each but the last is as in `following`.
+
+    fold   the number of what is left out: what is drawn by lot depends on it
+    """
 
     n_alphas: int = N_ALPHAS
     alpha_min_ratio: float = ALPHA_MIN_RATIO
@@ -30,6 +33,7 @@ class PathPlan:
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None
     feature_names: tuple[str, ...] = ()
+    fold: int = -1
 
 
 class PathMaker(Protocol):
@@ -83,9 +87,8 @@ class PenaltyPath:
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         ratio = self.alpha_min_ratio or plan.alpha_min_ratio
-        return following(
-            objective, self.penalty, **vars(replace(plan, n_alphas=self.n_points(plan), alpha_min_ratio=ratio))
-        )
+        own = vars(replace(plan, n_alphas=self.n_points(plan), alpha_min_ratio=ratio))
+        return following(objective, self.penalty, **{name: value for name, value in own.items() if name != "fold"})
 
     def n_points(self, plan: PathPlan) -> int:
         return self.n_alphas or plan.n_alphas

@@ -118,6 +118,15 @@ REFITS = Option(
     panel=MODEL,
     flag="--refits/--no-refits",
 )
+METRIC_REFITS = Option(
+    name="metric_refits",
+    kind=Flag(),
+    default=False,
+    help="Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries on): pairs weighted "
+    "by what they change in it, and small steps that raise it on both halves of the training queries.",
+    panel=MODEL,
+    flag="--metric-refits/--no-metric-refits",
+)
 TRANSFORM = replace(
     of_paths.TRANSFORM,
     kind=Choice(TRANSFORMS),
@@ -170,6 +179,7 @@ PLANNED = (  # what `SelectionPlan` holds and checks itself
     K,
     BUDGET,
     REFITS,
+    METRIC_REFITS,
     TRANSFORM,
     of_paths.FEATURE_SHAPES,
     of_paths.N_KNOTS,

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate, Choice, Rule, choose
 from sparserank.crossval.groups import Groups, groups_of
 from sparserank.crossval.looks import AUTO
+from sparserank.crossval.metric_refits import MetricRefits, sizes_within, why_not
 from sparserank.crossval.settings import PathSettings
 from sparserank.curves import CURVES
 from sparserank.data.data_hash import data_hash
@@ -45,6 +48,7 @@ class SelectionPlan:
     engine     that is to run the model: only what it can run is tried; None: everything
     half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
     refits     whether the models of each size are also tried without the shrinkage of their penalty
+    metric_refits  whether models of a few sizes are also tried refitted for the metric
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
     groups     of features that are computed together, which enter the penalties together and are paid for once
@@ -68,6 +72,7 @@ class SelectionPlan:
     costs: tuple[float, ...] | None = None
     groups: Groups | None = None
     refits: bool = of_selection.REFITS.default
+    metric_refits: bool = of_selection.METRIC_REFITS.default
     transform: str = of_selection.TRANSFORM.default
     shapes: str = of_paths.FEATURE_SHAPES.default
     n_knots: int = of_paths.N_KNOTS.default
@@ -156,6 +161,14 @@ class SelectionPlan:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen."""
         return choose(sparse, others, rule=self.rule, confidence=self.confidence, seed=self.seed)
 
+    def metric_refits_on(self, data: RankingDataset, groups: Groups) -> MetricRefits | None:
+        """What refits for the metric are made of on these training queries, or None where there are none."""
+        if not self.metric_refits or why_not(self.metric, data.n_queries) is not None:
+            return None
+        unit = float(np.median(groups.costs)) if self.groups is not None else 1
+        limit = self.budget if self.groups is not None else self.k
+        return MetricRefits(self.metric, self.seed, sizes_within(limit, unit), data.n_features)
+
     @property
     def rule(self) -> Rule:
         """What decides among candidates."""
@@ -181,7 +194,8 @@ class SelectionPlan:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
         Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; refits, transforms,
-        shapes, the engine and half-samples only add some, or leave some out, under names of their own.
+        shapes, the engine and half-samples only add some, or leave some out, under names of their own (of refits for
+        the metric with their sizes).
         """
         return {
             "sparserank": __version__,

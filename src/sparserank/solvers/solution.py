@@ -16,7 +16,7 @@ class Status(Enum):
     OPTIMAL: global optimum of a convex problem; STATIONARY: stationary point of a nonconvex one, a lower objective may
     exist; both to the tolerance. STALLED: no step lowers the objective any further in floating point, short of the
     tolerance. ITERATION_LIMIT: max_iter came first. NOT_CERTIFIED: ended by a published rule that proves nothing, or a
-    mixture of two solutions, which solves no problem.
+    mixture of two solutions, or one changed for a metric, which solves no problem.
     """
 
     OPTIMAL = "optimal"

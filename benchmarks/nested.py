@@ -1,0 +1,266 @@
+"""`python -m benchmarks.nested`: what `select` is worth on queries that no part of it has seen, variant by variant.
+
+R repeats x 5 outer folds of queries: inside each outer fold `sr.select` runs with its own inner folds, and the model it
+takes is judged on the outer fold's queries (NDCG@10, `default` convention), beside LightGBM trained on the same
+queries. Values per query are averaged over the repeats; intervals are paired, 1.96 standard errors over queries. Needs
+SPARSERANK_DATA. What is finished lies in --work, a file each: an interrupted run goes on, another variant adds its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+METRIC = "ndcg@10"
+BASELINE, ORDINARY, SLOW = "baseline", "lightgbm", "lightgbm slow"
+SETS: dict[str, list[str]] = {
+    "MQ2008": [f"mq2008/S{i}.txt.gz" for i in range(1, 6)],
+    "OHSUMED": [f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in range(1, 6)],
+    "MSLR": [f"mslr-web10k-sample/fold1.{part}.5k.txt.gz" for part in ("train", "test")],
+    "LambdaRank": [f"lightgbm-lambdarank/{part}.txt.gz" for part in ("train", "test")],
+}
+# Options of `select`; 'kinds' are those refits for the metric that may be chosen, by default all that were made.
+# 'any size' lifts the number of training queries from which they are made.
+VARIANTS: dict[str, dict[str, Any]] = {
+    BASELINE: {"metric_refits": False},
+    "metric": {"metric_refits": True},
+    "a": {"metric_refits": True, "kinds": ["refitted"]},
+    "b": {"metric_refits": True, "kinds": ["polished"]},
+    "c": {"metric_refits": True, "kinds": ["half polished"]},
+}
+RIVALS: dict[str, dict[str, Any]] = {
+    ORDINARY: {"num_iterations": 150, "num_leaves": 7, "learning_rate": 0.05},
+    SLOW: {
+        "num_iterations": 400,
+        "num_leaves": 7,
+        "learning_rate": 0.02,
+        "bagging_fraction": 0.7,
+        "bagging_freq": 1,
+        "feature_fraction": 0.3,
+    },
+}
+
+
+def main() -> int:
+    given = _arguments()
+    for name in given.sets:
+        data = _read(name)
+        for seed in given.seeds:
+            for fold in range(given.outer):
+                _one_fold(name, data, seed, fold, given)
+    for name in given.sets:
+        _print_table(name, given)
+        _print_gains(name, given)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.nested", description=__doc__)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0], help="of the outer folds: one repeat each")
+    parser.add_argument("--outer", type=int, default=5, help="outer folds")
+    parser.add_argument("--inner", type=int, default=5, help="folds of each selection")
+    parser.add_argument("--half-samples", type=int, default=0)
+    parser.add_argument("--n-alphas", type=int, default=40)
+    parser.add_argument("--penalties", nargs="+", default=["l1", "log", "mcp"])
+    parser.add_argument("--n-threads", type=int, default=1)
+    parser.add_argument("--any-size", action="store_true", help="refits for the metric of few training queries too")
+    parser.add_argument("--no-rivals", action="store_true")
+    parser.add_argument("--work", type=Path, default=Path("evidence/nested"))
+    return parser.parse_args()
+
+
+def _read(name: str) -> Any:
+    import sparserank as sr
+
+    return sr.read_data([Path(os.environ["SPARSERANK_DATA"]) / file for file in SETS[name]])
+
+
+def _one_fold(name: str, data: Any, seed: int, fold: int, given: argparse.Namespace) -> None:
+    """What is missing of an outer fold; all variants share the paths that they have in common."""
+    from sparserank.data.folds import query_folds
+
+    of_query = query_folds(data.n_queries, given.outer, seed)
+    train, test = (data.take_queries(np.flatnonzero(own)) for own in (of_query != fold, of_query == fold))
+    with tempfile.TemporaryDirectory() as shared:
+        for system in [*given.variants, *([] if given.no_rivals else RIVALS)]:
+            options = _options(system, seed, given)
+            file = _file(name, system, seed, fold, given)
+            known = json.loads(file.read_text()) if file.exists() else {}
+            if known.get("options") == options:
+                continue
+            began = time.perf_counter()
+            if system in RIVALS:
+                found = _trees(train, test, options)
+            else:
+                found = _selected(train, test, options, Path(shared) / "run")
+            found |= {"options": options, "queries": np.flatnonzero(of_query == fold).tolist()}
+            found["seconds"] = time.perf_counter() - began
+            file.parent.mkdir(parents=True, exist_ok=True)
+            part = file.with_suffix(".part")
+            part.write_text(json.dumps(found))
+            part.replace(file)
+            mean = float(np.mean(found["values"]))
+            print(
+                f"{name} seed {seed} fold {fold + 1}: {system} {mean:.4f}, {found['n_features']} features, "
+                f"{found['label']}, {found['seconds']:.0f} s",
+                flush=True,
+            )
+
+
+def _options(system: str, seed: int, given: argparse.Namespace) -> dict[str, Any]:
+    """All that a result depends on besides the data and its fold."""
+    if system in RIVALS:
+        return {**RIVALS[system], "seed": seed}
+    shared = {
+        "penalties": given.penalties,
+        "n_alphas": given.n_alphas,
+        "half_samples": given.half_samples,
+        "seed": seed,
+    }
+    shared |= {} if given.inner == 5 else {"folds": given.inner}
+    return {**shared, **VARIANTS[system], **({"any_size": True} if given.any_size else {})}
+
+
+def _file(name: str, system: str, seed: int, fold: int, given: argparse.Namespace) -> Path:
+    folder: Path = given.work
+    return folder / name / f"{system.replace(' ', '-')}-seed{seed}-fold{fold + 1}of{given.outer}.json"
+
+
+def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    import sparserank as sr
+
+    own = dict(options)
+    kinds, any_size = own.pop("kinds", None), own.pop("any_size", False)
+    with _patched(kinds, any_size), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = sr.select(train, metric=METRIC, out=out, n_threads=1, **own)
+    values = sr.evaluate(result.model.predict(test.X), test, [METRIC], per_query=True)[METRIC]
+    return {
+        "values": np.asarray(values).tolist(),
+        "n_features": result.chosen.n_features,
+        "label": result.chosen.label,
+        "mean": result.chosen.mean,
+        "corrected": result.choice.corrected_chosen,
+        "gains": _gains(result.choice.candidates),
+    }
+
+
+def _gains(candidates: Any) -> dict[str, list[float]]:
+    """{'kind k': (n_queries,) out of fold: a refit for the metric minus the full refit of the same points}, means over
+    the looks that have both."""
+    full = {(c.penalty, c.k): c.values for c in candidates if c.relax == 1 and not c.for_metric}
+    own = [c for c in candidates if c.for_metric and (c.penalty, c.k) in full]
+    names = dict.fromkeys(f"{c.for_metric} {c.k:g}" for c in own)
+    found = {n: [c.values - full[c.penalty, c.k] for c in own if f"{c.for_metric} {c.k:g}" == n] for n in names}
+    return {name: np.mean(each, axis=0).tolist() for name, each in found.items()}
+
+
+@contextmanager
+def _patched(kinds: list[str] | None, any_size: bool) -> Iterator[None]:
+    """Some kinds of refits for the metric alone; however few the training queries."""
+    from sparserank.crossval import candidates, metric_refits
+
+    before: tuple[Any, Any] = candidates.METRIC_KINDS, metric_refits.MIN_QUERIES
+    try:
+        candidates.METRIC_KINDS = before[0] if kinds is None else tuple(kinds)
+        metric_refits.MIN_QUERIES = 0 if any_size else before[1]
+        yield
+    finally:
+        candidates.METRIC_KINDS, metric_refits.MIN_QUERIES = before
+
+
+def _trees(train: Any, test: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    import lightgbm as lgb
+
+    import sparserank as sr
+
+    fixed = {
+        "objective": "lambdarank",
+        "verbosity": -1,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_row_wise": True,
+    }
+    made = lgb.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr), free_raw_data=False)
+    booster = lgb.train({**fixed, **options}, made)
+    values = sr.evaluate(booster.predict(test.X), test, [METRIC], per_query=True)[METRIC]
+    n = int((booster.feature_importance() > 0).sum())
+    return {"values": np.asarray(values).tolist(), "n_features": n, "label": "trees"}
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------------
+
+
+def _print_table(name: str, given: argparse.Namespace) -> None:
+    systems = [*given.variants, *([] if given.no_rivals else RIVALS)]
+    runs = {s: [_runs(name, s, seed, given) for seed in given.seeds] for s in systems}
+    values = {s: np.mean([_by_query(of_seed) for of_seed in own], axis=0) for s, own in runs.items()}
+    n = len(next(iter(values.values())))
+    print(f"\n{name}: {n} queries, {len(given.seeds)} x {given.outer} outer folds")
+    print(
+        f"{'':16}{'features':>9}{'mean':>9}{'corrected - test':>18}  "
+        + "".join(f"{'vs ' + r:>34}" for r in _against(values))
+    )
+    for s, own in runs.items():
+        every = [run for of_seed in own for run in of_seed]
+        optimism = np.mean([r["corrected"] for r in every]) - values[s].mean() if "corrected" in every[0] else None
+        cells = "".join(f"{_compared(values[s], values[r]) if r != s else '':>34}" for r in _against(values))
+        size = np.mean([r["n_features"] for r in every])
+        print(f"{s:16}{size:9.1f}{values[s].mean():9.4f}{'' if optimism is None else f'{optimism:+.4f}':>18}  {cells}")
+
+
+def _print_gains(name: str, given: argparse.Namespace) -> None:
+    """What refits for the metric gain over the full refit of the same points, nothing chosen: out of the inner folds,
+    each query's mean over the outer folds and repeats that train on it."""
+    systems = [s for s in given.variants if VARIANTS[s].get("metric_refits") and "kinds" not in VARIANTS[s]]
+    of: dict[str, dict[int, list[float]]] = {}
+    for run in (run for s in systems for seed in given.seeds for run in _runs(name, s, seed, given)):
+        n = len(run["queries"]) + max((len(g) for g in run["gains"].values()), default=0)
+        trained = np.setdiff1d(np.arange(n), run["queries"])
+        for key, gains in run["gains"].items():
+            for q, gain in zip(trained.tolist(), gains, strict=True):
+                of.setdefault(key, {}).setdefault(q, []).append(gain)
+    for key, own in sorted(of.items(), key=lambda item: (item[0].rsplit(" ", 1)[0], int(item[0].rsplit(" ", 1)[1]))):
+        each = np.array([np.mean(gains) for gains in own.values()])
+        print(f"  {key:>18} features: {each.mean():+.4f} +- {1.96 * each.std(ddof=1) / np.sqrt(len(each)):.4f}")
+
+
+def _against(values: Mapping[str, np.ndarray]) -> list[str]:
+    return [r for r in (BASELINE, ORDINARY, SLOW) if r in values]
+
+
+def _runs(name: str, system: str, seed: int, given: argparse.Namespace) -> list[dict[str, Any]]:
+    return [json.loads(_file(name, system, seed, f, given).read_text()) for f in range(given.outer)]
+
+
+def _by_query(of_seed: list[dict[str, Any]]) -> np.ndarray:
+    """(n_queries,) of one repeat, in the order of the data."""
+    queries = np.concatenate([r["queries"] for r in of_seed])
+    return np.concatenate([r["values"] for r in of_seed])[np.argsort(queries)]
+
+
+def _compared(own: np.ndarray, other: np.ndarray) -> str:
+    """'0.98+-0.02 (-0.0080+-0.0090)': ratio of means and difference, paired over queries."""
+
+    def half(x: np.ndarray) -> float:
+        return float(1.96 * x.std(ddof=1) / np.sqrt(len(x)))
+
+    ratio = own.mean() / other.mean()
+    within = half((own - ratio * other) / other.mean())
+    return f"{ratio:.3f}+-{within:.3f} ({(own - other).mean():+.4f}+-{half(own - other):.4f})"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,149 @@
+"""Models of a path refitted for the metric that decides: by |delta metric| weights, polished, and half-way there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sparserank.metrics import Metric
+from sparserank.objective import PairwiseObjective
+from sparserank.paths.delta_weights import refit_by_delta
+from sparserank.paths.follow import refit_problem, refitting
+from sparserank.paths.makers import PathPlan
+from sparserank.paths.metric_sample import MetricSample, metric_sample
+from sparserank.paths.polishing import Units, polish
+from sparserank.paths.refits import LEAST_TOL
+from sparserank.paths.result import PathResult, Point, n_used
+from sparserank.paths.sizes import SizeOf, point_within
+from sparserank.paths.starts import PathStarts
+from sparserank.penalties import FeatureRules, Ridge
+from sparserank.solvers import Solution, Status
+from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
+from sparserank.solvers.solution import Iterate
+
+REFITTED, POLISHED, HALF_POLISHED = "refitted", "polished", "half polished"
+METRIC_KINDS = (REFITTED, POLISHED, HALF_POLISHED)
+MAX_FEATURES = 60  # of a model that is refitted so
+NOTHING = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class MetricRefitPath:
+    """A path maker: for the point that stands for each of some sizes on another path (`plan.starts`) its refits for the
+    metric, one of each of METRIC_KINDS, of the alpha of the point they come from.
+
+    All start from the full refit (ridge, under the same signs); those of a maker that does not shrink, from the point.
+    They see training queries of the objective alone, a sample where these are many. None solves a problem, and none has
+    a certificate. Where no ranking of the training queries changes the metric the path has no point.
+
+    Parameters
+        metric  NDCG; without cutoff at NO_CUTOFF
+        sizes   largest ones, rising; seed: of the sample and its halves, with the number of the fold
+        rules   of the features: which are kept, and which groups are scaled as a whole
+        signs   of all coefficients, or None
+        shrunk  whether the points of the other path are shrunk, and have a refit
+    """
+
+    metric: Metric
+    sizes: tuple[float, ...]
+    seed: int
+    rules: FeatureRules
+    n_features: int
+    signs: tuple[int, ...] | None = None
+    shrunk: bool = True
+    size_of: SizeOf = n_used
+
+    def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
+        source = plan.starts
+        assert isinstance(source, PathStarts)
+        assert source.losses is not None
+        points = list(plan.done)
+        chosen = self._chosen(source, objective.width) if self._sample(objective, plan) is not None else []
+        for i in chosen[len(points) // len(METRIC_KINDS) :]:
+            began = yield Seconds()
+            refits = yield from self._refits(objective, source.coef(i), plan)
+            for w in refits[len(points) % len(METRIC_KINDS) :]:  # the first may be known already
+                here = yield Evaluate(objective, w)
+                now = yield Seconds()
+                solution = Solution(Iterate(w, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)
+                points.append(Point.of(solution, now - began))
+                began = now
+                if plan.keep is not None:
+                    plan.keep(points[-1], len(METRIC_KINDS) * len(chosen))
+        return PathResult.of(
+            points,
+            Ridge(),
+            np.repeat(source.alphas[chosen], len(METRIC_KINDS)),
+            float(source.alphas[0]),
+            float(np.abs(objective.gradient_at_zero).max()),
+            objective.n_pairs,
+            objective.total_weight,
+            plan.feature_names or tuple(f"f{j + 1}" for j in range(objective.n_features // objective.width)),
+            width=objective.width,
+            ridge=np.full(len(points), np.nan),
+        )
+
+    def n_points(self, plan: PathPlan) -> int:
+        return len(METRIC_KINDS) * len(self.sizes)
+
+    def _chosen(self, source: PathStarts, width: int) -> list[int]:
+        """The points for the sizes, each once."""
+        assert source.losses is not None
+        sizes, nnz = self.size_of(source.coefs, width), n_used(source.coefs, width)
+        found = [point_within(sizes, source.losses, k) for k in self.sizes]
+        return [i for i in dict.fromkeys(found) if i is not None and nnz[i] <= MAX_FEATURES]
+
+    def _sample(
+        self, objective: PairwiseObjective, plan: PathPlan, columns: np.ndarray = NOTHING
+    ) -> MetricSample | None:
+        return metric_sample(objective, self.metric, columns, (self.seed, plan.fold + 1))
+
+    def _refits(self, objective: PairwiseObjective, start: np.ndarray, plan: PathPlan) -> Steps[list[np.ndarray]]:
+        """The coefficients of each kind."""
+        full = start
+        if self.shrunk:
+            full = (yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs)).w
+        columns = np.flatnonzero(full)
+        sample = self._sample(objective, plan, columns)
+        assert sample is not None
+        ridge, _ = refit_problem(objective, columns, None, plan.tol, self.signs)
+        return self._on_sample(sample, full, columns, ridge, objective.width)
+
+    def _on_sample(
+        self, sample: MetricSample, full: np.ndarray, columns: np.ndarray, ridge: Ridge, width: int
+    ) -> list[np.ndarray]:
+        weighted = refit_by_delta(sample, full[columns], ridge, columns, len(full))
+        units = self._units(columns, width)
+        factor = polish(sample, full[columns], units)[units.of_column]
+        put = partial(_put, len(full), columns)
+        return [put(weighted), put(full[columns] * factor), put(full[columns] * (0.5 + 0.5 * factor))]
+
+    def _units(self, columns: np.ndarray, width: int) -> Units:
+        """Curves and groups as a whole; a single coefficient may change its sign where that is free."""
+        feature = columns // width % self.n_features
+        of = self.rules.group_of(self.n_features)[feature] if self.rules.groups is not None else feature
+        _, of_column = np.unique(of, return_inverse=True)
+        alone = np.bincount(of_column) == 1
+        free = np.ones(len(columns), dtype=bool) if self.signs is None else np.array(self.signs)[columns] == 0
+        n = len(alone)
+        kept = np.isin(feature, list(self.rules.always_keep))
+        return Units(
+            of_column,
+            np.bincount(of_column, kept, n) > 0,
+            ~(alone & (width == 1) & (np.bincount(of_column, free, n) == np.bincount(of_column, minlength=n))),
+        )
+
+
+def _put(n: int, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(n,) coefficients that are 0 elsewhere."""
+    w = np.zeros(n)
+    w[columns] = values
+    return w
+
+
+def metric_refit_of(alphas: np.ndarray, alpha: float, kind: str) -> int | None:
+    """The point of a path of refits for the metric from the point of strength alpha; None where there is none."""
+    at = np.flatnonzero(alphas == alpha)
+    return int(at[METRIC_KINDS.index(kind)]) if len(at) else None
