@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import refit_strength, refitting
@@ -13,9 +14,8 @@ from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import SizeOf, points_by_size
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
-from sparserank.solvers import Solution, Status
-from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
-from sparserank.solvers.solution import Iterate
+from sparserank.solvers import Status
+from sparserank.solvers.lockstep import Seconds, Steps
 
 RELAX = (0.5, 1.0)  # shares of the way from a point to its refit
 MOST_FEATURES = 200  # of a model that is refitted: larger ones are hardly shrunken, and a refit of noise
@@ -49,9 +49,9 @@ class RefitPath:
             start = source.coef(i)
             full = yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs)
             for share in RELAX[len(points) % len(RELAX) :]:  # the first may be known already
-                solution = full if share == 1.0 else (yield from _between(objective, start, full, share))
                 now = yield Seconds()
-                points.append(Point.of(solution, now - began))
+                whole = Point.of(full, now - began)
+                points.append(whole if share == 1.0 else _between(start, full.w, share, whole))
                 began = now
                 if plan.keep is not None:
                     plan.keep(points[-1], len(RELAX) * len(chosen))
@@ -76,11 +76,11 @@ class RefitPath:
         return len(RELAX) * plan.n_alphas
 
 
-def _between(objective: PairwiseObjective, start: np.ndarray, full: Solution, share: float) -> Steps[Solution]:
-    """The model part of the way to a refit, which solves no problem."""
-    w = (1.0 - share) * start + share * full.w
-    here = yield Evaluate(objective, w)
-    return Solution(Iterate(w, here, here.value), np.nan, None, full.n_iter, Status.NOT_CERTIFIED)
+def _between(start: np.ndarray, end: np.ndarray, share: float, whole: Point) -> Point:
+    """The model part of the way to a refit: it solves no problem, and its loss is not evaluated."""
+    w = sp.csr_array(((1.0 - share) * start + share * end)[None, :])
+    unknown = np.nan
+    return Point(w, unknown, unknown, unknown, unknown, whole.n_iter, whole.time_s, Status.NOT_CERTIFIED.value)
 
 
 def refit_of(alphas: np.ndarray, alpha: float, relax: float) -> int | None:
