@@ -172,7 +172,7 @@ def _patched(kinds: list[str] | None, any_size: bool) -> Iterator[None]:
     """Some kinds of refits for the metric alone; however few the training queries."""
     from sparserank.crossval import candidates, metric_refits
 
-    before: tuple[Any, Any] = candidates.METRIC_KINDS, metric_refits.MIN_QUERIES
+    before: Any = candidates.METRIC_KINDS, metric_refits.MIN_QUERIES
     try:
         candidates.METRIC_KINDS = before[0] if kinds is None else tuple(kinds)
         metric_refits.MIN_QUERIES = 0 if any_size else before[1]

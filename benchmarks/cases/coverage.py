@@ -1,10 +1,10 @@
-"""Do the bounds that `select` prints hold? Worlds in which the truth is known, the rule that was printed before (each
-candidate's own bound against the picked best) beside.
+"""Do the bounds and intervals that `select` prints hold? Worlds in which the truth is known, with refits for the metric
+and trees as rivals; the rule that was printed before (each candidate's own bound against the picked best) beside.
 
-Resampled: the queries of real out-of-fold tables (default `select`: refits and transforms among the candidates) are the
-population; a table of as many queries is drawn from them again and again, one row shifted far up in half of the worlds.
-Refitted: the queries of MQ2008 are the population; n of them are selected on, and the models of the folds are judged by
-all the others. A world counts as broken when any candidate truly loses more than its bound.
+Resampled: the queries of real out-of-fold tables are the population; a table of as many queries is drawn from them
+again and again, one row shifted far up in half of the worlds. Refitted: the queries of MQ2008 are the population; n of
+them are selected on, and the models of the folds, trees too, are judged by all the others. A world counts as broken
+when any candidate truly loses more than its bound, or any difference to a rival lies outside its interval.
 """
 
 from __future__ import annotations
@@ -22,19 +22,30 @@ N_RESAMPLED = int(os.environ.get("SPARSERANK_WORLDS", "500"))
 N_REFITTED = N_RESAMPLED // 5
 MOST_ROWS = 60  # candidates of a table, evenly spread: bounds of 700 take seconds each
 SHIFT = 0.1
-REFITTED_QUERIES = (50, 100, 300)
+REFITTED_QUERIES = 100
+TREES = 50  # of each ensemble in a refitted world
 ALLOWED = 0.05
 
 
 @dataclass(frozen=True)
+class Table:
+    """(candidates, queries) and (rivals, queries) values."""
+
+    candidates: np.ndarray
+    rivals: np.ndarray
+
+
+@dataclass(frozen=True)
 class Worlds:
-    """Shares of worlds: any candidate above its bound, the chosen one above its bound; the same for the old rule."""
+    """How many of n worlds are broken: any candidate above its bound, the chosen one above its bound, any difference to
+    a rival outside its interval; any above the bound of the old rule, the chosen above that."""
 
     n: int
-    ours: float
-    chosen: float
-    old: float
-    old_chosen: float
+    bound: int
+    chosen: int
+    interval: int
+    old: int
+    old_chosen: int
 
     @property
     def allowed(self) -> float:
@@ -47,44 +58,32 @@ def run() -> list[Verdict]:
     if data is None:
         print("skipped: SPARSERANK_DATA is not set")
         return []
-    found: dict[str, tuple[int, Worlds]] = {}
-    for name, values in _tables(Path(data)).items():
-        found[f"{name}, resampled"] = values.shape[1], _resampled(values)
-    for n in REFITTED_QUERIES:
-        found["MQ2008, refitted" + " " * len(found)] = n, _refitted(Path(data), n)
+    found = {f"{name}, resampled": _resampled(t) for name, t in _tables(Path(data)).items()}
+    found[f"MQ2008, refitted on {REFITTED_QUERIES} queries"] = _refitted(Path(data), REFITTED_QUERIES)
     rows = [
-        [
-            name.strip(),
-            n,
-            w.n,
-            *(f"{100 * s:.1f}%" for s in (w.ours, w.chosen, w.old, w.old_chosen)),
-            f"{100 * w.allowed:.1f}%",
-        ]
-        for name, (n, w) in found.items()
+        [name, w.n, *(_share(k, w.n) for k in (w.bound, w.chosen, w.interval, w.old, w.old_chosen))]
+        for name, w in found.items()
     ]
-    print(
-        table(
-            [
-                "population",
-                "queries",
-                "worlds",
-                "any above its bound",
-                "the chosen",
-                "old rule: any",
-                "the chosen",
-                "allowed",
-            ],
-            rows,
-        )
-    )
+    head = ["population", "worlds", "any above its bound", "the chosen", "any outside its interval"]
+    print(table([*head, "old rule: any", "the chosen"], rows))
     return [
-        Verdict("coverage", f"{name.strip()}, {n} queries", w.ours, w.allowed, False, unit="")
-        for name, (n, w) in found.items()
+        Verdict("coverage", f"{name}: {what}", k / w.n, w.allowed, False, unit="")
+        for name, w in found.items()
+        for what, k in (("losses above their bounds", w.bound), ("differences outside their intervals", w.interval))
     ]
 
 
-def _tables(data: Path) -> dict[str, np.ndarray]:
-    """(candidates, queries) out-of-fold NDCG@10 of real data."""
+def _share(k: int, n: int) -> str:
+    """A count, and the exact 95% interval of the share (Clopper and Pearson 1934)."""
+    from scipy.stats import beta
+
+    low = 0.0 if k == 0 else float(beta.ppf(0.025, k, n - k + 1))
+    high = 1.0 if k == n else float(beta.ppf(0.975, k + 1, n - k))
+    return f"{k} ({100 * low:.1f}-{100 * high:.1f}%)"
+
+
+def _tables(data: Path) -> dict[str, Table]:
+    """Out-of-fold NDCG@10 of real data."""
     import sparserank as sr
 
     sources: dict[str, Any] = {
@@ -94,10 +93,36 @@ def _tables(data: Path) -> dict[str, np.ndarray]:
     }
     out = {}
     for name, paths in sources.items():
-        candidates = sr.select(paths).choice.candidates
+        held = sr.read_data(paths)
+        candidates = sr.select(held, metric_refits=True, half_samples=0, rival="none").choice.candidates
         rows = np.unique(np.linspace(0, len(candidates) - 1, MOST_ROWS).round().astype(int))
-        out[name] = np.array([candidates[i].values for i in rows])
+        out[name] = Table(np.array([candidates[i].values for i in rows]), _rival_values(held))
     return out
+
+
+def _rival_values(data: Any, n_trees: int | None = None, rest: Any = None) -> np.ndarray:
+    """(2, n_queries) NDCG@10 of trees in two settings on the folds of `select`; with `rest` one column more, their true
+    means: those of the trees of each fold on these queries."""
+    from dataclasses import replace
+
+    from sparserank.crossval.tree_rivals import ORDINARY, SLOW
+    from sparserank.crossval.trees import HeldOutTrees
+    from sparserank.data.folds import query_folds
+    from sparserank.evaluation import mean_of, per_query_values
+    from sparserank.metrics import parse_metric
+
+    metric, fold = parse_metric("ndcg@10"), query_folds(data.n_queries, 5, 0)
+    values, truth = np.zeros((2, data.n_queries)), np.zeros(2)
+    for r, settings in enumerate((ORDINARY, SLOW)):
+        if n_trees is not None:
+            settings = replace(settings, n_trees=n_trees)
+        for f in range(5):
+            held = HeldOutTrees(data, fold, f, settings)
+            trees = held.fit(np.arange(data.n_features))
+            values[r, held.where] = held.values([trees], metric)
+            if rest is not None:
+                truth[r] += mean_of(per_query_values(trees.scores(rest.X), rest, [metric])[0]) / 5
+    return values if rest is None else np.column_stack([values, truth])
 
 
 def _old_bounds(values: np.ndarray) -> np.ndarray:
@@ -109,50 +134,61 @@ def _old_bounds(values: np.ndarray) -> np.ndarray:
     return loss.mean(axis=1) + stdtrit(n - 1, 0.95) * loss.std(axis=1, ddof=1) / np.sqrt(n)
 
 
-def _broken(values: np.ndarray, loss: np.ndarray, seed: int, sizes: np.ndarray) -> np.ndarray:
-    """(4,) whether any candidate, or the chosen one, truly loses more than its bound; ours, then the old rule's.
-    Chosen: the smallest within the margin of `select`."""
+def _broken(t: Table, truth: np.ndarray, true_rivals: np.ndarray, seed: int, sizes: np.ndarray) -> np.ndarray:
+    """(5,) what is broken, as in Worlds. Chosen: the smallest within the margin of `select`."""
     from sparserank.crossval.choice import MARGIN
     from sparserank.evaluation.loss_bounds import loss_bounds
+    from sparserank.evaluation.rival_intervals import rival_intervals
 
-    means = values.mean(axis=1)
+    means, loss = t.candidates.mean(axis=1), truth.max() - truth
     within = np.flatnonzero(means.max() - means <= MARGIN * abs(means.max()))
     chosen = within[np.argmin(sizes[within])]
-    out = []
-    for upper in (loss_bounds(values, seed=seed).upper, _old_bounds(values)):
-        out += [(loss > upper + 1e-12).any(), loss[chosen] > upper[chosen] + 1e-12]
-    return np.array(out, dtype=float)
+    ours, old = loss_bounds(t.candidates, seed=seed).upper + 1e-12, _old_bounds(t.candidates) + 1e-12
+    found = rival_intervals(t.candidates, t.rivals, seed=seed)
+    outside = np.abs(found.differences - (truth[:, None] - true_rivals[None])) > found.reach + 1e-12
+    return np.array(
+        [
+            (loss > ours).any(),
+            loss[chosen] > ours[chosen],
+            outside.any(),
+            (loss > old).any(),
+            loss[chosen] > old[chosen],
+        ]
+    ).astype(int)
 
 
-def _resampled(population: np.ndarray) -> Worlds:
+def _resampled(population: Table) -> Worlds:
     rng = np.random.default_rng(0)
-    m, n = population.shape
-    broken = np.zeros(4)
+    m, n = population.candidates.shape
+    broken = np.zeros(5, dtype=int)
     for world in range(N_RESAMPLED):
-        shifted = population.copy()
+        shifted = population.candidates.copy()
         if world % 2:
             shifted[rng.integers(m)] += SHIFT
-        truth = shifted.mean(axis=1)
-        broken += _broken(shifted[:, rng.integers(0, n, n)], truth.max() - truth, world, np.arange(m))
-    return Worlds(N_RESAMPLED, *(broken / N_RESAMPLED).tolist())
+        drawn = rng.integers(0, n, n)
+        t = Table(shifted[:, drawn], population.rivals[:, drawn])
+        broken += _broken(t, shifted.mean(axis=1), population.rivals.mean(axis=1), world, np.arange(m))
+    return Worlds(N_RESAMPLED, *broken.tolist())
 
 
 def _refitted(data: Path, n: int) -> Worlds:
-    """Truth of a candidate: the mean over folds of its fold models on the queries that nobody selected on."""
+    """Truth of a candidate or a rival: the mean over folds of its fold models on the queries that nobody selected
+    on."""
     import sparserank as sr
 
     everything = sr.read_data([data / f"mq2008/S{i}.txt.gz" for i in (1, 2, 3, 4, 5)])
     rng = np.random.default_rng(n)
-    broken = np.zeros(4)
+    broken = np.zeros(5, dtype=int)
     for world in range(N_REFITTED):
         order = rng.permutation(everything.n_queries)
         here, rest = everything.take_queries(np.sort(order[:n])), everything.take_queries(np.sort(order[n:]))
-        values, truth, sizes = _judged(here, rest, world)
-        broken += _broken(values, truth.max() - truth, world, sizes)
-    return Worlds(N_REFITTED, *(broken / N_REFITTED).tolist())
+        values, truth, sizes = _judged(here, rest)
+        rivals = _rival_values(here, TREES, rest)
+        broken += _broken(Table(values, rivals[:, :-1]), truth, rivals[:, -1], world, sizes)
+    return Worlds(N_REFITTED, *broken.tolist())
 
 
-def _judged(here: Any, rest: Any, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(out-of-fold values, true means, sizes) of the candidates."""
     from sparserank.crossval.settings import PathSettings
     from sparserank.evaluation import mean_of, per_query_values
@@ -163,7 +199,7 @@ def _judged(here: Any, rest: Any, seed: int) -> tuple[np.ndarray, np.ndarray, np
 
     metric = parse_metric("ndcg@10")
     settings = PathSettings(n_alphas=25)
-    plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, settings=settings, seed=seed)
+    plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, settings=settings, metric_refits=True)
     job = SelectionJob(plan, here, None, None, n_threads=1)
     pool = job.candidates()
     candidates = [*pool.sparse, *pool.dense]
