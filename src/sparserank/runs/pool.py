@@ -88,7 +88,8 @@ def kept_workers() -> Iterator[None]:
     if getattr(_job, "idle", None) is not None:
         yield
         return
-    _job.idle = idle = []
+    idle: list[Worker] = []
+    _job.idle = idle
     try:
         yield
     finally:
