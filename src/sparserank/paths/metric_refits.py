@@ -24,7 +24,7 @@ from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
 
 REFITTED, POLISHED, HALF_POLISHED = "refitted", "polished", "half polished"
-METRIC_KINDS = (REFITTED, POLISHED, HALF_POLISHED)
+METRIC_KINDS: tuple[str, ...] = (REFITTED, POLISHED, HALF_POLISHED)
 MAX_FEATURES = 60  # of a model that is refitted so
 NOTHING = np.zeros(0, dtype=np.int64)
 
