@@ -24,6 +24,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
+from sparserank.model.list_lengths import ListLengths
 from sparserank.model.ranking_model import curve_model
 from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
@@ -149,6 +150,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         if self.feature_transform != NONE:
             self.transform_ = fit_transform(used_queries(data, query_weight), self.feature_transform)
             data = transformed(data, [self.transform_])
+            if self.transform_.of_lists:
+                self.list_lengths_ = ListLengths.of(data.query_ptr)
             data = data if client is None else placed(client, data)
         knots: Knots | Straight = STRAIGHT
         if self.shapes == CURVES:
