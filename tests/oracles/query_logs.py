@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def signed_log(x: float) -> float:
-    return math.log(1 + x) if x >= 0 else -math.log(1 - x)
+    return math.log1p(x) if x >= 0 else -math.log1p(-x)
 
 
 def query_log(
