@@ -77,8 +77,9 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         scaling               'within-query-std' (each feature divided by its standard deviation within queries, the
                               only part of it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact
                               comparisons)
-        feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x /
-                              median |x|)); `select`'s transform (scikit-learn's selectors have a method of that name)
+        feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x /
+                              median |x|)) or 'query-log' (the log, from 0 to 1 within each query); `select`'s transform
+                              (scikit-learn's selectors have a method of that name)
         shapes                'linear', or 'curves': each feature enters straight or, at a further price, as a piecewise
                               linear curve (monotone where the penalty's signs say so: 1 may not fall, -1 not rise),
                               flat outside its knots; under l1, mcp, scad, log (whose concave ones add a ridge of a
