@@ -176,6 +176,8 @@ def test_the_column_of_queries_is_a_name_like_others() -> None:
             close(run(text, names, X, qid, query), named.predict(X, qid))
     with pytest.raises(DataError, match="a column of queries is that of sql; leave qid out for python"):
         model.export("python", qid="session")
+    with pytest.raises(DataError, match="depend on the candidate list, so none is the lowest"):
+        model.export("sql", offset="auto")
     with pytest.raises(DataError, match="qid must be a text"):
         model.export("sql", qid="")
 

@@ -159,6 +159,16 @@ def test_blocks_of_rows_end_where_queries_do(monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_array_equal(transformed(in_temporary_store(HeldRows(data)), [t]).X[:], expected)
 
 
+def test_select_from_a_store_is_that_in_memory(raw: RankingDataset, tmp_path: Path) -> None:
+    sr.write_letor(raw, tmp_path / "train.txt")
+    sr.convert([tmp_path / "train.txt"], tmp_path / "store")
+    stored = sr.open_store(tmp_path / "store")
+    held = raw.replace_features(stored.X[:])  # in the precision of the store
+    there, here = (sr.select(data, transform="query-log", **QUICK).model for data in (stored, held))
+    np.testing.assert_allclose(there.coef, here.coef, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(there.score_dataset(stored), here.score_dataset(held), rtol=1e-9, atol=1e-12)
+
+
 def test_subsets_of_queries_features_and_joined_data_keep_what_was_missing() -> None:
     X, y, qid = hostile()
     data = RankingDataset(X, y, qid, fill_values=FILL)
@@ -366,6 +376,13 @@ def test_it_is_one_look_of_its_own(raw: RankingDataset) -> None:
     )
     assert not changes_features(level, fit_transform(level, "query-log"))
     assert changes_features(raw, fit_transform(raw, "query-log"))
+
+
+def test_a_model_of_lists_is_a_rival_like_others(raw: RankingDataset, selected: RankingModel) -> None:
+    found = sr.select(raw, transform="none", current=selected, **QUICK)
+    assert found.change is not None
+    expected = sr.evaluate(selected, raw, ["ndcg@10"])["ndcg@10"]
+    assert found.change.mean == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_command_line_predicts_by_lists(
