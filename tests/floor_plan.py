@@ -26,7 +26,7 @@ ROOMS = {
     "shards": "shards",
     "data": "data",
     "runs": "runs",
-    "transforms": "transforms",
+    "transforms": "transforms query_logs",
     "losses": "losses",
     "penalties": "penalties",
     "metrics": "metrics",

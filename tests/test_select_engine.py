@@ -102,7 +102,7 @@ def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
         ({"engine": "ranklib", "transform": "log"}, "transform", "cannot be log with engine='ranklib': RankLib's text"),
         ({"engine": "ranklib", "shapes": "curves"}, "shapes", "as they are, and cannot run curves"),
         ({"engine": "ranklib", "scaling": "log-standard"}, "scaling", "cannot run log"),
-        ({"engine": "vespa", "scaling": "query-min-max"}, "scaling", "scores one document at a time"),
+        ({"engine": "vespa", "scaling": "query-min-max"}, "scaling", "cannot run a scaling within each query"),
     ):
         with pytest.raises(ParameterError, match=message) as refused:
             sr.select(data, **{**QUICK, **options})

@@ -115,7 +115,7 @@ class SparseLTR(pt.Estimator):
                 self._require_count(X, self.ranker.n_features)
             return self.ranker.predict(X, qid)
         self._require_count(X, getattr(self.ranker, "n_features_in_", X.shape[1]))
-        return np.asarray(self.ranker.predict(X))
+        return np.asarray(self.ranker.predict(X, qid))
 
     def _require_count(self, X: Any, expected: int) -> None:
         """Raise DataError for another number of features."""

@@ -1,27 +1,27 @@
-"""The shape in which a feature enters: as it is, its signed logarithm, or asinh(x / c)."""
+"""The shape in which a feature enters: as it is, its signed logarithm, that logarithm within its query, or
+asinh(x / c)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-NONE, LOG, ASINH = "none", "log", "asinh"
+from sparserank.errors import DataError
+from sparserank.query_logs import ROWS_AT_ONCE, query_blocks, query_log, query_log_of_rows
 
-
-KINDS = (NONE, LOG, ASINH)
-
-
-ROWS_AT_ONCE = 1 << 14
+NONE, LOG, ASINH, QUERY_LOG = "none", "log", "asinh", "query-log"
+KINDS = (NONE, LOG, ASINH, QUERY_LOG)
+OF_LISTS = frozenset({QUERY_LOG})  # a value depends on the other documents of its query
 
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """x -> t(x) for each feature: 'none' x, 'log' sign(x) log(1 + |x|), 'asinh' asinh(x / constant). 0 stays 0, so
-    sparse stays sparse.
+    """x -> t(x) for each feature: 'none' x, 'log' sign(x) log(1 + |x|), 'asinh' asinh(x / constant), 'query-log' the
+    log, from 0 to 1 within each query. 0 stays 0 (query-log: or is refused), so sparse stays sparse.
 
     kinds (n_features,) of KINDS; constants (n_features,) > 0, 1 where nothing needs one
     """
@@ -33,29 +33,46 @@ class Transform:
     def is_identity(self) -> bool:
         return all(k == NONE for k in self.kinds)
 
+    @property
+    def of_lists(self) -> bool:
+        """Whether a value depends on the other documents of its query."""
+        return not OF_LISTS.isdisjoint(self.kinds)
+
     def take(self, columns: np.ndarray) -> Transform:
         """That of some features."""
         return Transform(tuple(self.kinds[j] for j in columns), self.constants[columns])
 
-    def __call__(self, X: Any) -> Any:
-        """X (n_docs, n_features), dense or CSR, transformed; of the same dtype, X itself when nothing changes."""
+    def __call__(self, X: Any, query_ptr: np.ndarray | None = None, missing: np.ndarray | None = None) -> Any:
+        """X (n_docs, n_features), dense or CSR, transformed; of the same dtype, X itself when nothing changes.
+
+        Parameters
+            query_ptr   of whole queries, which query-log needs
+            missing     (n_docs, n_features) bool of dense X: filled in, left out of a query's minimum and maximum
+        """
         if self.is_identity:
             return X
+        if self.of_lists and query_ptr is None:
+            raise DataError("features are normalised within each query; pass qid.")
         kind = np.array([KINDS.index(k) for k in self.kinds], dtype=np.int8)
         if sp.issparse(X):
             out = X.copy()
             out.data = self._of(X.data, kind[X.indices], self.constants[X.indices])
+            if self.of_lists:
+                assert query_ptr is not None
+                out = query_log_of_rows(out, query_ptr, kind == KINDS.index(QUERY_LOG))
             return out
         out = np.empty_like(X)
-        for lo in range(0, len(X), ROWS_AT_ONCE):
-            rows = X[lo : lo + ROWS_AT_ONCE]
-            own = out[lo : lo + ROWS_AT_ONCE]
+        for lo, hi, ptr in query_blocks(query_ptr) if self.of_lists and query_ptr is not None else _blocks(len(X)):
             for k, name in enumerate(KINDS):
                 columns = np.flatnonzero(kind == k)
-                if len(columns) == X.shape[1]:
-                    own[:] = _values(rows, name, self.constants)
-                elif len(columns):
-                    own[:, columns] = _values(rows[:, columns], name, self.constants[columns])
+                if not len(columns):
+                    continue
+                at: Any = slice(None) if len(columns) == X.shape[1] else columns
+                rows = X[lo:hi][:, at]
+                if name == QUERY_LOG:
+                    out[lo:hi, at] = query_log(rows, ptr, None if missing is None else missing[lo:hi][:, at])
+                else:
+                    out[lo:hi, at] = _values(rows, name, self.constants[at])
         return out
 
     @staticmethod
@@ -65,6 +82,12 @@ class Transform:
             at = kind == k
             out[at] = _values(values[at], name, constants[at])
         return out
+
+
+def _blocks(n_rows: int) -> Iterator[tuple[int, int, np.ndarray]]:
+    """As `query_blocks`, where queries do not matter."""
+    for lo in range(0, n_rows, ROWS_AT_ONCE):
+        yield lo, min(lo + ROWS_AT_ONCE, n_rows), np.zeros(0)
 
 
 def _values(x: np.ndarray, kind: str, constants: np.ndarray) -> np.ndarray:
@@ -81,9 +104,11 @@ def _values(x: np.ndarray, kind: str, constants: np.ndarray) -> np.ndarray:
     return np.asarray(out.astype(x.dtype, copy=False))
 
 
-def in_forms(X: Any, forms: Sequence[Transform]) -> Any:
-    """The columns of X in each of the forms, side by side."""
-    parts = [form(X) for form in forms]
+def in_forms(
+    X: Any, forms: Sequence[Transform], query_ptr: np.ndarray | None = None, missing: np.ndarray | None = None
+) -> Any:
+    """The columns of X in each of the forms, side by side; query_ptr and missing as of Transform."""
+    parts = [form(X, query_ptr, missing) for form in forms]
     if len(parts) == 1:
         return parts[0]
     return sp.hstack(parts, format="csr") if sp.issparse(X) else np.hstack(parts)

@@ -92,8 +92,8 @@ Transform = Annotated[
     typer.Option(
         "--transform",
         help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median "
-        "size), or auto: as they are, as logs, and each feature in the better of the two, whichever"
-        " is best out of fold.",
+        "size), query-log (the log, from 0 to 1 within each query), or auto: as they are, as logs, "
+        "and each feature in the better of the two, whichever is best out of fold.",
         rich_help_panel="Models",
     ),
 ]
@@ -484,7 +484,8 @@ Transform2 = Annotated[
     str,
     typer.Option(
         "--transform",
-        help="Shape in which features enter: none, log (signed log1p) or asinh (of x over its median size).",
+        help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size)"
+        " or query-log (the log, from 0 to 1 within each query).",
         rich_help_panel="Models",
     ),
 ]

@@ -111,6 +111,12 @@ def export(
             help="onnx: one input X of all features of the training data, instead of one for each selected feature.",
         ),
     ] = False,
+    qid: Annotated[
+        str,
+        typer.Option(
+            "--qid", help="sql: the column of the query, where the model normalises features within each query."
+        ),
+    ] = "qid",
 ) -> None:
     from sparserank.export import ENGINES, offset_of
     from sparserank.export import export as write
@@ -131,6 +137,7 @@ def export(
         sigmoid=sigmoid,
         filled=filled,
         wide=wide,
+        qid=qid,
     )
     if out is None:
         texts = [content for content in files.values() if isinstance(content, str)]

@@ -116,6 +116,12 @@ def _model(path: Path) -> None:
                 )
             ],
         )
+    if model.list_lengths is not None:
+        own = model.list_lengths
+        say(
+            f"normalises features within each query; candidate lists of training: {own.median:g} documents in the "
+            f"median ({own.shortest} to {own.longest})"
+        )
     say(facts)
 
 

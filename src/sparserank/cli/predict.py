@@ -55,7 +55,7 @@ def run(
             refuse_inputs(target, [model, *data])
     loaded = model_of(model, missing)
     announce_compiling(parse_lines)
-    grouped = run is not None or qrels is not None or loaded.scaling.per_query or by_query
+    grouped = run is not None or qrels is not None or loaded.per_query or by_query
     reading = replace(reading, n_features=loaded.n_features, grouped=grouped)
     reading = for_models(reading, [loaded], data)
     documents = read_files(data, reading)

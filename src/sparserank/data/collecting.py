@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.faults import nothing_left
-from sparserank.data.filling import learn_filling
+from sparserank.data.filling import learn_filling, missing_cells
 from sparserank.data.grouping import plain_ids, query_codes
 from sparserank.data.matrices import below, stacked, stored_values
 from sparserank.data.missing import MissingPolicy, holds_missing
@@ -40,12 +40,13 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
     rows = judged(RowBlock(X, label, qid, docid, weight, np.empty((len(label), 0)), comment), stream.unjudged)
     if len(rows.label) == 0:
         raise stream.error(nothing_left(stream.place))
-    fill_values = None
+    fill_values = filled = None
     if policy is not None:
         names, base = stream.feature_names, stream.index_base
         filling = learn_filling(policy, [rows.X], rows.X.shape[1], rows.X.dtype, names, index_base=base)
         fill_values = filling.values
         if not policy.keeps and holds_missing(stored_values(rows.X)):
+            filled = missing_cells(rows.X)
             filling.fill(rows.X, query_codes(rows.qid))
     return RankingDataset(
         rows.X,
@@ -57,6 +58,7 @@ def collect(stream: Stream, policy: MissingPolicy | None) -> RankingDataset:
         rows.weight,
         fill_values,
         keep_missing=policy is not None and policy.keeps,
+        filled=filled,
     )
 
 

@@ -17,6 +17,8 @@ def data_hash(data: RankingDataset) -> str:
     arrays = [data.relevance, data.query_ptr]
     if data.doc_weight is not None:
         arrays.append(data.doc_weight)
+    if data.filled is not None:
+        arrays.append(data.filled)
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.data.filling import fill_known
+from sparserank.data.filling import fill_known, missing_cells
 from sparserank.data.grouping import as_query_ids, group_rows
 from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.missing import holds_missing, is_missing
@@ -60,6 +60,8 @@ class RankingDataset:
                         becomes, here and in models that are trained on these data; NaN: a missing value is refused.
                         `read_data` and rankers learn them (missing=)
         keep_missing    missing values stay NaN: for models alone, which know what they become
+        filled          (n_docs, n_features) bool, optional: values of dense X that were missing, and are filled in; by
+                        default those that fill_values replaced
     Raises
         DataError       shapes disagree, relevance not finite, X not numeric, not finite or not a valid sparse matrix,
                         a query id missing, names repeated or not writable as UTF-8; rows are counted from 0
@@ -74,6 +76,7 @@ class RankingDataset:
     doc_weight: np.ndarray | None = None
     fill_values: np.ndarray | None = None
     keep_missing: bool = False
+    filled: np.ndarray | None = None
     query_ptr: np.ndarray = field(init=False)
     query_ids: np.ndarray = field(init=False)
     row_index: np.ndarray = field(init=False)
@@ -83,6 +86,9 @@ class RankingDataset:
         held, ids = without_qid(self.X, self.qid)
         X = _as_features(held, fill_values, keep_missing=self.keep_missing)
         n_docs, n_features = X.shape
+        filled = self.filled
+        if filled is None and fill_values is not None and not self.keep_missing:
+            filled = missing_cells(held)
         relevance = _as_relevance(self.relevance, n_docs)
         qid = np.zeros(n_docs, dtype=np.int64) if ids is None else as_query_ids(ids, n_docs)
         names = checked_names(names_of(held) if self.feature_names is None else self.feature_names, n_features)
@@ -105,6 +111,7 @@ class RankingDataset:
                 )
         if order is not None:
             X, relevance, qid = X[order], relevance[order], qid[order]
+            filled = None if filled is None else filled[order]
             columns = {name: None if c is None else c[order] for name, c in columns.items()}
         set_field = object.__setattr__
         set_field(self, "X", _frozen(X) if isinstance(X, np.ndarray) else X)
@@ -115,6 +122,7 @@ class RankingDataset:
         set_field(self, "row_index", _frozen(np.arange(n_docs) if order is None else order))
         set_field(self, "feature_names", names)
         set_field(self, "fill_values", None if fill_values is None else _frozen(fill_values))
+        set_field(self, "filled", None if filled is None else _frozen(filled))
         for name, column in columns.items():
             set_field(self, name, None if column is None else _frozen(column))
 
@@ -144,6 +152,7 @@ class RankingDataset:
             "doc_weight": doc_weight,
             "fill_values": fill_values,
             "keep_missing": False,
+            "filled": None,
             "query_ptr": query_ptr,
             "query_ids": query_ids,
             "row_index": np.arange(X.shape[0]),
@@ -201,13 +210,20 @@ class RankingDataset:
         """The data set of the given features, in that order; values are copied."""
         at = np.asarray(columns, dtype=np.int64)
         names = [(self.feature_names or ())[j] for j in at]
-        return self._with(self.X[:, at], names, None if self.fill_values is None else self.fill_values[at])
+        fill_values = None if self.fill_values is None else self.fill_values[at]
+        return self._with(self.X[:, at], names, fill_values, None if self.filled is None else self.filled[:, at])
 
     def rename_features(self, names: Sequence[str]) -> RankingDataset:
         """The same data set, its features called otherwise."""
-        return self._with(self.X, names, self.fill_values)
+        return self._with(self.X, names, self.fill_values, self.filled)
 
-    def _with(self, X: Features, names: Sequence[str] | None, fill_values: np.ndarray | None) -> RankingDataset:
+    def _with(
+        self,
+        X: Features,
+        names: Sequence[str] | None,
+        fill_values: np.ndarray | None,
+        filled: np.ndarray | None = None,
+    ) -> RankingDataset:
         """The same documents with other features; `row_index` goes on naming the rows that the constructor was
         given."""
         out = RankingDataset(
@@ -220,6 +236,7 @@ class RankingDataset:
             self.doc_weight,
             fill_values,
             self.keep_missing,
+            filled,
         )
         object.__setattr__(out, "row_index", self.row_index)
         return out
@@ -244,6 +261,7 @@ class RankingDataset:
             None if self.doc_weight is None else self.doc_weight[rows],
             self.fill_values,
             self.keep_missing,
+            None if self.filled is None else self.filled[rows],
         )
 
     def constant_features(self) -> np.ndarray:

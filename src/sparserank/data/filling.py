@@ -11,7 +11,17 @@ import scipy.sparse as sp
 
 from sparserank.data.faults import choices
 from sparserank.data.matrices import below, stored_values, with_nan, without_mask
-from sparserank.data.missing import ERROR, KEPT, LEARNED, MEDIAN, QUERY_MIN, ZERO, MissingPolicy, holds_missing
+from sparserank.data.missing import (
+    ERROR,
+    KEPT,
+    LEARNED,
+    MEDIAN,
+    QUERY_MIN,
+    ZERO,
+    MissingPolicy,
+    holds_missing,
+    is_missing,
+)
 from sparserank.errors import DataError
 from sparserank.quoting import brief
 
@@ -230,6 +240,17 @@ def fill_matrix(
     filling = learn_filling(policy, [teachers], out.shape[1], out.dtype, names, index_base=index_base)
     filling.fill(out, query)
     return out, filling
+
+
+def missing_cells(X: Any) -> np.ndarray | None:
+    """(n_docs, n_features) bool of dense X: what is missing; None where nothing is, and of sparse or stored X, which do
+    not say."""
+    X = without_mask(X)
+    if sp.issparse(X) or hasattr(X, "parts"):
+        return None
+    if getattr(getattr(X, "dtype", None), "kind", "") != "f":
+        X = with_nan(X)
+    return is_missing(X) if holds_missing(X) else None
 
 
 def fill_known(X: Any, values: np.ndarray) -> Any:

@@ -52,6 +52,7 @@ def concatenate(datasets: Sequence[RankingDataset], *, join_queries: bool = True
         columns["comment"],
         _joined_weights(datasets),
         datasets[0].fill_values,
+        filled=_joined_cells(datasets),
     )
 
 
@@ -71,6 +72,13 @@ def refuse_other_filling(datasets: Sequence[RankingDataset]) -> None:
                 "another; read them with the same policy, or convert the later ones like the first store "
                 f"({option('like')})."
             )
+
+
+def _joined_cells(datasets: Sequence[RankingDataset]) -> np.ndarray | None:
+    """(n_docs, n_features) which values were filled in; None where no data set knows of any."""
+    if all(d.filled is None for d in datasets):
+        return None
+    return np.concatenate([np.zeros(d.X.shape, dtype=bool) if d.filled is None else d.filled for d in datasets])
 
 
 def _joined_weights(datasets: Sequence[RankingDataset]) -> np.ndarray | None:

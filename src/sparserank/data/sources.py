@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank.data.alignment import aligned
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.filling import fill_matrix
+from sparserank.data.filling import fill_matrix, missing_cells
 from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.joining import refuse_other_filling
 from sparserank.data.kinds import kind_of
@@ -139,7 +139,8 @@ def _from_arrays(X: Any, y: Any, qid: Any, options: Reading, docid: Any = None) 
     names, numbers = names_of(X), with_nan(X)
     ids = np.zeros(numbers.shape[0], dtype=np.int64) if qid is None else as_query_ids(qid, numbers.shape[0])
     filled, filling = fill_matrix(policy, numbers, query_codes(ids), names, index_base=options.index_base)
-    return RankingDataset(filled, y, qid, docid, feature_names=names, fill_values=filling.values)
+    cells = missing_cells(numbers)
+    return RankingDataset(filled, y, qid, docid, feature_names=names, fill_values=filling.values, filled=cells)
 
 
 def _is_values(label: Any) -> bool:

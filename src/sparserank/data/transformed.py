@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
+from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.transforms import ASINH, KINDS, Transform, in_forms
+from sparserank.transforms import ASINH, KINDS, QUERY_LOG, Transform, in_forms
 
 COLUMNS_AT_ONCE = 64
 SAMPLE_VALUES = 4_000_000  # that constants are learned from, and shapes compared on, about: evenly spread queries
@@ -59,7 +60,9 @@ def changes_features(data: RankingDataset, transform: Transform) -> bool:
     step = data.n_features if sp.issparse(sample) else COLUMNS_AT_ONCE
     for first in range(0, data.n_features, step):
         X = sample[:, first : first + step].astype(np.float64)
-        Y = transform.take(np.arange(first, first + X.shape[1]))(X)
+        columns = np.arange(first, first + X.shape[1])
+        missing = None if data.filled is None else data.filled[rows][:, columns]
+        Y = transform.take(columns)(X, ptr, missing)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             together = _within(X, Y, of_query, ptr)
             correlation = together / np.sqrt(_within(X, X, of_query, ptr) * _within(Y, Y, of_query, ptr))
@@ -82,8 +85,22 @@ def transformed(data: RankingDataset, forms: Sequence[Transform]) -> RankingData
     """`data` with the columns of each of the forms side by side; what is in a store goes to a temporary one."""
     if all(form.is_identity for form in forms) and len(forms) <= 1:
         return data
+    if any(form.of_lists for form in forms):
+        _refuse_unknown_missing(data)
     if data.is_stored:
         from sparserank.data.store.temporary import HeldRows, in_temporary_store
 
         return data.replace_features(in_temporary_store(HeldRows(data, forms)).X)
-    return data.replace_features(in_forms(data.X, forms))
+    return data.replace_features(in_forms(data.X, forms, data.query_ptr, data.filled))
+
+
+def _refuse_unknown_missing(data: RankingDataset) -> None:
+    """Raise DataError where nothing says which values were missing: they are left out of a query's minimum."""
+    known = data.fill_values is not None and bool(np.isfinite(data.fill_values).any())
+    if known and (data.is_stored or data.is_sparse):
+        kept = "a store, which holds" if data.is_stored else "a sparse matrix, which holds"
+        raise DataError(
+            f"{option('transform', QUERY_LOG)} leaves missing values out of the minimum and maximum of a query, and "
+            f"these data are in {kept} them filled in; train on dense data in memory, or read them with "
+            f"{option('missing', 'query-min')}."
+        )

@@ -170,7 +170,7 @@ def _runs_of(scores: Any) -> list[Run]:
 def _on_frame(system: Any, frame: Any, whose: str = "") -> Any:
     """The scores of a model on a frame, of which it reads its own columns alone; other systems as they are.
     `whose` begins what is said of a mistake."""
-    if not hasattr(system, "score_dataset") or system.scaling.per_query:
+    if not hasattr(system, "score_dataset") or system.per_query:
         return system
     try:
         return system.predict(frame)
@@ -221,6 +221,8 @@ def _values_of(system: Any, data: RankingDataset, metrics: Sequence[Metric]) -> 
 def _scores_of(system: Any, data: RankingDataset) -> np.ndarray:
     """Scores in the order of `data`."""
     try:
+        if getattr(system, "of_lists", False) and hasattr(system, "to_model"):
+            system = system.to_model()  # a ranker whose scores depend on the queries
         if hasattr(system, "predict") and not hasattr(system, "score_dataset"):
             return np.asarray(system.predict(data.X), dtype=np.float64)
         if hasattr(system, "score_dataset"):  # a model, which may scale within queries

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 from sparserank.export import elasticsearch, lucene, onnx_graph, python_code, ranklib, solr, sql, vespa
 from sparserank.export.engine import Engine
@@ -43,6 +44,7 @@ def export(
     sigmoid: bool = False,
     filled: bool = False,
     wide: bool = False,
+    qid: str = QID,
 ) -> Files:
     """The files of a model for an engine: {name: text, or bytes}.
 
@@ -63,6 +65,7 @@ def export(
                      without this where another value was learned)
         wide         onnx: one input X (n_docs, n_features) of all features of the training data in their order, instead
                      of an input (n_docs, 1) of its name for each selected feature
+        qid          sql: the column that holds the query, where scores depend on the other documents of it
     Notes
         A value is missing where it is NULL, NaN, infinite, or from 1.79e308 on in size. The value that the model knows
         takes its place; without one there is no score: python raises, sql gives NULL (order by score DESC NULLS LAST),
@@ -81,10 +84,14 @@ def export(
         raise DataError(f"{option('offset')} and {option('sigmoid')} exclude each other; set one of them.")
     if wide and to != "onnx":
         raise DataError(f"wide inputs are those of onnx; leave {option('wide')} out for {to}.")
+    if qid != QID and to != "sql":
+        raise DataError(f"a column of queries is that of sql; leave {option('qid')} out for {to}.")
+    if not qid or not isinstance(qid, str):
+        raise DataError("qid must be a text that is not empty.")
     if not name or not isinstance(name, str):
         raise DataError("name must be a text that is not empty.")
     engine, of = ENGINES[to], sum_of(model)
-    options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted)
+    options = Options(name, features, normalizers, added, sigmoid, filled, wide, shifted, qid)
     engine.check(of, options)
     return engine.write(of, options)
 

@@ -10,11 +10,7 @@ from sparserank.export.options import Files, Options
 from sparserank.export.terms import Sum, Term
 from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.transforms import KINDS, NONE
-
-# Transforms whose value of a document depends on the other documents of its query: no engine that scores one document
-# at a time can run them.
-OF_LISTS: frozenset[str] = frozenset()
+from sparserank.transforms import KINDS, LOG, NONE, OF_LISTS
 
 
 @dataclass(frozen=True)
@@ -45,6 +41,8 @@ class Engine:
         """
         if not self.sees_lists and (lists or not OF_LISTS.isdisjoint(transforms)):
             return "scores one document at a time, and cannot run what depends on the others of its query"
+        if lists:
+            return "cannot run a scaling within each query"
         odd = [kind for kind in KINDS if kind in transforms and kind not in self.transforms]
         if odd or (curves and not self.curves):
             what = " and ".join([*odd, *(["curves"] if curves and not self.curves else [])])
@@ -65,10 +63,11 @@ class Engine:
             )
 
     def _refuse(self, term: Term) -> None:
-        if term.kind in OF_LISTS and not self.sees_lists:
+        if term.of_list and not self.sees_lists:
             raise DataError(
-                f"{self.title} {self.lacks([term.kind])}, as {term.shown} does; train with "
-                f"{option('transform', NONE)}, or select with {option('engine', self.name)}."
+                f"{self.title} scores one document at a time, and cannot say {term.shown}, which depends on the others "
+                f"of its query; export to sql, vespa or python, or train with {option('transform', LOG)}; select does "
+                f"with {option('engine', self.name)}."
             )
         raise DataError(
             f"{self.title} takes weights of features as they are, and cannot say {term.shown}; export to solr, "

@@ -41,6 +41,7 @@ class Dialect:
     real       a feature as a number of double precision
     exp        e^x; number: a constant
     comments   what begins a comment outside quotes
+    of_list    of a term and its x: (the t of a known x among those of its query, that of a missing one or None)
     """
 
     engine: str
@@ -53,6 +54,7 @@ class Dialect:
     exp: Callable[[str], str] = lambda x: f"exp({x})"
     number: Callable[[float], str] = number
     comments: tuple[str, ...] = ("#",)
+    of_list: Callable[[Term, str], tuple[str, str | None]] | None = None
 
 
 def expression(
@@ -83,10 +85,15 @@ def summed(lines: Sequence[str], between: str) -> str:
 
 def _line(term: Term, dialect: Dialect, x: str) -> str:
     """What a term adds to the constant."""
+    if term.of_list:
+        assert dialect.of_list is not None  # an engine that sees lists
+        t, filled = dialect.of_list(term, x)
+        texts = (None if v is None else summed(_pieces(term, dialect, v, v), "\n        ") for v in (t, filled))
+        return dialect.given(x, *texts)  # type: ignore[arg-type]
     other = term.filled
     if other is not None and term.curve is not None:
         other -= float(term.curve.values[0])  # which is in the constant
-    value = summed(_pieces(term, dialect, x), "\n        ")
+    value = summed(_pieces(term, dialect, x, _transformed(term, dialect, x)), "\n        ")
     return dialect.given(x, value, None if other is None else dialect.number(other))
 
 
@@ -94,7 +101,7 @@ def shape(term: Term, dialect: Dialect, x: str) -> str:
     """t(x), or its curve without the first value, in units of the weight: the term over its slope."""
     if term.curve is None:
         return _transformed(term, dialect, x)
-    return summed(_pieces(term.in_units, dialect, x), " ")
+    return summed(_pieces(term.in_units, dialect, x, _transformed(term, dialect, x)), " ")
 
 
 def _transformed(term: Term, dialect: Dialect, x: str) -> str:
@@ -103,8 +110,7 @@ def _transformed(term: Term, dialect: Dialect, x: str) -> str:
     return dialect.asinh(x, dialect.number(term.constant), term.fine) if term.kind == ASINH else x
 
 
-def _pieces(term: Term, dialect: Dialect, x: str) -> list[str]:
-    t = _transformed(term, dialect, x)
+def _pieces(term: Term, dialect: Dialect, x: str, t: str) -> list[str]:
     if term.curve is None:
         return [f"{dialect.number(term.slope)} * {t}"]
     lines = []

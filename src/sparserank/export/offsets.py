@@ -24,6 +24,8 @@ def offset_of(model: RankingModel, offset: float | str) -> float:
     """
     if isinstance(offset, str) and offset == AUTO:
         lowest = lowest_score(model)
+        if lowest is None and model.per_query:
+            raise DataError("scores of this model depend on the candidate list, so none is the lowest; give a number.")
         if lowest is None:
             raise DataError(
                 "this model does not know the lowest score of its training documents; give an offset as a number, or "

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sparserank.data.tables.frames import QID
 from sparserank.errors import DataError
 
 Files = dict[str, str | bytes]  # name: content
@@ -17,7 +18,7 @@ class Options:
     normalizers: write the scaling as the engine's own instead of folding it in; offset: added to every score, where one
     is asked for (shifted); sigmoid: scores go through 1 / (1 + e^-x). Both keep the order. filled: the engine's
     features give the model's values where a document has none; wide: one input of all features, where each selected one
-    has its own.
+    has its own; qid: the column of SQL that holds the query.
     """
 
     name: str = "sparserank"
@@ -28,6 +29,7 @@ class Options:
     filled: bool = False
     wide: bool = False
     shifted: bool = False
+    qid: str = QID
 
     def refuse(self, why: str, *names: str) -> None:
         """Raises DataError where one of these options is asked for."""

@@ -47,31 +47,57 @@ def _curve(x, knots, values):
 '''
 
 
+LISTS = '''
+def _query_log(column, fill):
+    """The logarithms of the documents of a query, from 0 to 1; a missing value moves neither minimum nor maximum."""
+    known = [_log(x) for x in column if _is_known(x)]
+    low, span = (min(known), max(known) - min(known)) if known else (0.0, 0.0)
+    if not span > 0.0:
+        return [0.0] * len(column)
+    return [min(max((_log(_known(x, fill)) - low) / span, 0.0), 1.0) for x in column]
+
+
+def scores(rows):
+    """The scores of the documents of one query, all its candidates; rows: mappings of the FEATURES to numbers."""
+    rows = list(rows)
+    columns = [_query_log([_given(r, n) if v is None else r.get(n) for r in rows], v) for n, v in OF_LISTS]
+    return [_score(row, *t) for row, t in zip(rows, zip(*columns))]
+
+'''
+
+
 def python(of: Sum, options: Options) -> Files:
     """model.py with score(row), row a mapping of feature names to numbers; what is not there is missing. score raises
-    KeyError or ValueError for a missing value that the model refuses."""
+    KeyError or ValueError for a missing value that the model refuses. Where scores depend on the other documents of a
+    query it is scores(rows), of all of them."""
     from sparserank import __version__  # of which options are no part: they read the table of engines
 
     options.refuse("Python code has its scaling folded in, and names of its own", "normalizers", "features")
-    lines = [repr(of.intercept + options.offset), *(_line(t) for t in of.terms)]
+    listed = {t.name: f"t{k}" for k, t in enumerate(t for t in of.terms if t.of_list)}
+    lines = [repr(of.intercept + options.offset), *(_line(t, listed.get(t.name)) for t in of.terms)]
     inner = summed(lines, "\n        ")
     names = "".join(f"    {t.name!r},\n" for t in of.terms)
     result = "_sigmoid(total)" if options.sigmoid else "total"
+    fills = "".join(f"    ({t.name!r}, {t.fill!r}),\n" for t in of.terms if t.of_list)
+    call, lists = ("scores(rows)", f"OF_LISTS = (\n{fills})\n\n{LISTS}") if listed else ("score(row)", "")
+    takes = f"_score({', '.join(['row', *listed.values()])})" if listed else call
     text = (
-        f'"""A ranking model, written by sparserank {__version__}. score(row) needs nothing but Python."""\n'
-        f"{HEAD}\nFEATURES = (\n{names})\n\n\ndef score(row):\n"
+        f'"""A ranking model, written by sparserank {__version__}. {call} needs nothing but Python."""\n'
+        f"{HEAD}\nFEATURES = (\n{names})\n{lists}\n\ndef {takes}:\n"
         '    """The score of a document; row: a mapping of the FEATURES to numbers."""\n    total = (\n        '
         f"{inner}\n    )\n    return {result}\n"
     )
     return {"model.py": text}
 
 
-def _line(term: Term) -> str:
+def _line(term: Term, listed: str | None) -> str:
+    """listed: the variable of its t, where that is of a list."""
     x = f"_given(row, {term.name!r})" if term.fill is None else f"_known(row.get({term.name!r}), {term.fill!r})"
     t = f"_log({x})" if term.kind == LOG else f"asinh({x} / {term.constant!r})" if term.kind == ASINH else x
+    t = t if listed is None else listed
     if term.curve is None:
         return f"{term.slope!r} * {t}"
     return f"_curve({t}, {term.curve.knots.tolist()!r}, {term.curve.values.tolist()!r})"
 
 
-ENGINE = Engine("python", "Python", python)
+ENGINE = Engine("python", "Python", python, sees_lists=True)

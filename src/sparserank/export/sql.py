@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sparserank.errors import DataError
@@ -10,7 +13,7 @@ from sparserank.export.engine import Engine
 from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import Words
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import MISSING_FROM, Sum
+from sparserank.export.terms import MISSING_FROM, Sum, Term
 from sparserank.options import option
 from sparserank.quoting import brief
 
@@ -58,6 +61,22 @@ def _known(x: str, value: str, other: str | None) -> str:
 _SQL = Words("LN", "ABS", "1e0", _case, lambda x, of_size: f"SIGN({x}) * {of_size}")
 
 
+def _in_list(query: str, term: Term, x: str) -> tuple[str, str | None]:
+    """Windows of the known logs of the query; empty ones are NULL, and so is what is divided by their width, if 0."""
+    log = SQL.log(x, True)
+    known = _known(x, log, None)
+    low, high = (f"{of}({known}) OVER (PARTITION BY {query})" for of in ("MIN", "MAX"))
+    t = f"COALESCE(({log} - {low}) / NULLIF({high} - {low}, 0e0), 0e0)"
+    if term.fill is None:
+        return t, None
+    fill = _approximate(math.copysign(math.log1p(abs(term.fill)), term.fill))
+    inside = f"{fill} > {low} AND {fill} < {high}"
+    return t, (
+        f"CASE WHEN {inside} THEN ({fill} - {low}) / ({high} - {low}) "
+        f"WHEN {fill} >= {high} AND {high} > {low} THEN 1e0 ELSE 0e0 END"
+    )
+
+
 SQL = Dialect(
     "SQL",
     variable=_column,
@@ -74,10 +93,14 @@ SQL = Dialect(
 
 def sql(of: Sum, options: Options) -> Files:
     """score.sql, an expression over columns of the features' names;
-    NULL where a feature is missing that the model knows no value for."""
+    NULL where a feature is missing that the model knows no value for.
+
+    Where scores depend on the other documents of a query it has windows over the rows of equal `qid`, a column.
+    """
     options.refuse("an expression has its scaling folded in", "normalizers")
     _one_column_each(of, options.features or {})
-    return {"score.sql": expression(of, SQL, options.features, options.offset, options.sigmoid)}
+    dialect = replace(SQL, of_list=partial(_in_list, _column(options.qid)))
+    return {"score.sql": expression(of, dialect, options.features, options.offset, options.sigmoid)}
 
 
-ENGINE = Engine("sql", "SQL", sql)
+ENGINE = Engine("sql", "SQL", sql, sees_lists=True)

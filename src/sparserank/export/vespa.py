@@ -1,15 +1,20 @@
-"""Vespa: a rank profile."""
+"""Vespa: a rank profile, of a second phase, or of a global one where scores depend on the other hits."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
+from sparserank.data.missing import ERROR
 from sparserank.errors import DataError
 from sparserank.export.engine import Engine
 from sparserank.export.expression import Dialect, expression
 from sparserank.export.expression_words import IDENTIFIER, Words, between, by_choice, given_or_nan
 from sparserank.export.options import Files, Options
-from sparserank.export.terms import Sum
+from sparserank.export.terms import Sum, Term
 from sparserank.options import option
 from sparserank.quoting import brief
+from sparserank.transforms import LOG
 
 
 def _no_attribute(name: str) -> str:
@@ -37,9 +42,16 @@ VESPA = Dialect(
 )
 
 
+RERANKED = 100  # hits of a global phase, where nobody knows how many candidates training had: Vespa's own default
+
+
 def vespa(of: Sum, options: Options) -> Files:
-    """NAME.profile, a rank profile whose second phase is the model;
-    `features` say what each selected feature is in Vespa."""
+    """NAME.profile, a rank profile whose second phase is the model; `features` say what each selected feature is in
+    Vespa.
+
+    Where scores depend on the other documents of a query it is the global phase, which reranks as many hits as the
+    longest list of training. Where these have one value of a feature, it is 1/2 and not 0: a shift of all scores.
+    """
     options.refuse("an expression has its scaling folded in", "normalizers")
     name = options.name
     if not IDENTIFIER.fullmatch(name) or name in ("default", "unranked"):
@@ -47,13 +59,37 @@ def vespa(of: Sum, options: Options) -> Files:
             f"{option('name')} must be letters, digits and _, and not default or unranked, which Vespa has already; "
             f"got {brief(name)}."
         )
-    body = expression(of, VESPA, options.features, options.offset, options.sigmoid).strip()
+    logs: dict[str, str] = {}
+    dialect = replace(VESPA, of_list=partial(_in_list, name, logs))
+    body = expression(of, dialect, options.features, options.offset, options.sigmoid).strip()
     inner = "\n".join(f"            {line}" for line in body.splitlines())
+    phase, count = "second-phase", ""
+    if of.of_lists:
+        phase, count = "global-phase", f"        rerank-count: {of.longest or RERANKED}\n"
+    functions = "".join(
+        f"    function {log}() {{\n        expression {{\n            {text}\n        }}\n    }}\n"
+        for log, text in logs.items()
+    )
+    if logs:
+        functions += "    match-features {\n" + "".join(f"        {log}\n" for log in logs) + "    }\n"
     text = (
-        f"rank-profile {name} inherits default {{\n    second-phase {{\n        expression {{\n{inner}\n        }}\n"
-        "    }\n}\n"
+        f"rank-profile {name} inherits default {{\n{functions}    {phase} {{\n        expression {{\n{inner}\n"
+        f"        }}\n{count}    }}\n}}\n"
     )
     return {f"{name}.profile": text}
 
 
-ENGINE = Engine("vespa", "Vespa", vespa)
+def _in_list(profile: str, logs: dict[str, str], term: Term, x: str) -> tuple[str, str | None]:
+    """The normaliser of a function, which is added to the logs; it leaves NaN out of minimum and maximum."""
+    if term.fill is not None:
+        raise DataError(
+            f"the model takes {term.fill!r} for a missing {brief(term.name)}, which must not move the minimum and "
+            "maximum of its query, and Vespa's normalize_linear cannot leave it out; export to sql or python, or train "
+            f"with {option('missing', ERROR)} or {option('transform', LOG)}."
+        )
+    log = f"{profile}_log_{len(logs) + 1}"
+    logs[log] = VESPA.given(x, VESPA.log(x, True), None)
+    return f"normalize_linear({log})", None
+
+
+ENGINE = Engine("vespa", "Vespa", vespa, sees_lists=True)

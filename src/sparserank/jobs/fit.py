@@ -135,7 +135,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         ranker.to_model().curves,
         data.fill_values,
         training_medians(data.X, np.flatnonzero(ranker.scaled_coef_)),
-    )
+    ).with_list_lengths(data.query_ptr)
     if client is None:
         model = with_lowest_score(model, data.X)
     return FittedModel(model, ranker, data, penalty.label)

@@ -238,6 +238,7 @@ class SelectionJob:
         }
         model = pool.model(chosen, self.names, **known)
         model = replace(model, medians=training_medians(self.cv.data.X, model.support))
+        model = model.with_list_lengths(self.cv.data.query_ptr)
         return model if self.cv.first.client is not None else with_lowest_score(model, self.cv.data.X)
 
     # -- what is known of the chosen model --------------------------------------------------------------------------

@@ -36,8 +36,9 @@ class SelectOptions(TypedDict, total=False):
     loss: str | PairwiseLoss
     """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
     transform: str
-    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they
-    are, as logs, and each feature in the better of the two, whichever is best out of fold. Default 'auto'."""
+    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
+    log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two,
+    whichever is best out of fold. Default 'auto'."""
     shapes: str
     """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
     'linear'."""
@@ -139,8 +140,9 @@ class TreesOptions(TypedDict, total=False):
     """Options of `select_for_trees` by name."""
 
     transform: str
-    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they
-    are, as logs, and each feature in the better of the two, whichever is best out of fold. Default 'auto'."""
+    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
+    log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two,
+    whichever is best out of fold. Default 'auto'."""
     keep: Sequence[str] | None
     """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
@@ -208,8 +210,9 @@ class CompareOptions(TypedDict, total=False):
     """Options of `compare_with_trees` by name."""
 
     transform: str
-    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they
-    are, as logs, and each feature in the better of the two, whichever is best out of fold. Default 'auto'."""
+    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
+    log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two,
+    whichever is best out of fold. Default 'auto'."""
     shapes: str
     """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
     'linear'."""
@@ -274,8 +277,8 @@ class FitOptions(TypedDict, total=False):
     standard, log-standard (signed log1p first), query-min-max; learned on training queries. Default
     'within-query-std'."""
     transform: str
-    """Shape in which features enter: none, log (signed log1p) or asinh (of x over its median size). Default
-    'none'."""
+    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size) or query-log (the
+    log, from 0 to 1 within each query). Default 'none'."""
     shapes: str
     """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
     'linear'."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +14,17 @@ from sparserank.errors import DataError
 from sparserank.quoting import brief
 from sparserank.shards.scaling import SCALINGS
 from sparserank.strict_json import MAX_DEPTH, check_text, plain
-from sparserank.transforms import KINDS, NONE
+from sparserank.transforms import KINDS, NONE, QUERY_LOG
 
 if TYPE_CHECKING:
     from sparserank.model.ranking_model import RankingModel
 
 
 FORMAT = "sparserank-model"
-
-
+LIST_LENGTH = "list_length"  # of training, where scores depend on it
 SINCE = {"transform": 2, "curve": 3, "missing": 4, "median": 5}
-
-
-FORMAT_VERSION = max(SINCE.values())
+SINCE_TRANSFORM = {QUERY_LOG: 6}
+FORMAT_VERSION = max(*SINCE.values(), *SINCE_TRANSFORM.values())
 
 
 def content_of(model: RankingModel) -> dict[str, Any]:
@@ -65,17 +64,25 @@ def content_of(model: RankingModel) -> dict[str, Any]:
                 check_fill(f["name"], f["median"])
     except ValueError as error:
         raise DataError(f"the model cannot be saved: {error}.") from error
+    lists = {} if model.list_lengths is None or not model.of_lists else {LIST_LENGTH: asdict(model.list_lengths)}
     return {
         "format": FORMAT,
-        "version": max((version for key, version in SINCE.items() if any(key in f for f in features)), default=1),
+        "version": max((_version_of(f) for f in features), default=1),
         "n_features_in": model.n_features,
         "scaling": model.scaling.method,
         "intercept": 0.0,
+        **lists,
         "features": features,
         "feature_names_in": [str(n) for n in model.feature_names],
         "parameters": plain(model.parameters, MAX_DEPTH - 1),
         "metadata": plain(model.metadata, MAX_DEPTH - 1),
     }
+
+
+def _version_of(feature: Mapping[str, Any]) -> int:
+    """The first version that knows all that the feature has."""
+    known = max((version for key, version in SINCE.items() if key in feature), default=1)
+    return max(known, SINCE_TRANSFORM.get(feature.get("transform", NONE), 1))
 
 
 def check_names(names: Sequence[Any]) -> None:
@@ -112,6 +119,15 @@ def check_transform(name: str, kind: Any, constant: float) -> None:
         raise ValueError(f"feature {brief(name)}: transform must be one of {', '.join(KINDS)}; got {brief(kind)}")
     if not (math.isfinite(constant) and constant > 0):
         raise ValueError(f"feature {brief(name)}: constant must be a finite number > 0; got {constant}")
+
+
+def check_list_lengths(median: float, shortest: int, longest: int) -> None:
+    """Refuse what no lists have."""
+    if not (is_finite(median) and 1 <= shortest <= median <= longest):
+        raise ValueError(
+            f"{LIST_LENGTH} must hold 1 <= shortest <= median <= longest; got {brief(shortest)}, {brief(median)} and "
+            f"{brief(longest)}"
+        )
 
 
 def check_fill(name: str, value: float) -> None:

@@ -22,7 +22,7 @@ def with_lowest_score(model: RankingModel, X: Any) -> RankingModel:
     Parameters
         X   (n_docs, n_features) array, CSR matrix or stored features, read once
     """
-    if model.scaling.per_query or len(model.support) == 0:
+    if model.per_query or len(model.support) == 0:
         return model
     try:
         lowest = min((float(model.predict(block).min()) for block in _blocks(X)), default=math.nan)

@@ -12,14 +12,18 @@ from sparserank.errors import ModelFormatError
 from sparserank.model.content import (
     FORMAT,
     FORMAT_VERSION,
+    LIST_LENGTH,
     SINCE,
+    SINCE_TRANSFORM,
     check_curve,
     check_fill,
+    check_list_lengths,
     check_names,
     check_numbers,
     check_scaling,
     check_transform,
 )
+from sparserank.model.list_lengths import ListLengths
 from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
@@ -91,6 +95,11 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         if "transform" in feature:
             kinds[j], constants[j] = _part(feature, "transform", TEXT), float(_part(feature, "constant", NUMBER))
             check_transform(name, kinds[j], float(constants[j]))
+            if content["version"] < SINCE_TRANSFORM.get(kinds[j], 1):
+                raise ValueError(
+                    f"feature {brief(name)} has the transform {kinds[j]}, which version {content['version']} does not "
+                    "know"
+                )
         if "curve" in feature:
             curve = _part(feature, "curve", OBJECT)
             knots, values = _part(curve, "knots", LIST), _part(curve, "values", LIST)
@@ -114,7 +123,18 @@ def _model_of(content: dict[str, Any]) -> RankingModel:
         curves,
         None if np.isnan(fill).all() else fill,
         None if np.isnan(medians).all() else medians,
+        _list_lengths(content),
     )
+
+
+def _list_lengths(content: dict[str, Any]) -> ListLengths | None:
+    """Those of training; None where the file does not say."""
+    if LIST_LENGTH not in content:
+        return None
+    said = _part(content, LIST_LENGTH, OBJECT)
+    median, *ends = _part(said, "median", NUMBER), *(_part(said, key, INTEGER) for key in ("shortest", "longest"))
+    check_list_lengths(median, *ends)
+    return ListLengths(float(median), *ends)
 
 
 INTEGER, NUMBER, TEXT = ("an integer", (int,)), ("a number", (int, float)), ("text", (str,))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +19,26 @@ from sparserank.data.matrices import NO_MATRIX, as_array, as_dense, csr_or_array
 from sparserank.data.missing import ERROR, holds_missing, is_missing
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import NO_NUMBERS, QID, collected, column_names, numbers_in, query_ids, without_qid
-from sparserank.errors import DataError
+from sparserank.errors import DataError, DataWarning
 from sparserank.files import atomic_write
 from sparserank.model.content import content_of
+from sparserank.model.list_lengths import ListLengths
 from sparserank.options import option
 from sparserank.quoting import brief
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import NONE, Transform
 
 OF_MODEL = "model"  # what missing values become, asked of a model: its training medians
+
+
+class _Columns(NamedTuple):
+    """values (n_docs, nnz) float64 of the selected features, filled; missing: which of them were; None: unknown."""
+
+    values: np.ndarray
+    missing: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> _Columns:
+        return _Columns(self.values[rows], None if self.missing is None else self.missing[rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +49,7 @@ class RankingModel:
     (None: the features as they are) or the scaling, c from `curves`, piecewise linear functions of some features. Of a
     missing x (NaN, infinite or 1.797e308) fill_values (n_features,) take the place; NaN there, or None: a missing value
     is refused. medians (n_features,) of the training values take it only where missing='model' asks for them; NaN, or
-    None: nobody knows them.
+    None: nobody knows them. list_lengths are those of the training queries, kept where t depends on them.
 
     Raises
         DataError   weights, names, centers, scales, fill_values and medians are not one each per feature
@@ -52,6 +64,7 @@ class RankingModel:
     curves: Curves = field(default_factory=dict)
     fill_values: np.ndarray | None = None
     medians: np.ndarray | None = None
+    list_lengths: ListLengths | None = None
 
     def __post_init__(self) -> None:
         numbers = [self.coef, self.scaling.center, self.scaling.scale]
@@ -85,6 +98,20 @@ class RankingModel:
     def support(self) -> np.ndarray:
         return np.flatnonzero(self.coef)
 
+    @property
+    def of_lists(self) -> bool:
+        """Whether a transform of a selected feature depends on the other documents of the query."""
+        return self.transform is not None and self.transform.take(self.support).of_lists
+
+    @property
+    def per_query(self) -> bool:
+        """Whether a score depends on the other documents of the query."""
+        return self.scaling.per_query or self.of_lists
+
+    def with_list_lengths(self, query_ptr: np.ndarray) -> RankingModel:
+        """This model, which knows how long the lists of its training were where its scores depend on that."""
+        return replace(self, list_lengths=ListLengths.of(query_ptr)) if self.of_lists else self
+
     def with_missing(self, missing: str | None) -> RankingModel:
         """This model with 'model', the training median of every feature in the place of its missing values, unless
         training said what these become; with None or 'error' as it is.
@@ -116,13 +143,16 @@ class RankingModel:
         Parameters
             X     (n_docs, n_features) numbers; an array, a data frame (whose columns are found by name, in any order,
                   beside others of any kind; its column qid is the query of each row) or a SciPy sparse matrix
-            qid   (n_docs,) query of each row, in any order; only for scaling within queries
+            qid   (n_docs,) query of each row, in any order; only for models that scale or normalise within queries
             missing   'model': the training median in the place of a missing value; default: refused, where training did
                       not say what it becomes
         Raises
             DataError   another number of features than the model was trained on, or a selected one that is not there,
                         by name, a selected value that is missing (NaN, infinite, 1.797e308) and has no fill value, or
                         one so large that the score is not, a missing qid; rows are counted from 0
+        Warns
+            DataWarning the median list is more than five times longer or shorter than in training, where features are
+                        normalised within lists
         """
         if missing is not None:
             return self.with_missing(missing).predict(X, qid)
@@ -132,21 +162,28 @@ class RankingModel:
         else:
             X, qid = without_qid(X, qid)
             columns = self._selected(X)
-        if not self.scaling.per_query:
+        if not self.per_query:
             return self._score(columns)
         if qid is None:
-            raise DataError("this model scales features within each query; pass qid.")
-        order, query_ptr, _ = group_rows(as_query_ids(qid, len(columns)))
+            does = "scales" if self.scaling.per_query else "normalises"
+            raise DataError(f"this model {does} features within each query; pass qid.")
+        order, query_ptr, _ = group_rows(as_query_ids(qid, len(columns.values)))
+        self._warn_of_lengths(query_ptr)
         if order is None:
             return self._score(columns, query_ptr)
         out = np.empty(len(order))
-        out[order] = self._score(columns[order], query_ptr, order)
+        out[order] = self._score(columns.take(order), query_ptr, order)
         return out
+
+    def _warn_of_lengths(self, query_ptr: np.ndarray) -> None:
+        said = "" if self.list_lengths is None else self.list_lengths.otherwise(query_ptr)
+        if said:
+            warnings.warn(said, DataWarning, stacklevel=3)
 
     def selected_values(self, data: RankingDataset) -> np.ndarray:
         """(n_docs, len(support)) float64, the selected features of `data` as they are, in the data set's own row order,
         found by name where it has names."""
-        return self._of_dataset(data)
+        return self._of_dataset(data).values
 
     def contributions(self, data: RankingDataset) -> np.ndarray:
         """(n_docs, len(support)) what each selected feature adds to the score of each document of `data`, in the data
@@ -164,26 +201,28 @@ class RankingModel:
         the rows that its constructor was given. missing as in `predict`."""
         if missing is not None:
             return self.with_missing(missing).score_dataset(data)
+        self._warn_of_lengths(data.query_ptr)
         return data.to_input_order(self._score(self._of_dataset(data), data.query_ptr, data.row_index))
 
-    def _of_dataset(self, data: RankingDataset) -> np.ndarray:
+    def _of_dataset(self, data: RankingDataset) -> _Columns:
         """The selected columns: by name, or by position where data or model have no names of their own and share
         none."""
         held = tuple(data.feature_names or ())
         at = {name: j for j, name in enumerate(held)}
         nameless = numbered(held) or numbered(self.feature_names)
         if held == self.feature_names or (numbered(held) and numbered(self.feature_names)):
-            return self._selected(data.X)
+            return self._selected(data.X, data.filled)
         if nameless and at.keys().isdisjoint(self.feature_names):
-            return self._selected(data.X)
+            return self._selected(data.X, data.filled)
         missing = next((self.feature_names[j] for j in self.support if self.feature_names[j] not in at), None)
         if missing is not None:
             raise DataError(f"the data have no feature {brief(missing)}, which the model uses.")
-        columns = data.X[:, [at[self.feature_names[j]] for j in self.support]]
-        return self._filled(as_array(as_dense(columns), dtype=np.float64, order="C"))
+        own = [at[self.feature_names[j]] for j in self.support]
+        columns = as_array(as_dense(data.X[:, own]), dtype=np.float64, order="C")
+        return self._filled(columns, None if data.filled is None else data.filled[:, own])
 
-    def _selected(self, X: Any) -> np.ndarray:
-        """(n_docs, nnz) float64, the columns of the selected features."""
+    def _selected(self, X: Any, filled: np.ndarray | None = None) -> _Columns:
+        """The columns of the selected features; filled: values of X that were missing."""
         if not isinstance(X, StoredFeatures):
             frame = column_names(X) and hasattr(X, "to_numpy")
             X = csr_or_array(X.to_numpy() if frame else X)
@@ -191,12 +230,17 @@ class RankingModel:
             raise DataError(NO_MATRIX)
         if X.shape[1] != self.n_features:
             raise DataError(f"the model was trained on {self.n_features} features; the data have {X.shape[1]}.")
-        columns = X[:, self.support]
-        return self._filled(as_array(as_dense(columns), dtype=np.float64, order="C"))
+        columns = as_array(as_dense(X[:, self.support]), dtype=np.float64, order="C")
+        return self._filled(columns, None if filled is None else filled[:, self.support])
 
-    def _filled(self, columns: np.ndarray) -> np.ndarray:
-        """The selected columns, missing values replaced where there is what by."""
-        return columns if self.fill_values is None else fill_known(columns, self.fill_values[self.support])
+    def _filled(self, columns: np.ndarray, filled: np.ndarray | None = None) -> _Columns:
+        """The selected columns, missing values replaced where there is what by; filled: those that were before."""
+        missing = is_missing(columns) if self.of_lists and holds_missing(columns) else None
+        if missing is not None and filled is not None:
+            missing |= filled
+        if self.fill_values is not None:
+            columns = fill_known(columns, self.fill_values[self.support])
+        return _Columns(columns, filled if missing is None else missing)
 
     def _finds_by_name(self, X: Any) -> bool:
         """Whether X is a data frame whose columns are found by name;
@@ -205,20 +249,20 @@ class RankingModel:
         nameless = numbered(self.feature_names) or numbered([name for name in known if name != QID])
         return bool(known) and not (set(known).isdisjoint(self.feature_names) and nameless)
 
-    def _named(self, frame: Any) -> np.ndarray:
+    def _named(self, frame: Any) -> _Columns:
         """The selected columns of a data frame, by name whatever their order; others are not looked at."""
         columns = [numbers_in(frame, self.feature_names[j]) for j in self.support]
-        return self._filled(np.column_stack(columns)) if columns else np.zeros((len(frame), 0))
+        return self._filled(np.column_stack(columns) if columns else np.zeros((len(frame), 0)))
 
     def __repr__(self) -> str:
         return f"RankingModel({len(self.support)} of {self.n_features} features, scaling {self.scaling.method})"
 
     def _score(
-        self, columns: np.ndarray, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
+        self, selected: _Columns, query_ptr: np.ndarray | None = None, row_index: np.ndarray | None = None
     ) -> np.ndarray:
         """Scores of the selected columns; `row_index` (n_docs,) holds the user's number of each row,
         default their order."""
-        S = self.support
+        S, columns = self.support, selected.values
         if holds_missing(columns):
             row, k = (int(i) for i in np.argwhere(is_missing(columns))[0])
             median = np.nan if self.medians is None else float(self.medians[S[k]])
@@ -231,7 +275,7 @@ class RankingModel:
                 f"{option('missing', 'median')}."
             )
         with np.errstate(all="ignore"):
-            scaled = self._scaled(columns, query_ptr)
+            scaled = self._scaled(selected, query_ptr)
             scores = np.asarray(scaled @ self.coef[S])
             finite = np.isfinite(scores)
             if not finite.all():
@@ -246,11 +290,13 @@ class RankingModel:
                 )
         return scores
 
-    def _scaled(self, columns: np.ndarray, query_ptr: np.ndarray | None) -> np.ndarray:
+    def _scaled(self, columns: _Columns, query_ptr: np.ndarray | None) -> np.ndarray:
         """The selected columns, transformed, bent and scaled: what the weights are of."""
         S = self.support
         scaling = FeatureScaling(self.scaling.method, self.scaling.center[S], self.scaling.scale[S])
-        shaped = columns if self.transform is None else self.transform.take(S)(columns)
+        shaped = columns.values
+        if self.transform is not None:
+            shaped = self.transform.take(S)(shaped, query_ptr, columns.missing)
         return np.asarray(scaling.transform(self._bent(shaped), query_ptr))
 
     def _bent(self, columns: np.ndarray) -> np.ndarray:
@@ -264,7 +310,7 @@ class RankingModel:
         return out
 
     def transform_of(self, j: int) -> str:
-        """What feature j is turned into first: 'none', 'log' or 'asinh'."""
+        """What feature j is turned into first: 'none', 'log', 'asinh' or 'query-log'."""
         return NONE if self.transform is None else self.transform.kinds[j]
 
     def shape_of(self, j: int) -> str:

@@ -78,7 +78,8 @@ TRANSFORM = Option(
     name="transform",
     kind=Choice(KINDS),
     default=NONE,
-    help="Shape in which features enter: none, log (signed log1p) or asinh (of x over its median size).",
+    help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size) or query-log (the "
+    "log, from 0 to 1 within each query).",
     panel=PANEL,
 )
 FEATURE_SHAPES = Option(

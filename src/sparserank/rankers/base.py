@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparserank.curves import STRAIGHT, Curve, Curves, Knots, Straight
 from sparserank.data.dataset import RankingDataset, numbered
-from sparserank.data.filling import training_medians
+from sparserank.data.filling import missing_cells, training_medians
 from sparserank.data.grouping import MANY_ROWS, ids_of_rows
 from sparserank.data.missing import ERROR
 from sparserank.data.store.features import check_unchanged
@@ -54,6 +54,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012 (scikit-learn reads it from the class)
     __metadata_request__score = {"qid": True}  # noqa: RUF012
+    __metadata_request__predict = {"qid": True}  # noqa: RUF012
 
     coef_: np.ndarray
     scaled_coef_: np.ndarray
@@ -125,7 +126,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             if not self._takes_client:
                 raise DataError(f"{type(self).__name__} does not run on a cluster; SparseRanker does.")
             data = placed(given.client, data)
-        for old in ("transform_", "shaped_coef_", "curves_", "fill_values_", "medians_"):
+        for old in ("transform_", "shaped_coef_", "curves_", "fill_values_", "medians_", "list_lengths_"):
             self.__dict__.pop(old, None)
         if data.fill_values is not None and np.isfinite(data.fill_values).any():
             self.fill_values_ = data.fill_values
@@ -268,15 +269,41 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         exact = np.isfinite(cast).all() and not ((np.abs(cast) < np.finfo(dtype).tiny) & (coef != 0)).any()
         self.coef_ = cast if exact else coef
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Scores (n_docs,), row by row; never needs qid, and leaves a data frame's column qid out."""
+    @property
+    def of_lists(self) -> bool:
+        """Whether a score depends on the other documents of its query."""
+        return self._shapes is not None and self._shapes.of_lists
+
+    def predict(self, X: Any, qid: Any = None) -> np.ndarray:
+        """Scores (n_docs,), row by row; a data frame's column qid is left out.
+
+        Only a feature_transform within queries needs qid (n_docs,), by default the column qid of X; without either all
+        rows are one list where the ranker was fitted on one.
+
+        Raises
+            DataError   no qid, and the ranker was fitted on several queries, within which it normalises features
+        Warns
+            DataWarning   as `RankingModel.predict`
+        """
         check_is_fitted(self)
+        if self.of_lists:
+            return self._predict_lists(X, qid)
         X = features_to_score(self, X, self.__dict__.get("fill_values_"))
         if self._curves is not None:
             return self.to_model().predict(X)
         if self._shapes is not None:
             return np.asarray(self._shapes(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
+
+    def _predict_lists(self, X: Any, qid: Any) -> np.ndarray:
+        X, qid = without_qid(X, qid)
+        rows = features_to_score(self, X, self.__dict__.get("fill_values_"))
+        if qid is None and self.n_queries_in_ > 1:
+            raise DataError(f"{type(self).__name__} normalises features within each query; pass qid.")
+        missing = missing_cells(X)  # these move no minimum, so the model is told of them
+        if missing is not None:
+            rows = np.where(missing, np.nan, rows)
+        return self.to_model().predict(rows, np.zeros(rows.shape[0], dtype=np.int64) if qid is None else qid)
 
     def transform(self, X: Any) -> Any:
         """X with the selected features alone; a data frame's column qid is left out."""
@@ -294,7 +321,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                         rows' queries are: they would be scored as one
         """
         check_is_fitted(self)
-        scores = self.predict(X)
+        scores = self.predict(X, qid)
         _, qid = without_qid(X, qid)
         by_oversight = self.__dict__.get("_rows_without_ids", 0) > MANY_ROWS
         if qid is None and (self.n_queries_in_ > 1 or by_oversight):
@@ -346,6 +373,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             self._unit_curves(),
             self.__dict__.get("fill_values_"),
             self.__dict__.get("medians_"),
+            self.__dict__.get("list_lengths_"),
         )
 
     def _unit_curves(self) -> dict[int, Curve]:

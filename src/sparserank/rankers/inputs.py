@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.filling import fill_known, fill_matrix
+from sparserank.data.filling import fill_known, fill_matrix, missing_cells
 from sparserank.data.grouping import MANY_ROWS, as_query_ids, ids_of_rows, query_codes
 from sparserank.data.matrices import as_dense, sparse_as_csr, stored_values, with_holes, without_mask
 from sparserank.data.missing import MissingPolicy, holds_missing, is_missing
@@ -42,15 +42,16 @@ def training_data(
     with np.errstate(invalid="ignore"), _naming_missing(ranker):  # sums of huge values, by which infinities are found
         X, y = validate_data(ranker, X, y, y_numeric=True, ensure_all_finite=policy is None, **FORMS)
     names = getattr(ranker, "feature_names_in_", None)
-    ids, fill_values = ids_of_rows(qid, group, X.shape[0]), None
+    ids, fill_values, filled = ids_of_rows(qid, group, X.shape[0]), None, None
     if policy is not None:
         query = np.zeros(X.shape[0], dtype=np.int64) if ids is None else query_codes(as_query_ids(ids, X.shape[0]))
+        filled = missing_cells(X)
         try:
             X, filling = fill_matrix(policy, X, query, names, _counted(query, query_weight))
         except DataError as error:
             raise DataError(f"{owner}: {error}") from error
         fill_values = filling.values
-    data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values)
+    data = RankingDataset(X, y, ids, None, names, doc_weight=doc_weight, fill_values=fill_values, filled=filled)
     if data.n_queries == 1 and qid is None and group is None and data.n_docs > MANY_ROWS:
         warnings.warn(
             f"{owner}.fit: no qid given, so all {data.n_docs} rows are ranked as one query; pass qid=, or a data frame "

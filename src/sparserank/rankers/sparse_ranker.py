@@ -24,6 +24,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import fit_transform, transformed
 from sparserank.errors import DataError, DataWarning, ParameterError
 from sparserank.grid import ALPHA_MIN_RATIO, N_ALPHAS
+from sparserank.model.list_lengths import ListLengths
 from sparserank.model.ranking_model import curve_model
 from sparserank.number_range import kept_in_vain
 from sparserank.objective import PairwiseObjective
@@ -76,8 +77,9 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         scaling               'within-query-std' (each feature divided by its standard deviation within queries, the
                               only part of it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact
                               comparisons)
-        feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)) or 'asinh' (asinh(x /
-                              median |x|)); `select`'s transform (scikit-learn's selectors have a method of that name)
+        feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x /
+                              median |x|)) or 'query-log' (the log, from 0 to 1 within each query); `select`'s transform
+                              (scikit-learn's selectors have a method of that name)
         shapes                'linear', or 'curves': each feature enters straight or, at a further price, as a piecewise
                               linear curve (monotone where the penalty's signs say so: 1 may not fall, -1 not rise),
                               flat outside its knots; under l1, mcp, scad, log (whose concave ones add a ridge of a
@@ -149,6 +151,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         if self.feature_transform != NONE:
             self.transform_ = fit_transform(used_queries(data, query_weight), self.feature_transform)
             data = transformed(data, [self.transform_])
+            if self.transform_.of_lists:
+                self.list_lengths_ = ListLengths.of(data.query_ptr)
             data = data if client is None else placed(client, data)
         knots: Knots | Straight = STRAIGHT
         if self.shapes == CURVES:

@@ -131,8 +131,9 @@ TRANSFORM = replace(
     of_paths.TRANSFORM,
     kind=Choice(TRANSFORMS),
     default=AUTO,
-    help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), or auto: as they "
-    "are, as logs, and each feature in the better of the two, whichever is best out of fold.",
+    help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the "
+    "log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two, "
+    "whichever is best out of fold.",
 )
 ENGINE = Option(
     name="engine",

@@ -43,7 +43,7 @@ class SelectionPlan:
     margin     largest estimated loss of the model that is taken, relative to the best of all
     guarantee  instead: largest bound on that loss
     transform  shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none',
-               'log' or 'asinh'
+               'log', 'asinh' or 'query-log'
     shapes     'linear', or 'curves': piecewise linear curves of each feature are tried too, with n_knots knots
     engine     that is to run the model: only what it can run is tried; None: everything
     half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none

@@ -39,11 +39,16 @@ class HeldRows(Stream):
         d = self._data
         n_blocks = max(stored_values(d.X).nbytes // BLOCK_BYTES, 1)
         cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()
+        if any(form.of_lists for form in self._forms):
+            cuts = d.query_ptr[np.unique(np.searchsorted(d.query_ptr, cuts))].tolist()  # whole queries
         for b, (lo, hi) in enumerate(itertools.pairwise(cuts)):
             rows = slice(lo, hi)
             assert d.qid is not None
             docid, weight = (None if v is None else np.asarray(v[rows]) for v in (d.docid, d.doc_weight))
-            X = in_forms(d.X[rows], self._forms) if self._forms else d.X[rows]
+            X = d.X[rows]
+            if self._forms:
+                first, last = np.searchsorted(d.query_ptr, [lo, hi])
+                X = in_forms(X, self._forms, d.query_ptr[first : last + 1] - lo)
             yield RowBlock(
                 X, d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, positions(0, b, hi - lo)
             )
