@@ -57,6 +57,7 @@ def test_a_selection_refuses_ridge_nothing_and_repeats(penalties: tuple[Penalty,
         SelectionPlan(penalties, parse_metric("ndcg@10"))
 
 
+@pytest.mark.usefixtures("pictures")
 def test_every_interval_names_the_confidence_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     result = select(L1(), confidence=0.9, margin=0.2)
     show_selection(result)
