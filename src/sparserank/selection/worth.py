@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparserank.crossval.near_equal import NearEqual
-from sparserank.evaluation.statistics import as_percent
 
 MAX_NAMED = 3  # features, substitutes in a sentence
 
@@ -58,7 +57,7 @@ class Worth:
         text += f"{len(always)} of the {len(share)} features {'is' if len(always) == 1 else 'are'} in all of them"
         rest = sorted((s, name) for s, name in share if s < 1.0)
         if rest:
-            text += f", {rest[0][1]} in {as_percent(rest[0][0])}"
+            text += f", {rest[0][1]} in {rest[0][0]:.0%} of them"
         found = sorted(self.substitutes, key=lambda s: -s.difference)[:MAX_NAMED]
         if found:
             said = [f"{s.other} for {s.feature} ({s.difference:+.4f} {metric}, r = {s.correlation:.2f})" for s in found]
