@@ -37,7 +37,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "a": {"metric_refits": True, "kinds": ["refitted"]},
     "b": {"metric_refits": True, "kinds": ["polished"]},
     "c": {"metric_refits": True, "kinds": ["half polished"]},
+    "query-log": {"metric_refits": False, "transform": "query-log"},
+    "curves": {"metric_refits": False, "shapes": "curves"},
+    "products": {"metric_refits": False, "products": 12},
 }
+MADE = ("curved", "products")  # sets that are made: additive curves, and two products beside linear features
 RIVALS: dict[str, dict[str, Any]] = {
     ORDINARY: {"num_iterations": 150, "num_leaves": 7, "learning_rate": 0.05},
     SLOW: {
@@ -66,7 +70,7 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.nested", description=__doc__)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--sets", nargs="+", choices=[*SETS, *MADE], default=list(SETS))
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0], help="of the outer folds: one repeat each")
     parser.add_argument("--outer", type=int, default=5, help="outer folds")
@@ -84,6 +88,10 @@ def _arguments() -> argparse.Namespace:
 def _read(name: str) -> Any:
     import sparserank as sr
 
+    if name == "curved":
+        return sr.make_curved_ranking(200, seed=7).data
+    if name == "products":
+        return _with_true_products(200)
     return sr.read_data([Path(os.environ["SPARSERANK_DATA"]) / file for file in SETS[name]])
 
 
@@ -142,10 +150,13 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
     import sparserank as sr
 
     own = dict(options)
-    kinds, any_size = own.pop("kinds", None), own.pop("any_size", False)
+    kinds, any_size, products = own.pop("kinds", None), own.pop("any_size", False), own.pop("products", 0)
     with _patched(kinds, any_size), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = sr.select(train, metric=METRIC, out=out, n_threads=1, **own)
+        result = sr.select(train, metric=METRIC, out=out, n_threads=1, rival="none", **own)
+        if products:
+            train, test = _with_products(result.model, products, train, test)
+            result = sr.select(train, metric=METRIC, n_threads=1, rival="none", **own)
     values = sr.evaluate(result.model.predict(test.X), test, [METRIC], per_query=True)[METRIC]
     return {
         "values": np.asarray(values).tolist(),
@@ -155,6 +166,34 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
         "corrected": result.choice.corrected_chosen,
         "gains": _gains(result.choice.candidates),
     }
+
+
+def _with_products(model: Any, most: int, *parts: Any) -> list[Any]:
+    """Each of the data sets with the selected features of the largest weights alone, and with the products of each two
+    of them: of signed logarithms, standardised on the first data set."""
+    import sparserank as sr
+
+    chosen = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")][:most]
+    logs = [np.sign(d.X[:, chosen]) * np.log1p(np.abs(np.asarray(d.X[:, chosen], dtype=float))) for d in parts]
+    mean, deviation = logs[0].mean(axis=0), logs[0].std(axis=0) + 1e-12
+    a, b = np.triu_indices(len(chosen), 1)
+    out = []
+    for d, log in zip(parts, logs, strict=True):
+        z = (log - mean) / deviation
+        X = np.column_stack([d.X[:, chosen], z[:, a] * z[:, b]])
+        out.append(sr.RankingDataset(X, d.relevance, d.qid))
+    return out
+
+
+def _with_true_products(n_queries: int) -> Any:
+    """20 features, of which five and two products of two others decide."""
+    import sparserank as sr
+
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((n_queries * 25, 20))
+    score = X[:, :5] @ np.array([1.0, 0.9, 0.8, 0.7, 0.6]) + 0.9 * X[:, 5] * X[:, 6] + 0.9 * X[:, 7] * X[:, 8]
+    score += 1.2 * rng.standard_normal(len(score))
+    return sr.RankingDataset(X, np.digitize(score, [0.5, 1.8, 3.0]).astype(float), np.repeat(np.arange(n_queries), 25))
 
 
 def _gains(candidates: Any) -> dict[str, list[float]]:
