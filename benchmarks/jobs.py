@@ -118,7 +118,7 @@ def select_default(data: Ranking) -> str:
     try:
         from sparserank.jobs.selection_job import SelectionJob
     except ImportError:  # before jobs had a room of their own
-        from sparserank.selection.job import SelectionJob  # type: ignore[no-redef, import-not-found]
+        from sparserank.selection.job import SelectionJob  # type: ignore[no-redef]
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
     from sparserank.selection.plan import SelectionPlan
