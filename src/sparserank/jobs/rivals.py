@@ -145,7 +145,7 @@ class TreesOnFolds:
                     processes=False,
                 )
             except TooSlow:
-                self._leave_out(rival, f"it was not finished in {self.seconds:g} s")
+                self._leave_out(rival, f"they took more than {self.seconds:g} s")
             except DataError as error:
                 self._leave_out(rival, str(error).rstrip("."))
             except BaseException:  # an interrupt must not wait for trees that nobody wants any more

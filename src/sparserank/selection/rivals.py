@@ -77,7 +77,11 @@ class RivalReport:
         """To be read aloud; chosen: the number of features of the chosen model."""
         strongest = self.better or next(iter(self.trees), None)
         said = [] if strongest is None else [self._beside(strongest, metric, confidence, chosen)]
-        return said + [f"{r.name} was not compared: {r.reason}." for r in self.left_out]
+        reasons = dict.fromkeys(r.reason for r in self.left_out)
+        for reason in reasons:
+            names = [r.name for r in self.left_out if r.reason == reason]
+            said.append(f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} not compared: {reason}.")
+        return said
 
     def _beside(self, r: ComparedRival, metric: str, confidence: str, chosen: int) -> str:
         text = f"{r.name} on {r.n_features} features has {metric} {r.mean:.4f} on the same folds; the chosen model is "
