@@ -324,7 +324,7 @@ def test_lists_of_another_length_are_warned_of_beyond_fivefold(selected: Ranking
     assert len(caught) == warned
     if warned:
         assert caught[0].category is DataWarning
-        assert f"hold {n} documents in the median, those of training 12.5 (6 to 20)" in str(caught[0].message)
+        assert f"median length of the candidate lists is {n}, that of training 12.5 (6 to 20)" in str(caught[0].message)
 
 
 def test_lengths_are_those_of_lists_alone(raw: RankingDataset) -> None:

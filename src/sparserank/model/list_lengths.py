@@ -30,7 +30,7 @@ class ListLengths:
         if now is None or 1.0 <= max(now.median / self.median, self.median / now.median) <= MOST_OFTEN:
             return ""
         return (
-            f"the candidate lists hold {now.median:g} documents in the median, those of training {self.median:g} "
+            f"the median length of the candidate lists is {now.median:g}, that of training {self.median:g} "
             f"({self.shortest} to {self.longest}); the model normalises features within each list, so rank lists as "
             "long as those of training, or train on lists like these."
         )
