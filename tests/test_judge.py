@@ -160,10 +160,26 @@ def test_missing_values_go_into_trees_as_they_are(data):
     ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
     found = select_for_trees((X, train.relevance, ids), missing="median", k=1, **QUICK)
     assert found.features == ("f4",)
-    assert found.ours < found.chosen.mean - 0.1
+    assert found.ours.mean < found.chosen.mean - 0.1
+    assert found.ours.high < 0
     assert found.to_json()["trees"]["missing"] == [None] * len(found.trees.columns)
     scores = found.trees.booster.predict(X[:, found.trees.columns])
-    assert sr.evaluate(scores, train.relevance, "ndcg@10", qid=ids)["ndcg@10"] > found.ours + 0.1
+    assert sr.evaluate(scores, train.relevance, "ndcg@10", qid=ids)["ndcg@10"] > found.ours.mean + 0.1
+
+
+@pytest.mark.usefixtures("no_processes")
+def test_lists_hold_what_trees_alone_can_use(data):
+    """A feature that is constant within every query, and one that is missing or 1, tell trees something."""
+    train, _ = data
+    X = np.array(train.X)
+    ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
+    X[:, 9] = np.repeat(np.arange(train.n_queries) % 2, np.diff(train.query_ptr))
+    X[:, 10] = np.where(train.relevance > 0, np.nan, 1.0)
+    X[:, 11] = 5.0
+    found = select_for_trees((X, train.relevance, ids), missing="median", k=1, **QUICK)
+    assert found.features == ("f11",)
+    assert found.ours is None
+    assert found.all_features.n_features == 11
 
 
 @pytest.mark.usefixtures("no_processes")
@@ -184,8 +200,10 @@ def test_trees_of_a_file_are_trained_with_its_settings_on_the_features_that_they
     text = found.trees.booster.model_to_string()
     assert "[min_data_in_leaf: 7]" in text
     assert "[num_leaves: 5]" in text
-    with pytest.raises(ParameterError, match="n_trees is said by the file"):
+    with pytest.raises(ParameterError, match="n_trees is set by the file"):
         select_for_trees(train, for_model=tmp_path / "today.txt", **QUICK)
+    with pytest.raises(ParameterError, match=r"keep names 'noise_.*', which the trees of for_model do not know"):
+        select_for_trees(train, for_model=tmp_path / "today.txt", keep=[train.feature_names[11]], **given)
     with pytest.raises(ParameterError, match="for_model must be lightgbm, or a file"):
         select_for_trees(train, for_model="xgboost", **QUICK)
 
@@ -204,23 +222,27 @@ def test_our_models_on_a_list_are_refitted_without_the_queries_that_judge_them(d
             model = sr.SparseRanker(penalty="ridge", alpha=1e-6).fit_dataset(on.take_features(features)).to_model()
             scores = unseen.from_input_order(model.score_dataset(unseen.take_features(features)))
             out[fold == f] = per_query_values(scores, unseen, [result.plan.metric])[0]
-    ours = list_job._ours_on(train, fold, result.plan, lists, 1)
-    assert ours == pytest.approx(values.mean(), abs=2e-4)
-    assert abs(ours - leaked.mean()) > 4e-4
+    trees = np.linspace(0.2, 0.9, train.n_queries)
+    ours = list_job._ours_on(train, fold, result.plan, lists, trees, 1)
+    assert ours.mean == pytest.approx(values.mean(), abs=2e-4)
+    assert abs(ours.mean - leaked.mean()) > 4e-4
+    assert ours.difference == pytest.approx((values - trees).mean(), abs=2e-4)
+    assert ours.low < ours.difference < ours.high
 
 
 @pytest.mark.usefixtures("no_processes")
-def test_the_result_says_what_missing_values_became(data, result):
-    """trees.txt alone would take NaN for 0."""
+def test_the_result_says_what_missing_values_are_to_trees(data, result):
+    """Of a feature that never was missing in training, trees.txt alone would take NaN for 0."""
     assert result.to_json()["trees"]["missing"] == [None] * len(result.trees.columns)
     train, _ = data
     X, fill = np.array(train.X), np.arange(1.0, train.n_features + 1)
     X[::7, 3], fill[4] = np.nan, np.nan
     ids = np.repeat(train.query_ids, np.diff(train.query_ptr))
     holed = RankingDataset(X, train.relevance, ids, feature_names=train.feature_names, fill_values=fill)
-    trees = select_for_trees(holed, drop=[train.feature_names[0]], **RULED).to_json()["trees"]
+    trees = select_for_trees(holed, drop=[train.feature_names[0]], **QUICK).to_json()["trees"]
     place = {name: j for j, name in enumerate(train.feature_names)}
-    assert trees["missing"] == [None if place[n] == 4 else fill[place[n]] for n in trees["columns"]]
+    as_they_are = (3, 4)
+    assert trees["missing"] == [None if place[n] in as_they_are else fill[place[n]] for n in trees["columns"]]
     assert any(v is not None for v in trees["missing"])
 
 

@@ -58,9 +58,9 @@ def test_models_that_are_nearly_as_good_are_those_of_explicit_sets(result, data)
         columns = np.unique(coefs[[index]].indices // path.width % len(names))
         candidates.append((frozenset(columns.tolist()), c.mean))
     near = result.worth.near
-    sets = as_sets(near.used)
+    sets = [frozenset(near.features[row].tolist()) for row in near.used]
     assert len(set(sets)) == len(sets)
-    assert near.used[0].tolist() == [j in set(result.model.support.tolist()) for j in range(len(names))]
+    assert sets[0] == set(result.model.support.tolist())
     own = set(sets)
     margin, best = result.choice.margin, result.choice.best.mean
     expected = {
@@ -79,12 +79,12 @@ def test_shares_and_substitutes_are_those_of_explicit_sets() -> None:
         rng = np.random.default_rng(seed)
         sets = as_sets(rng.random((9, 7)) < rng.choice([0.3, 0.5, 0.8], size=7))
         distinct = list(dict.fromkeys(s for s in sets if s))
-        used = np.array([[j in s for j in range(7)] for s in distinct])
-        near = NearEqual(7, used)
-        assert near.share == pytest.approx([np.mean([j in s for s in distinct]) for j in range(7)])
+        near = NearEqual.of(7, [tuple(sorted(s)) for s in distinct])
+        shares = [near.share(j) for j in range(7)]
+        assert shares == pytest.approx([np.mean([j in s for s in distinct]) for j in range(7)])
         for feature in distinct[0]:
             expected = oracle.substitutes(set(distinct), distinct[0], feature)
-            other = near.substitute(feature)
+            other = near.substitutes.get(feature)
             assert other in expected if expected else other is None
             found += bool(expected)
             wrong = oracle.substitutes_by_how_often(set(distinct), distinct[0], feature)
@@ -139,7 +139,7 @@ def ablation(copies) -> Ablation:
     result = sr.select(copies, **OPTIONS, transform="none", k=3)
     job = SelectionJob(result.plan, copies, None, None)
     pool = job.candidates()
-    return Ablation(job.cv, pool, result.plan.choose(pool.sparse, pool.dense), result.model, 0.95)
+    return Ablation(job.cv, pool, result.plan.choose(pool.sparse, pool.dense), result.model, result.plan)
 
 
 def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, ablation):
@@ -147,8 +147,8 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
     support, names = set(ablation.model.support.tolist()), list(copies.feature_names)
     first, second, third = sorted(support)
     sets = [support, {(first + 3) % 6, second, third}, {first, third}]
-    near = NearEqual(4, np.array([[j in own for j in range(6)] for own in sets]))
-    worth = ablation.worth(near, {first: 0.9}, False)
+    near = NearEqual.of(4, [tuple(sorted(own)) for own in sets])
+    worth = ablation.worth(near, {first: 0.9})
     (found,) = worth.substitutes
     other = (first + 3) % 6
     assert (found.feature, found.other, found.correlation) == (names[first], names[other], 0.9)
@@ -162,9 +162,14 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
     assert [row["share"] for row in worth.features] == pytest.approx(
         [{first: 2 / 3, second: 2 / 3, third: 1.0}[names.index(row["feature"])] for row in worth.features]
     )
-    text = worth.sentence(names, "ndcg@10", "within the margin")
-    assert text.startswith("3 different sets of at most 4 features are within the margin: 1 of the 3 features is in ")
-    assert f"{names[other]} for {names[first]} ({found.difference:+.4f} ndcg@10, r = 0.90)" in text
+    assert all(
+        row["folds"] == sum(names.index(row["feature"]) in s for s in supports.values()) for row in worth.features
+    )
+    text = worth.sentence("ndcg@10", "within the margin")
+    assert text.startswith(
+        "Models of 3 different sets of at most 4 features are within the margin; 1 of the 3 features "
+    )
+    assert f"{names[first]} by {names[other]} (ndcg@10 {found.difference:+.4f}, correlation 0.90)" in text
 
 
 def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):
@@ -173,13 +178,13 @@ def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):
     result = sr.select(noisy, **OPTIONS, transform="none", k=3)
     job = SelectionJob(result.plan, noisy, None, None)
     pool = job.candidates()
-    own = Ablation(job.cv, pool, result.plan.choose(pool.sparse, pool.dense), result.model, 0.95)
+    own = Ablation(job.cv, pool, result.plan.choose(pool.sparse, pool.dense), result.model, result.plan)
     support = set(own.model.support.tolist())
     first = min(support)
     sets = [support, support - {first} | {6}]
-    near = NearEqual(4, np.array([[j in s for j in range(7)] for s in sets]))
-    assert near.substitute(first) == 6
-    assert own.worth(near, {}, False).substitutes == ()
+    near = NearEqual.of(4, [tuple(sorted(s)) for s in sets])
+    assert near.substitutes[first] == 6
+    assert own.worth(near, {}).substitutes == ()
 
 
 def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):

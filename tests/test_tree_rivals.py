@@ -24,14 +24,14 @@ from sparserank.jobs import rivals
 from tests.command_line import Cli
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "folds": 3, "half_samples": 0, "transform": "none"}
-FEW = {"LightGBM": TreeSettings(12, 4), "LightGBM, slow": TreeSettings(20, 4, 0.02, 0.7, 0.5)}
+FEW = {"LightGBM": TreeSettings(12, 4), "LightGBM (slow)": TreeSettings(20, 4, 0.02, 0.7, 0.5)}
 
 
 @pytest.fixture(autouse=True)
 def small_ensembles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_rivals, "is_installed", lambda: True)
     monkeypatch.setattr(tree_rivals, "ORDINARY", FEW["LightGBM"])
-    monkeypatch.setattr(tree_rivals, "SLOW", FEW["LightGBM, slow"])
+    monkeypatch.setattr(tree_rivals, "SLOW", FEW["LightGBM (slow)"])
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def by_hand(data: RankingDataset, settings: dict[str, Any], n_trees: int, column
 SETTINGS = {
     "LightGBM": {"objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.05, "bagging_fraction": 0.8}
     | {"bagging_freq": 1, "feature_fraction": 0.8},
-    "LightGBM, slow": {"objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.02, "bagging_fraction": 0.7}
+    "LightGBM (slow)": {"objective": "lambdarank", "num_leaves": 4, "learning_rate": 0.02, "bagging_fraction": 0.7}
     | {"bagging_freq": 1, "feature_fraction": 0.5},
 }
 
@@ -85,7 +85,8 @@ def test_trees_are_those_of_lightgbm_itself_on_the_folds_of_the_selection(data):
 
 
 def test_rivals_move_nothing(data):
-    results = [sr.select(data, rival=rival, **QUICK) for rival in ("none", "lightgbm")]
+    current = sr.SparseRanker(penalty="ridge", alpha=0.1).fit_dataset(data).to_model()
+    results = [sr.select(data, rival=rival, current=current, **QUICK) for rival in ("none", "lightgbm")]
     a, b = (r.to_json() for r in results)
     assert a["rivals"] == []
     assert len(b["rivals"]) == 2
@@ -94,6 +95,22 @@ def test_rivals_move_nothing(data):
             assert a[name] == b[name], name
     assert json.dumps(results[0].model.to_json()) == json.dumps(results[1].model.to_json())
     assert np.array_equal(results[0].choice.bounds.upper, results[1].choice.bounds.upper)
+
+
+def test_missing_values_of_training_and_validation_queries(data):
+    """Both are learned from; trees see what is missing in either."""
+    X = np.array(data.X)
+    X[::5, 0] = np.nan
+    ids = np.repeat(data.query_ids, np.diff(data.query_ptr))
+    first = np.isin(ids, data.query_ids[:40])
+    parts = [(X[own], data.relevance[own], ids[own]) for own in (first, ~first)]
+    whole = sr.select((X, data.relevance, ids), missing="median", **QUICK)
+    split = sr.select(*parts, missing="median", **QUICK)
+    assert len(split.rivals.compared) == 2
+    names = list(whole.rivals.compared)
+    assert [r.mean for r in split.rivals.compared] == pytest.approx([r.mean for r in names], abs=0.03)
+    held = sr.select(*parts, missing="median", protocol="holdout", **QUICK)
+    assert len(held.rivals.compared) == 2
 
 
 def test_threads_change_nothing(data, monkeypatch):
@@ -189,7 +206,7 @@ def test_what_is_not_finished_in_its_time_is_left_out_and_named(data, seconds, t
     result = sr.select(data, rival_time=seconds, **QUICK)
     assert result.rivals.compared == ()
     assert [r.name for r in result.rivals.left_out] == list(SETTINGS)
-    assert "LightGBM and LightGBM, slow were not compared: they took more than 1e-09 s." in result.sentences
+    assert "LightGBM and LightGBM (slow) were not compared: they took more than 1e-09 s." in result.sentences
     assert result.to_json()["left_out_rivals"][0]["name"] == "LightGBM"
 
 
@@ -222,7 +239,7 @@ def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, 
     best = result.rivals.better
     assert best is not None
     assert best.high < 0
-    assert "is shown better" in result.headline
+    assert "on 4 features is shown better; to choose features for it: --for-model lightgbm" in result.headline
     assert "--for-model lightgbm" in result.sentence
     assert best.on_chosen is not None
     assert best.chosen_mean == result.chosen.mean
@@ -285,6 +302,28 @@ def test_a_model_file_is_trained_anew_on_the_folds(data, model_file):
     assert compared.mean < sr.evaluate(own, rounded, "ndcg@10")["ndcg@10"]
 
 
+def test_categories_are_found_by_names_with_blanks_and_by_number(data, tmp_path):
+    X = np.array(data.X)
+    X[:, 2] = np.abs(np.round(X[:, 2]))
+    names = [f"a {j}" for j in range(8)]
+    named = RankingDataset(X, data.relevance, np.array(data.qid), feature_names=names)
+    for own in ([n.replace(" ", "_") for n in names], "auto"):
+        held = lightgbm.Dataset(
+            X, data.relevance, group=np.diff(data.query_ptr), feature_name=own, categorical_feature=[2]
+        )
+        lightgbm.train({"objective": "lambdarank", "verbosity": -1}, held, 4).save_model(tmp_path / "m.txt")
+        (rival,) = tree_rivals.tree_rivals(tmp_path / "m.txt", named).trees
+        assert rival.settings.categorical == ("a 2",)
+        assert rival.columns.tolist() == list(range(8))
+
+
+def test_a_model_of_other_names_gets_all_features_and_says_so(data, model_file):
+    other = data.rename_features([f"x{j}" for j in range(8)])
+    found = tree_rivals.tree_rivals(model_file, other)
+    assert found.trees[0].columns.tolist() == list(range(8))
+    assert any("of which the data have none: it gets all" in note for note in found.notes)
+
+
 def test_a_model_of_other_features_gets_those_that_there_are(data, model_file):
     text = model_file.read_text().replace(
         f"feature_names={' '.join(data.feature_names)}",
@@ -326,10 +365,11 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
     )
     assert found.said == (
         "early stopping, metrics, validation data: the number of trees is fixed",
-        "monotone_constraints",
+        "'monotone_constraints'",
     )
     notes = sr.select(data, rival=file, **QUICK).notes
     assert any(n.startswith("LightGBM as in train.conf: not used: early stopping") for n in notes)
+    assert any(n.startswith("LightGBM as in train.conf: 9 trees. If its settings") for n in notes)
     assert not (tmp_path / "somewhere.txt").exists()
 
 
@@ -344,6 +384,7 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
         ("objective = custom", "trees with an objective of their own cannot be trained"),
         ("{", "is no JSON object of parameters"),
         ("", "is neither a model"),
+        ('{"objective": "lambdarank", "tree_info": []}', "is a model dumped as JSON"),
         ("tree\nversion=v4\nfeature_names=a b\n", "is cut off"),
         (b"\xff\xfe\x00", "cannot be read (is not text)"),
     ],
@@ -364,8 +405,32 @@ def test_settings_that_lightgbm_refuses_leave_the_rival_out(tmp_path, data):
     assert "LightGBM cannot be trained on these data" in result.rivals.left_out[0].reason
 
 
+def test_names_of_categories_in_parameters(tmp_path):
+    (tmp_path / "p.json").write_text('{"num_leaves": 4, "categorical_feature": ["a", "b"]}')
+    assert read_tree_file(tmp_path / "p.json").settings.categorical == ("a", "b")
+    (tmp_path / "p.json").write_text('{"num_leaves": 4, "categorical_feature": "auto"}')
+    found = read_tree_file(tmp_path / "p.json").settings
+    assert (found.categorical, found.n_trees) == ((), 100)
+
+
+def test_every_fold_has_its_share_of_the_time(data, monkeypatch):
+    """However many are trained at once, a rival takes no longer than it may."""
+    seen: list[float] = []
+
+    def noted(self: Any, rival: Any, f: int, columns: Any, seconds: float) -> Any:
+        seen.append(seconds)
+        return whole(self, rival, f, columns, seconds)
+
+    whole = rivals.TreesOfRival.__call__
+    monkeypatch.setattr(rivals.TreesOfRival, "__call__", noted)
+    for n_threads, share in ((1, 30.0), (2, 45.0), (8, 90.0)):
+        seen.clear()
+        sr.select(data, n_threads=n_threads, rival_time=90.0, **QUICK)
+        assert set(seen) == {share}
+
+
 def test_what_is_neither_a_word_nor_a_file(data, tmp_path):
-    for given in ("xgboost", tmp_path / "absent", 3):
+    for given in ("xgboost", tmp_path / "absent", 3, "x" * 5000, "", tmp_path):
         with pytest.raises(ParameterError, match="must be auto, none, lightgbm, or a file"):
             sr.select(data, rival=given, **QUICK)
 
@@ -395,10 +460,10 @@ def test_on_the_command_line(data, tmp_path, cli_here: Cli):
     ]
     done = cli_here("select", "train.txt", *args)
     assert done.code == 0
-    assert "LightGBM, slow" in done.out
+    assert "LightGBM (slow)" in done.out
     assert "never chosen" in done.out
     page = Path("run/report.html").read_text()
-    assert "LightGBM, slow" in page
+    assert "LightGBM (slow)" in page
     refused = cli_here("select", "train.txt", *args, "--rival", "nobody")
     assert refused.code == 2
     assert "must be auto, none, lightgbm, or a file" in " ".join(refused.err.replace("│", " ").split())

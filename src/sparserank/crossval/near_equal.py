@@ -11,6 +11,7 @@ import numpy as np
 from sparserank.crossval.candidates import Pool
 from sparserank.crossval.choice import Choice
 from sparserank.crossval.folded_paths import FINAL
+from sparserank.lazy import cached_property
 
 MORE_FEATURES = 1.25  # times those of the chosen model: the largest models that count
 
@@ -20,34 +21,45 @@ class NearEqual:
     """Different sets of features of models within the margin, or at least as good as the chosen one, of at most
     `most` features; each counts once, which makes no probabilities of their shares.
 
-    used     (n_models, n_features) bool, the chosen set first
+    features     (n,) that some set holds, rising; used: (n_models, n) bool, the chosen set first
     """
 
     most: int
+    features: np.ndarray
     used: np.ndarray
+
+    @classmethod
+    def of(cls, most: int, sets: Sequence[tuple[int, ...]]) -> NearEqual:
+        """From sets of features, the chosen one first."""
+        features = np.unique(np.concatenate([np.array(s, dtype=np.int64) for s in sets]))
+        return cls(most, features, np.array([np.isin(features, s) for s in sets]))
 
     @property
     def n_models(self) -> int:
         return len(self.used)
 
-    @property
-    def share(self) -> np.ndarray:
-        """(n_features,) of the models that use each feature."""
-        return np.asarray(self.used.mean(axis=0))
+    def share(self, feature: int) -> float:
+        """Of the models, those that use a feature."""
+        return float(self.used[:, self.features == feature].any(axis=1).mean())
 
-    def substitute(self, feature: int) -> int | None:
-        """The feature outside the chosen set that models use most more often without this one than with it; None where
-        all models use this one, or no other is used more often without it."""
-        with_it = self.used[:, feature]
-        if with_it.all():
-            return None
-        more = self.used[~with_it].mean(axis=0) - self.used[with_it].mean(axis=0)
-        more[self.used[0]] = -1.0
-        at = int(np.argmax(more))
-        return at if more[at] > 0 else None
+    @cached_property
+    def substitutes(self) -> dict[int, int]:
+        """{feature of the chosen set: the one outside it that models use most more often without this one than with
+        it}; without features that all models use, or for which no other is used more often without."""
+        out = {}
+        for at in np.flatnonzero(self.used[0]):
+            with_it = self.used[:, at]
+            if with_it.all():
+                continue
+            more = self.used[~with_it].mean(axis=0) - self.used[with_it].mean(axis=0)
+            more[self.used[0]] = -1.0
+            other = int(np.argmax(more))
+            if more[other] > 0:
+                out[int(self.features[at])] = int(self.features[other])
+        return out
 
 
-def near_equal(choice: Choice, pool: Pool, n_features: int) -> NearEqual:
+def near_equal(choice: Choice, pool: Pool) -> NearEqual:
     """Those of a choice."""
     chosen = choice.chosen
     most = math.ceil(MORE_FEATURES * chosen.n_features - 1e-9)
@@ -56,11 +68,4 @@ def near_equal(choice: Choice, pool: Pool, n_features: int) -> NearEqual:
         enough = choice.within_margin(c) or choice.loss(c) <= choice.loss(chosen)
         if enough and c.n_features <= most:
             sets.setdefault(tuple(pool.features(c, FINAL).tolist()))
-    return NearEqual(most, _indicators(list(sets), n_features))
-
-
-def _indicators(sets: Sequence[tuple[int, ...]], n_features: int) -> np.ndarray:
-    used = np.zeros((len(sets), n_features), dtype=bool)
-    for row, features in zip(used, sets, strict=True):
-        row[list(features)] = True
-    return used
+    return NearEqual.of(most, list(sets))

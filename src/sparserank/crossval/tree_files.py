@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparserank.crossval.options import N_TREES
 from sparserank.crossval.trees import TreeSettings
 from sparserank.errors import DataFormatError
 from sparserank.quoting import brief
 
-LARGEST_FILE = 1 << 30  # bytes
+LARGEST_FILE = 1 << 28  # bytes
 LEARNING = {  # what decides which trees are grown, with the names that LightGBM takes as well
     "alpha": (),
     "bagging_by_query": (),
@@ -57,19 +56,25 @@ LEARNING = {  # what decides which trees are grown, with the names that LightGBM
     "num_leaves": ("num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
     "objective": ("objective_type", "app", "application", "loss"),
     "other_rate": (),
+    "num_grad_quant_bins": (),
     "path_smooth": (),
+    "quant_train_renew_leaf": (),
     "sigmoid": (),
     "skip_drop": (),
+    "stochastic_rounding": (),
     "top_rate": (),
     "uniform_drop": (),
     "use_missing": (),
+    "use_quantized_grad": (),
     "xgboost_dart_mode": (),
     "zero_as_missing": (),
 }
 FLAGS = (  # of these, which a model file writes as 0 and 1
     *("bagging_by_query", "boost_from_average", "enable_bundle", "extra_trees", "feature_pre_filter"),
     *("lambdarank_norm", "linear_tree", "uniform_drop", "use_missing", "xgboost_dart_mode", "zero_as_missing"),
+    *("quant_train_renew_leaf", "stochastic_rounding", "use_quantized_grad"),
 )
+LIGHTGBM_ROUNDS = 100  # where a file does not say how many
 ROUNDS = (
     *("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round", "num_rounds", "nrounds"),
     *("num_boost_round", "n_estimators", "max_iter"),
@@ -85,7 +90,10 @@ CHOSEN_HERE = re.compile(  # files, machines, seeds, columns, what is printed
     r"|(in|out)put_.*|snapshot_.*|save_.*|.*header.*|(label|weight|group|query|ignore)(_.*)?|deterministic|force_.*_wise"
     r"|histogram_pool_size|first_metric_only|early_stopping_min_delta|valid_.*|two_round|pre_partition"
 )
-OF_COLUMNS = ("monotone_constraints", "interaction_constraints", "feature_contri", "forcedsplits_filename")
+OF_COLUMNS = (  # of a model file; what is said by column, or by a file
+    *("monotone_constraints", "interaction_constraints", "feature_contri", "forcedsplits_filename"),
+    *("forcedbins_filename", "max_bin_by_feature", "cegb_penalty_feature_lazy", "cegb_penalty_feature_coupled"),
+)
 CANONICAL = {alias: name for name, aliases in LEARNING.items() for alias in (name, *aliases)}
 REFUSED_OBJECTIVES = ("custom", "none", "null", "na")
 
@@ -110,7 +118,7 @@ def read_tree_file(path: str | os.PathLike) -> TreeFile:
     file = Path(path)
     try:
         if file.stat().st_size > LARGEST_FILE:
-            raise DataFormatError(f"{file}: is larger than {LARGEST_FILE >> 30} GB; give a file of parameters instead.")
+            raise DataFormatError(f"{file}: is larger than {LARGEST_FILE >> 20} MB; give a file of parameters instead.")
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "is not text"
@@ -143,13 +151,16 @@ def _of_model(file: Path, text: str) -> TreeFile:
 
 def _of_parameters(file: Path, text: str) -> TreeFile:
     given = _listed(file, text)
-    rounds = next((given[name] for name in ROUNDS if name in given), str(N_TREES.default))
+    rounds = next((given[name] for name in ROUNDS if name in given), str(LIGHTGBM_ROUNDS))
     try:
         n_trees = int(float(rounds))
     except (ValueError, OverflowError) as error:
         raise DataFormatError(f"{file}: the number of trees must be an integer; got {brief(rounds)}.") from error
     named = next((given[name] for name in CATEGORICAL if given.get(name)), "")
-    if named and not named.startswith("name:"):
+    if named == "auto":
+        named = ""
+    numbers = [c for c in named.removeprefix("name:").split(",") if re.fullmatch(r"\s*\d+\s*", c)]
+    if numbers and not named.startswith("name:"):
         raise DataFormatError(
             f"{file}: categorical features must be given by name (categorical_feature = name:a,b); got {brief(named)}."
         )
@@ -169,6 +180,8 @@ def _listed(file: Path, text: str) -> dict[str, str]:
             held = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise DataFormatError(f"{file}: is no JSON object of parameters: {brief(str(error))}.") from error
+        if "tree_info" in held:
+            raise DataFormatError(f"{file}: is a model dumped as JSON; give one that LightGBM saved (save_model).")
         return {str(name): _value(value) for name, value in held.items() if value is not None}
     out = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -203,5 +216,5 @@ def _left_out(given: Mapping[str, str], others: Iterable[str]) -> tuple[str, ...
     said = [f"{', '.join(stopping)}: the number of trees is fixed"] if stopping else []
     unused = sorted(others)
     if unused:
-        said.append(", ".join(unused[:5]) + (" ..." if len(unused) > 5 else ""))
+        said.append(brief(", ".join(unused[:5]) + (" ..." if len(unused) > 5 else "")))
     return tuple(said)

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,13 @@ NUMBERED = re.compile(r"Column_\d+")  # what LightGBM calls features without nam
 
 @dataclass(frozen=True, eq=False)
 class TreeRival:
-    """Trees that are trained on the folds of a job. columns: the features that they get."""
+    """Trees that are trained on the folds of a job. columns: the features that they get; for_model: what features are
+    chosen for them by, 'lightgbm' or a file."""
 
     name: str
     settings: TreeSettings
     columns: np.ndarray
+    for_model: str = "lightgbm"
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def tree_rivals(given: Any, data: RankingDataset, never: Collection[int] = (), *
     if given is None or given == NO:
         return TreeRivals()
     columns = np.setdiff1d(np.arange(data.n_features), list(never))
-    two = [("LightGBM", ORDINARY), ("LightGBM, slow", SLOW)]
+    two = [("LightGBM", ORDINARY), ("LightGBM (slow)", SLOW)]
     if given == AUTO:
         if not is_installed():
             return TreeRivals()
@@ -109,7 +111,10 @@ def _of_file(given: Any, data: RankingDataset, columns: np.ndarray) -> TreeRival
 
 def is_file(given: Any) -> bool:
     """Whether this names something that exists."""
-    return isinstance(given, str | os.PathLike) and Path(given).exists()
+    try:
+        return isinstance(given, str | os.PathLike) and Path(given).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def rival_of_file(
@@ -121,20 +126,30 @@ def rival_of_file(
         DataFormatError   the file holds no settings
     """
     file, name = read_tree_file(path), f"LightGBM as in {Path(path).name}"
-    own, missing = _columns_of(file.features, names, columns)
+    place = _places(file.features, names)
+    found = [place[known] for known in file.features if known in place]
+    own = np.intersect1d(columns, found) if found else columns
+    missing = [known for known in file.features if known not in place] if found else []
+    categorical = [c for c in file.settings.categorical if c in place]
+    settings = replace(file.settings, categorical=tuple(names[place[c]] for c in categorical))
     said = list(file.said)
     if missing:
         said.append(f"features that the data do not have ({brief(', '.join(missing))})")
-    return TreeRival(name, file.settings, own), (f"{name}: not used: {'; '.join(said)}.",) if said else ()
+    unknown = [c for c in file.settings.categorical if c not in place and c not in missing]
+    if unknown:
+        said.append(f"categorical features that the data do not have ({brief(', '.join(unknown))})")
+    if file.features and not found:
+        said.append("its list of features, of which the data have none: it gets all")
+    notes = [f"{name}: not used: {'; '.join(said)}."] if said else []
+    notes.append(
+        f"{name}: {file.settings.n_trees} trees. If its settings were tuned on these queries, its mean is optimistic."
+    )
+    return TreeRival(name, settings, own, os.fspath(path)), tuple(notes)
 
 
-def _columns_of(known: Sequence[str], names: Sequence[str], columns: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """(the columns that trees with features of these names know, names that the data do not have); all columns where
-    the trees have no names, or none that the data have."""
-    place = {re.sub(r"\s", "_", name): j for j, name in enumerate(names)}  # LightGBM has no blanks in names
-    if all(NUMBERED.fullmatch(name) for name in known):
-        place = {f"Column_{j}": j for j in range(len(names))} if len(known) == len(names) else {}
-    found = [place[name] for name in known if name in place]
-    if not found:
-        return columns, []
-    return np.intersect1d(columns, found), [name for name in known if name not in place]
+def _places(known: Sequence[str], names: Sequence[str]) -> dict[str, int]:
+    """{what trees call a feature: its column}: by name, LightGBM having no blanks in names; by number where trees have
+    no names and as many features as the data."""
+    if known and all(NUMBERED.fullmatch(name) for name in known):
+        return {f"Column_{j}": j for j in range(len(names))} if len(known) == len(names) else {}
+    return {**{re.sub(r"\s", "_", name): j for j, name in enumerate(names)}, **{n: j for j, n in enumerate(names)}}

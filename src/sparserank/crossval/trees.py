@@ -184,8 +184,14 @@ def fit_trees(
     try:
         booster = lightgbm.train({**settings.parameters, **always}, held, settings.n_trees, callbacks=[after_a_tree])
     except lightgbm.basic.LightGBMError as error:
-        raise DataError(f"LightGBM cannot be trained on these data: {error}.") from error
+        raise DataError(f"LightGBM cannot be trained on these data: {' '.join(str(error).split())}.") from error
     return Trees(booster, columns, time.perf_counter() - began)
+
+
+def usable_by_trees(data: RankingDataset, never: Collection[int] = ()) -> np.ndarray:
+    """The features that take two values, a missing one among them, without those of `never`. Trees, unlike linear
+    models, can use a feature that is constant within every query."""
+    return np.setdiff1d(np.flatnonzero(~data.single_valued_features()), list(never))
 
 
 class HeldOutTrees:
@@ -219,9 +225,8 @@ class HeldOutTrees:
         self._more = {"query_weight": None if query_weight is None else query_weight[seen], **more}
 
     def usable(self, never: Collection[int] = ()) -> np.ndarray:
-        """The features that vary in `train`, without those of `never`."""
-        varying = np.flatnonzero(~self.train.constant_features())
-        return varying[~np.isin(varying, list(never))]
+        """The features that take two values in `train`, without those of `never`."""
+        return usable_by_trees(self.train, never)
 
     def fit(self, columns: np.ndarray, draw: int = 0) -> Trees:
         """Trees on some columns; every draw has a seed of its own."""

@@ -16,7 +16,7 @@ from sparserank.data.matrices import as_csr, with_nan
 from sparserank.data.missing import holds_missing, is_missing
 from sparserank.data.store.features import StoredFeatures
 from sparserank.data.tables.frames import names_of, without_qid
-from sparserank.data.varying import varying_dense, varying_sparse
+from sparserank.data.varying import extremes, varying_dense, varying_sparse
 from sparserank.errors import DataError
 from sparserank.given_weights import usable_weights
 from sparserank.quoting import brief
@@ -263,6 +263,36 @@ class RankingDataset:
             self.keep_missing,
             None if self.filled is None else self.filled[rows],
         )
+
+    def unfilled(self) -> RankingDataset:
+        """The same with NaN in the place of values that were filled in, where it is known which: of dense data in
+        memory."""
+        if self.filled is None or not self.filled.any():
+            return self
+        X = np.array(self.X)
+        X[self.filled] = np.nan
+        out = RankingDataset(
+            X,
+            self.relevance,
+            self.qid,
+            self.docid,
+            self.feature_names,
+            self.comment,
+            self.doc_weight,
+            keep_missing=True,
+        )
+        object.__setattr__(out, "row_index", self.row_index)
+        return out
+
+    def single_valued_features(self) -> np.ndarray:
+        """(n_features,) bool: features that take one value in all documents, or are missing in all."""
+        low, high = np.full(self.n_features, np.inf), np.full(self.n_features, -np.inf)
+        missing, known = np.zeros(self.n_features, dtype=bool), np.zeros(self.n_features, dtype=bool)
+        for k in range(len(self.X.starts) - 1 if self.is_stored else 1):
+            own = extremes(self.X.part(k) if self.is_stored else self.X)
+            low, high = np.fmin(low, own[0]), np.fmax(high, own[1])
+            missing, known = missing | own[2], known | ~np.isnan(own[0])
+        return ~((high > low) | (missing & known))
 
     def constant_features(self) -> np.ndarray:
         """(n_features,) bool: features that take one value within every query, to rounding:

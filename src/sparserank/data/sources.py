@@ -16,7 +16,7 @@ from sparserank.data.grouping import as_query_ids, query_codes
 from sparserank.data.joining import refuse_other_filling
 from sparserank.data.kinds import kind_of
 from sparserank.data.matrices import with_nan
-from sparserank.data.missing import KEEP, MissingPolicy, taught
+from sparserank.data.missing import MissingPolicy, taught
 from sparserank.data.read import open_stream, read_files
 from sparserank.data.reading import UNJUDGED, Reading, reading_from, with_options
 from sparserank.data.store.temporary import in_temporary_store
@@ -113,14 +113,6 @@ def read_sources(
     """`as_datasets` by the options of a job."""
     columns = {name: options.get(name) for name in COLUMNS}
     return as_datasets(sources, **columns, reading=reading_from(options), to_store=to_store)
-
-
-def read_unfilled(sources: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, RankingDataset | None] | None:
-    """The same once more with missing values left missing, for rankers that know them; None where none may be."""
-    policy = MissingPolicy.parse(options["missing"])
-    if policy is None or policy.keeps:
-        return None
-    return read_sources(sources, {**options, "missing": KEEP})
 
 
 def _learned_from(options: Reading, first: RankingDataset) -> Reading:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -30,6 +32,19 @@ def varying_sparse(X: sp.csr_matrix, query_ptr: np.ndarray) -> np.ndarray:
         low, high = np.where(some, np.minimum(low, 0.0), low), np.where(some, np.maximum(high, 0.0), high)
         varying[X.indices[order[starts[differ(low, high)]]]] = True
     return varying
+
+
+def extremes(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(smallest, largest, whether some are missing) of the values of each feature, those that a sparse X leaves out
+    among them; NaN where all are missing."""
+    if sp.issparse(X):
+        low, high = (np.asarray(getattr(X, name)(axis=0).toarray()).ravel() for name in ("nanmin", "nanmax"))
+        missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1]) > 0
+        return low, high, missing
+    if len(X) == 0:
+        nothing = np.full(X.shape[1], np.nan)
+        return nothing, nothing, np.zeros(X.shape[1], dtype=bool)
+    return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0), np.isnan(X).any(axis=0)
 
 
 def differ(low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@ others refitted; without it, the others as they are; and with another feature in
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,13 @@ from sparserank.crossval.candidates import Pool
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.near_equal import NearEqual, near_equal
+from sparserank.crossval.near_equal import NearEqual
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.model import RankingModel
 from sparserank.paths.given_supports import TOUCH
+from sparserank.runs.work_store import WorkStore
 from sparserank.selection.drawing import drawn
+from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.worth import Substitute, Worth
 
 MAX_REFITTED = 60  # features, those of the largest weights, of which refits without them are made
@@ -33,27 +36,25 @@ class Ablation:
     pool: Pool
     choice: Choice
     model: RankingModel
-    confidence: float
+    plan: SelectionPlan
 
     @property
     def chosen(self) -> Candidate:
         return self.choice.chosen
 
-    def near(self) -> NearEqual:
-        return near_equal(self.choice, self.pool, self.cv.data.n_features)
-
-    def worth(self, near: NearEqual, correlations: Mapping[int, float], with_groups: bool) -> Worth:
-        """correlations: {feature: that with its substitute}, for each that has one."""
-        model, groups = self.model, self.cv.groups
+    def worth(self, near: NearEqual, correlations: Mapping[int, float], store: WorkStore | None = None) -> Worth:
+        """correlations: {feature: that with its substitute}, for each that has one; refits are kept in `store`, and
+        taken from there."""
+        model, groups, with_groups = self.model, self.cv.groups, self.plan.groups is not None
         features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
         alone = [np.array([j]) for j in features]
         used = sorted(groups.used(model.support), key=lambda g: -groups.costs[g]) if with_groups else []
         members = [np.flatnonzero(np.array(groups.of_feature) == g) for g in used]
-        swaps = [(int(j), other) for j in features[:MAX_REFITTED] if (other := near.substitute(int(j))) is not None]
-        if with_groups:
-            swaps = []  # a feature of another group comes at another price
+        swaps = [(int(j), near.substitutes[int(j)]) for j in features[:MAX_REFITTED] if int(j) in near.substitutes]
+        price = groups.cost_of_feature
+        swaps = [] if with_groups else [(j, other) for j, other in swaps if price[other] <= price[j]]
         n = min(len(alone), MAX_REFITTED)
-        refitted = self._refitted([*alone[:n], *members], swaps)
+        refitted = self._kept([*alone[:n], *members], swaps, store)
         zeroed = self.cv.without(self.pool, self.chosen, [*alone, *members])
         own = np.array([self.pool.values(self.chosen, m) for m in range(len(self.cv.metrics))])
         costs = [self._costs(refitted[:, 0], refitted[:, 1 + i]) for i in range(n)] + [None] * (len(alone) - n)
@@ -64,7 +65,8 @@ class Ablation:
                 "transform": model.transform_of(j),
                 "shape": model.shape_of(j),
                 "curve": drawn(model, self.cv.data, int(j)),
-                "share": float(near.share[j]),
+                "share": near.share(int(j)),
+                "folds": sum(int(j) in self.pool.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
                 "cost": cost,
                 "zeroed": self._costs(own, zeroed[:, i]),
             }
@@ -84,6 +86,21 @@ class Ablation:
         found = [self._substitute(swap, swapped[0, i] - refitted[0, 0], correlations) for i, swap in enumerate(swaps)]
         return Worth(rows, of_groups, near, tuple(s for s in found if -s.difference <= self.choice.margin))
 
+    def _kept(
+        self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]], store: WorkStore | None
+    ) -> np.ndarray:
+        """`_refitted`, one piece of work."""
+        c = self.chosen
+        depends = repr([c.label, c.k, c.relax, c.index, [s.tolist() for s in sets], list(swaps)])
+        name = f"ablation-{hashlib.sha256(depends.encode()).hexdigest()[:16]}"
+        known = None if store is None else store.load(name)
+        if known is not None:
+            return known["values"]
+        values = self._refitted(sets, swaps)
+        if store is not None:
+            store.save(name, {"values": values})
+        return values
+
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
         """(n_metrics, 1 + n_sets + n_swaps, n_queries) refits of the chosen model as it is, without each set of
         features, and with one feature in the place of another, by the models that have not seen the query."""
@@ -101,7 +118,7 @@ class Ablation:
         """Of (n_metrics, n_queries) each."""
         return {
             repr(metric): dict(
-                zip(("cost", "low", "high"), mean_interval(values[m] - without[m], self.confidence), strict=True)
+                zip(("cost", "low", "high"), mean_interval(values[m] - without[m], self.plan.confidence), strict=True)
             )
             for m, metric in enumerate(self.cv.metrics)
         }
@@ -111,7 +128,7 @@ class Ablation:
     ) -> Substitute:
         feature, other = swap
         names = self.model.feature_names
-        mean, low, high = mean_interval(differences, self.confidence)
+        mean, low, high = mean_interval(differences, self.plan.confidence)
         return Substitute(names[feature], names[other], correlations.get(feature, 0.0), mean, low, high)
 
 

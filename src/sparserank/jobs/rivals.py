@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -18,7 +19,6 @@ from sparserank.crossval.tree_rivals import LeftOut, TreeRival, TreeRivals
 from sparserank.crossval.trees import HeldOutTrees, TooSlow, fit_trees, identity_of_trees
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
-from sparserank.errors import DataError
 from sparserank.evaluation import per_query_values
 from sparserank.metrics import Metric
 from sparserank.runs.progress import Progress
@@ -86,6 +86,11 @@ class TreesOnFolds:
         self.left_out.extend(self.trees.left_out)
 
     @property
+    def for_model(self) -> dict[str, str]:
+        """{name of a rival: what --for-model takes for it}"""
+        return {rival.name: rival.for_model for rival in self.trees.trees}
+
+    @property
     def n_pieces(self) -> int:
         return len(self.trees.trees) * len(self._folds)
 
@@ -128,15 +133,14 @@ class TreesOnFolds:
         unseen = {"judged": self.judged} if not self.cv.folds else {}
         if self.test is not None and FINAL in folds:
             unseen["test"] = self.test
-        stopped = threading.Event()
-        task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads, stopped)
         names = {(r.name, f): self._name(r, f, columns[r.name][f], unseen) for r in rivals for f in folds}
         kinds = {name: rival for (rival, _), name in names.items()}
         work: Work[Arrays] = Work(kinds, keeper=store, n_workers=n_workers, progress=progress)
         out = []
         for rival in rivals:
-            own = {names[rival.name, f]: f for f in folds}
-            share = self.seconds / len(folds) * n_workers
+            own, stopped = {names[rival.name, f]: f for f in folds}, threading.Event()
+            task = TreesOfRival(self.data, self.cv.fold, self.query_weight, unseen, self.seed, n_threads, stopped)
+            share = self.seconds / math.ceil(len(folds) / n_workers)
             try:
                 work.run(
                     task,
@@ -146,13 +150,12 @@ class TreesOnFolds:
                 )
             except TooSlow:
                 self._leave_out(rival, f"they took more than {self.seconds:g} s")
-            except DataError as error:
-                self._leave_out(rival, str(error).rstrip("."))
-            except BaseException:  # an interrupt must not wait for trees that nobody wants any more
-                stopped.set()
-                raise
+            except Exception as error:  # what is only compared must not end what is asked for
+                self._leave_out(rival, str(error).rstrip(".") or type(error).__name__)
             else:
                 out.append((rival, self._together({f: work.results[name] for name, f in own.items()})))
+            finally:  # neither the next rival nor an interrupt waits for trees that nobody wants any more
+                stopped.set()
         return out
 
     def _leave_out(self, rival: TreeRival, reason: str) -> None:

@@ -13,7 +13,7 @@ from sparserank.crossval.current_model import in_use, left_out, left_out_note
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.tree_rivals import tree_rivals
 from sparserank.data.dataset import RankingDataset
-from sparserank.data.sources import read_sources, read_unfilled
+from sparserank.data.sources import read_sources
 from sparserank.data.store.features import check_unchanged
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import DataError, ParameterError
@@ -40,6 +40,8 @@ from sparserank.selection.result import SelectionResult
 from sparserank.shards.dask import usable_client
 from sparserank.shards.scaling import LINEAR_SCALINGS
 from sparserank.warmup import warming_up
+
+NO_DOC_WEIGHT = "trees do not know weights of documents; they were trained without."
 
 
 def select(
@@ -128,6 +130,8 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
     held = None if current is None else in_use(current, names)
     never = set.intersection(*(set(p.never_use) for p in plan.penalties))
     trees = tree_rivals(chosen["rival"], train_data, never, here=client is None)
+    if trees.trees and train_data.doc_weight is not None:
+        trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))
     job = SelectionJob(
         plan,
         train_data,
@@ -139,7 +143,6 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         current=held,
         trees=trees,
         rival_time=chosen["rival_time"],
-        unfilled=_unfilled(sources, chosen, query_weight, plan.protocol) if trees.trees else None,
     )
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
 
@@ -157,20 +160,6 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         if store is not None:
             write_results(result, store.path)
     return result
-
-
-def _unfilled(
-    sources: dict[str, Any], chosen: dict[str, Any], query_weight: Any, protocol: str
-) -> tuple[RankingDataset | None, ...] | None:
-    """Train, valid and test once more with missing values left missing; None where there may be none."""
-    read = read_unfilled(sources, chosen)
-    if read is None:
-        return None
-    train, valid, test = read.values()
-    assert train is not None
-    if query_weight is not None:
-        train, valid, _ = _weighted(train, valid, query_weight, protocol)
-    return train, valid, test
 
 
 def _weighted(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Any
@@ -18,7 +17,7 @@ from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
 from sparserank.crossval.groups import each_alone
-from sparserank.crossval.near_equal import NearEqual
+from sparserank.crossval.near_equal import NearEqual, near_equal
 from sparserank.crossval.redundant_features import Alike, alike
 from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.stability import Stability
@@ -60,7 +59,6 @@ class SelectionJob:
 
     current        what ranks today
     trees          rivals that are trained on the same folds; rival_time: seconds that each has
-    unfilled       train, valid and test with missing values left missing, for trees; default as they are
     query_weight   one weight > 0 per query of train and, under the cv protocol, then of valid; None: all count the same
     """
 
@@ -77,7 +75,6 @@ class SelectionJob:
         current: InUse | None = None,
         trees: TreeRivals = NO_TREES,
         rival_time: float = RIVAL_TIME.default,
-        unfilled: Sequence[RankingDataset | None] | None = None,
     ) -> None:
         if plan.protocol == "holdout" and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
@@ -111,16 +108,12 @@ class SelectionJob:
             n_threads=n_threads,
             client=client,
         )
-        for_trees, judged_by_trees, test_of_trees = data, self.judged, test
-        if unfilled is not None:
-            assert unfilled[0] is not None
-            for_trees, judged_by_trees = _training_and_judged(plan, unfilled[0], unfilled[1])
-            test_of_trees = unfilled[2]
+        of_trees = (data, self.judged, test)
+        if trees.trees:
+            of_trees = (data.unfilled(), self.judged.unfilled(), None if test is None else test.unfilled())
         self.trees = TreesOnFolds(
             self.cv,
-            for_trees,
-            judged_by_trees,
-            test_of_trees,
+            *of_trees,
             trees,
             plan.metric,
             query_weight,
@@ -140,7 +133,7 @@ class SelectionJob:
         pool = self.candidates(store, progress)
         choice = plan.choose(pool.sparse, pool.dense)
         rivals = self._fit_rivals(pool, choice, store, progress)
-        held = None if self.current is None or rivals is None else rivals.rivals[0]
+        held = None if self.current is None else self._in_use(self.current)
         short = unsolved_paths(pool.paths, plan.settings.tol)
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
@@ -155,10 +148,10 @@ class SelectionJob:
         stability = self._stability(pool, chosen, model, store, progress, notes)
         engine = self._for_engine(pool, model, store, notes)
         test = self._compared_on_test(pool, model, strongest, notes)
-        ablation = Ablation(cv, pool, choice, model, plan.confidence)
-        near = ablation.near()
+        ablation = Ablation(cv, pool, choice, model, plan)
+        near = near_equal(choice, pool)
         redundant, correlations = self._alike(pool, chosen, near)
-        worth = ablation.worth(near, correlations, plan.groups is not None)
+        worth = ablation.worth(near, correlations, store)
         result = SelectionResult(
             plan=plan,
             model=model,
@@ -177,7 +170,7 @@ class SelectionJob:
             worth=worth,
             stability=stability,
             alike=redundant,
-            change=self._change(choice, rivals, model),
+            change=self._change(choice, held, model),
             rivals=self._report_of(pool, choice, rivals, store),
             queries=self._queries(pool, chosen, model, held or strongest, test),
             test=test,
@@ -279,9 +272,7 @@ class SelectionJob:
         """What was left out and says the same as a selected feature; how selected ones correlate with what takes their
         place."""
         work, kept = self.cv.works[pool.look(chosen)], pool.forms(chosen)
-        found = {j: near.substitute(j) for j in kept}
-        substitutes = {j: other for j, other in found.items() if other is not None}
-        return alike(self.cv.data, self.names, kept, work.in_forms, substitutes)
+        return alike(self.cv.data, self.names, kept, work.in_forms, near.substitutes)
 
     def _queries(
         self, pool: Pool, chosen: Candidate, model: RankingModel, rival: Candidate | Rival, test: Comparison | None
@@ -337,15 +328,14 @@ class SelectionJob:
     def _fit_rivals(
         self, pool: Pool, choice: Choice, store: WorkStore | None, progress: Progress | None
     ) -> Rivals | None:
-        """All rivals, in the order in which they are named; None where there is none."""
+        """The trees that were finished; None where there is none."""
         n_paths = len(pool.paths)
 
         def after_paths(done: int, n: int, what: str, left: float | None) -> None:
             assert progress is not None
             progress(n_paths + done, n_paths + self.n_later, what, left)
 
-        fitted = [] if self.current is None else [self._in_use(self.current)]
-        fitted += self.trees.fit(store, None if progress is None else after_paths)
+        fitted = self.trees.fit(store, None if progress is None else after_paths)
         return Rivals(choice, fitted) if fitted else None
 
     def _in_use(self, current: InUse) -> Rival:
@@ -356,8 +346,8 @@ class SelectionJob:
 
     def _report_of(self, pool: Pool, choice: Choice, rivals: Rivals | None, store: WorkStore | None) -> RivalReport:
         """What is said of the rivals; the trees that are shown better are tried on the chosen features too."""
-        chosen, n_in_use = choice.chosen, int(self.current is not None)
-        first = report_of(rivals, n_in_use, self.trees.left_out)
+        chosen = choice.chosen
+        first = report_of(rivals, self.trees.for_model, self.trees.left_out)
         if first.better is None:
             return first
         name = first.better.name
@@ -365,10 +355,11 @@ class SelectionJob:
         values = self.trees.on_features(name, features, store)
         return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
-    def _change(self, choice: Choice, rivals: Rivals | None, model: RankingModel) -> Change | None:
-        if self.current is None or rivals is None:
+    def _change(self, choice: Choice, held: Rival | None, model: RankingModel) -> Change | None:
+        """What ranks today has an interval of its own, which is the same with and without trees."""
+        if self.current is None or held is None:
             return None
-        return change(choice, rivals, self.current, model, self._query_ids())
+        return change(choice, Rivals(choice, [held]), self.current, model, self._query_ids())
 
     def _scorer(self, pool: Pool, rival: Candidate | Rival, fold: int = FINAL) -> InUse:
         """What ranks as the rival of the chosen model."""

@@ -36,7 +36,7 @@ def render_page(result: SelectionResult) -> str:
     """One HTML document: no script, no network, pictures inline."""
     names = first_names([d["feature"] for d in result.worth.features])
     sections = [
-        Section("Selected features", "", [feature_table(result), zeroed_table(result)]),
+        Section("Selected features", COSTS_ARE, [feature_table(result), zeroed_table(result)]),
         *_substitutes(result),
         *_curves(result),
         *([Section("Groups in use", "", [group_table(result)])] if result.worth.groups else []),
@@ -55,6 +55,10 @@ def render_page(result: SelectionResult) -> str:
     return to_html(result.headline, result.sentences, sections, notes=result.notes, closing=closing, names=names)
 
 
+COSTS_ARE = (
+    "Costs are those of leaving a feature out, the others refitted, against a refit of all of them, by the models of "
+    "the folds on queries that they have not seen; a fold whose model does not use the feature counts 0."
+)
 CERTIFICATES = (
     "How the points of each path ended: optimal, the global optimum of a convex problem; stationary, a stationary "
     "point of a nonconvex one, a lower objective may exist; both to the tolerance. Worst kkt: the largest violation of "

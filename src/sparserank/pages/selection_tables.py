@@ -119,7 +119,7 @@ def rival_table(result: SelectionResult) -> Table:
         shown = f"shown {r.shown}" if r.shown else "not shown to differ"
         rows.append([r.name, str(r.n_features), figure(r.mean), difference, between, shown])
     return Table(
-        f"Compared by {result.plan.metric.title} {where(result)}, never chosen (all intervals hold at once)",
+        f"Trees, compared by {result.plan.metric.title} {where(result)}, never chosen (these intervals hold at once)",
         ["ranker", "features", repr(result.plan.metric), "chosen model", f"{confidence} interval", "the ranker is"],
         rows,
         note="Chosen model: corrected for the choice; the interval: before this correction.",
@@ -307,8 +307,7 @@ def feature_table(result: SelectionResult) -> Table:
             f"{as_percent(result.plan.confidence)} interval ({result.metric})",
         ],
         rows,
-        note=("Halves: by how many half-samples it is kept. " if halves else "")
-        + "Sets: in how many that are nearly as good.",
+        note=("Halves, sets: share of halves of the queries, of sets nearly as good, with it." if halves else ""),
     )
 
 

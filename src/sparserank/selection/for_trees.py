@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from sparserank.crossval.candidates import best_of_sizes
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
+from sparserank.evaluation.statistics import as_percent
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import choice_sentences, headline
@@ -26,11 +27,23 @@ JUDGED_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
 FORMAT, FORMAT_VERSION = "sparserank-judged", 3
 
 
+@dataclass(frozen=True)
+class OurModel:
+    """Our linear models on the chosen list of each fold: their mean metric, its difference to that of the trees with an
+    interval of this pair alone; transform: of the features."""
+
+    mean: float
+    difference: float
+    low: float
+    high: float
+    transform: str
+
+
 @dataclass(frozen=True, repr=False)
 class JudgedSelection:
     """choice: among lists and sizes; all_features: the trees on all features, a candidate too; trees: on the chosen
-    list, fitted to all queries; test: they and the trees on all features on test queries, or None; ours: mean of our
-    linear models on the chosen list of each fold, or None; notes: what of the settings is not used."""
+    list, fitted to all queries; test: they and the trees on all features on test queries, or None; ours: our linear
+    models on the chosen list of each fold, or None; notes: what of the settings is not used."""
 
     plan: SelectionPlan
     settings: TreeSettings
@@ -41,8 +54,8 @@ class JudgedSelection:
     feature_names: tuple[str, ...]
     n_queries: int
     test: Comparison | None
-    fill_values: np.ndarray | None = None  # (n_features,) what trees got for missing values; NaN: the missing value
-    ours: float | None = None
+    fill_values: np.ndarray | None = None  # (n_features,) what to score missing values as; NaN: as they are
+    ours: OurModel | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -87,9 +100,11 @@ class JudgedSelection:
             text += f"; on all {everything.n_features} that vary and may be used {everything.mean:.4f}"
         said.append(f"{text} ({seeds}).")
         if self.ours is not None:
+            o = self.ours
             said.append(
-                f"Our linear models on the same list have {self.ours:.4f}, those trees {self.chosen.mean:.4f} (neither "
-                "corrected)."
+                f"Our linear model ({o.transform}) refitted on the same list has {o.mean:.4f}, trees "
+                f"{self.chosen.mean:.4f}, neither corrected: {o.difference:+.4f}, "
+                f"{as_percent(self.plan.confidence)} interval of this pair {o.low:+.4f} to {o.high:+.4f}."
             )
         return said
 
@@ -145,10 +160,11 @@ class JudgedSelection:
                 "n_seeds": self.n_seeds,
                 "columns": [self.feature_names[j] for j in self.trees.columns],
                 "missing": [
-                    None if self.fill_values is None else float(self.fill_values[j]) for j in self.trees.columns
+                    None if self.fill_values is None or np.isnan(self.fill_values[j]) else float(self.fill_values[j])
+                    for j in self.trees.columns
                 ],
             },
-            "our_model": None if self.ours is None else {"mean": self.ours},
+            "our_model": None if self.ours is None else asdict(self.ours),
             "notes": list(self.notes),
             "features": [{"feature": f, "gain": g} for f, g in zip(self.features, self.gains.tolist(), strict=True)],
             "chosen": {**self._row(self.chosen), "corrected": choice.corrected_chosen},

@@ -95,8 +95,8 @@ class SelectionResult:
     @property
     def headline(self) -> str:
         """What to keep and what that loses at most, in a line."""
-        text, better = headline(self.choice, self.metric, self.model.n_features), self.rivals.better
-        return text if better is None else f"{text}; {better.name} on all features is shown better"
+        text, trees = headline(self.choice, self.metric, self.model.n_features), self.rivals.headline()
+        return f"{text}; {trees}" if trees else text
 
     @property
     def sentence(self) -> str:
@@ -108,11 +108,11 @@ class SelectionResult:
         """The sentences of `sentence`, one by one; the first says what to keep."""
         said = choice_sentences(self.choice, self.metric, self.model.n_features)
         said.append(quality_sentence(self.choice, self.dense, self.metric))
-        said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence), self.chosen.n_features)
+        said += self.rivals.sentences(self.metric, as_percent(self.plan.confidence))
         if self.stability is not None:
             said = [*said, stability_sentence(self.stability)]
         margin = "within the margin" if self.choice.margin_kind != "limit" else "as good or within the margin"
-        near = self.worth.sentence(self.model.feature_names, self.metric, margin)
+        near = self.worth.sentence(self.metric, margin)
         said = [*said, *([] if near is None else [near])]
         return (
             said
@@ -142,10 +142,10 @@ class SelectionResult:
     def table(self) -> pa.Table:
         """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size),
         its transform, its shape ('linear', 'clipped', 'curve'), kept (the share of half-samples that keep it), share
-        (of the models nearly as good as the chosen one that use it), substitute (what may take its place),
-        substitute_difference (mean metric with it there, minus that without this exchange) and substitute_correlation
-        (of the two within queries), and for each metric what leaving the feature out costs out of fold, the others
-        refitted, with its interval."""
+        (of the sets nearly as good as the chosen one that hold it), folds (in how many the model uses it), substitute
+        (what may take its place), substitute_difference (mean metric with it there, minus that without this exchange)
+        and substitute_correlation (of the two within queries), and for each metric what leaving the feature out costs
+        out of fold, the others refitted, with its interval."""
         import pyarrow as pa
 
         rows = []
@@ -159,6 +159,7 @@ class SelectionResult:
         other = self.worth.substitute(row["feature"])
         firm = {
             "share": row["share"],
+            "folds": row["folds"],
             "substitute": None if other is None else other.other,
             "substitute_difference": None if other is None else other.difference,
             "substitute_correlation": None if other is None else other.correlation,

@@ -1,13 +1,13 @@
-"""What a selection says of the rankers that it was compared with."""
+"""What a selection says of the trees that it was compared with."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparserank.crossval.rivals import Rivals
-from sparserank.crossval.tree_rivals import LeftOut
+from sparserank.crossval.tree_rivals import LIGHTGBM, LeftOut
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class ComparedRival:
     difference    of the means, chosen minus rival, less what that of the chosen model owes to having been chosen
     low, high     of the difference before that; those of all candidates and rivals hold together; infinite: too few
                   queries
-    on_chosen     mean of the same kind of ranker on the features of the chosen model, for trees that are shown better;
+    for_model     what `--for-model` takes to choose features for it
+    on_chosen     where it is shown better, the mean of the same kind of trees on the features of the chosen model;
                   chosen_mean: of the chosen model, not corrected either
     """
 
@@ -28,6 +29,7 @@ class ComparedRival:
     difference: float
     low: float
     high: float
+    for_model: str = LIGHTGBM
     on_chosen: float | None = None
     chosen_mean: float | None = None
 
@@ -45,24 +47,23 @@ class ComparedRival:
             return difference, "", ""
         return difference, _tenth(self.low / unit, math.floor), _tenth(self.high / unit, math.ceil)
 
+    @property
+    def advice(self) -> str:
+        """What to do where it is shown better."""
+        return f"to choose features for it: --for-model {self.for_model} (in Python select_for_trees)"
+
 
 @dataclass(frozen=True)
 class RivalReport:
-    """compared: n_in_use that rank today, then trees; left_out: which were not, and why."""
+    """compared: the trees that were finished; left_out: which were not compared, and why."""
 
     compared: tuple[ComparedRival, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    n_in_use: int = 0
-
-    @property
-    def trees(self) -> tuple[ComparedRival, ...]:
-        """Of those compared, the trees, the best first."""
-        return tuple(sorted(self.compared[self.n_in_use :], key=lambda r: -r.mean))
 
     @property
     def better(self) -> ComparedRival | None:
-        """The best of the trees that are shown better than the chosen model, or None."""
-        return next((r for r in self.trees if r.shown == "better"), None)
+        """The best of those that are shown better than the chosen model, or None."""
+        return max((r for r in self.compared if r.shown == "better"), key=lambda r: r.mean, default=None)
 
     def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:
         """The same, with what trees of this name are worth on the features of the chosen model."""
@@ -73,38 +74,47 @@ class RivalReport:
             ),
         )
 
-    def sentences(self, metric: str, confidence: str, chosen: int) -> list[str]:
-        """To be read aloud; chosen: the number of features of the chosen model."""
-        strongest = self.better or next(iter(self.trees), None)
-        said = [] if strongest is None else [self._beside(strongest, metric, confidence, chosen)]
-        reasons = dict.fromkeys(r.reason for r in self.left_out)
-        for reason in reasons:
+    def headline(self) -> str:
+        """What a first line must not leave out: trees that are shown better, and what to do; else ''."""
+        r = self.better
+        return "" if r is None else f"{r.name} on {r.n_features} features is shown better; {r.advice}"
+
+    def sentences(self, metric: str, confidence: str) -> list[str]:
+        """To be read aloud."""
+        strongest = self.better or max(self.compared, key=lambda r: r.mean, default=None)
+        said = [] if strongest is None else [_beside(strongest, metric, confidence)]
+        for reason in dict.fromkeys(r.reason for r in self.left_out):
             names = [r.name for r in self.left_out if r.reason == reason]
             said.append(f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} not compared: {reason}.")
         return said
 
-    def _beside(self, r: ComparedRival, metric: str, confidence: str, chosen: int) -> str:
-        text = f"{r.name} on {r.n_features} features has {metric} {r.mean:.4f} on the same folds; the chosen model is "
-        difference, low, high = r.percents
-        text += f"{difference[1:]} {'below' if difference.startswith('-') else 'above'}"
-        if low:
-            shown = f"{r.name} is shown {r.shown}" if r.shown else "no difference is shown"
-            text += f" (between {low} and {high}, {confidence}: {shown})"
-        if r.on_chosen is not None and r.chosen_mean is not None:
-            text += (
-                f". On the same {chosen} features trees have {r.on_chosen:.4f} and the chosen model {r.chosen_mean:.4f}"
-                "; to choose features for trees: --for-model lightgbm, in Python select_for_trees"
-            )
-        return f"{text}."
+
+def _beside(r: ComparedRival, metric: str, confidence: str) -> str:
+    difference, low, high = r.percents
+    text = (
+        f"{r.name} on {r.n_features} features has {metric} {r.mean:.4f} on the same queries. Corrected for the choice, "
+        f"the chosen model is {difference[1:]} {'lower' if difference.startswith('-') else 'higher'}"
+    )
+    if low:
+        shown = f"{r.name} is shown {r.shown}" if r.shown else "no difference is shown"
+        text += f" ({confidence} interval before this correction: {low} to {high}; {shown})"
+    if r.on_chosen is not None and r.chosen_mean is not None:
+        text += (
+            f". On the features of the chosen model such trees have {r.on_chosen:.4f}, the model itself "
+            f"{r.chosen_mean:.4f} (neither corrected)"
+        )
+    return f"{text}; {r.advice}." if r.shown == "better" else f"{text}."
 
 
-def report_of(rivals: Rivals | None, n_in_use: int, left_out: Sequence[LeftOut]) -> RivalReport:
-    """rivals: compared, the first n_in_use of them what ranks today."""
+def report_of(rivals: Rivals | None, for_model: Mapping[str, str], left_out: Sequence[LeftOut]) -> RivalReport:
+    """for_model: {name: what features are chosen for it by}."""
     if rivals is None:
         return RivalReport((), tuple(left_out))
     beside = [(r, rivals.beside(r)) for r in rivals.rivals]
-    compared = [ComparedRival(r.name, r.n_features, r.mean, b.difference, b.low, b.high) for r, b in beside]
-    return RivalReport(tuple(compared), tuple(left_out), n_in_use)
+    compared = [
+        ComparedRival(r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model[r.name]) for r, b in beside
+    ]
+    return RivalReport(tuple(compared), tuple(left_out))
 
 
 def _tenth(share: float, rounded: Callable[[float], int]) -> str:

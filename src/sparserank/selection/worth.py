@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,20 +45,23 @@ class Worth:
     def substitute(self, feature: str) -> Substitute | None:
         return next((s for s in self.substitutes if s.feature == feature), None)
 
-    def sentence(self, names: Sequence[str], metric: str, margin: str) -> str | None:
+    def sentence(self, metric: str, margin: str) -> str | None:
         """How much choice there is among models that are nearly as good; None where there is no other."""
         near = self.near
         if near.n_models == 1:
             return None
         share = [(row["share"], row["feature"]) for row in self.features]
-        always = [name for s, name in share if s == 1.0]
-        text = f"{near.n_models} different sets of at most {near.most} features are {margin}: "
-        text += f"{len(always)} of the {len(share)} features {'is' if len(always) == 1 else 'are'} in all of them"
+        always = sum(s == 1.0 for s, _ in share)
+        text = f"Models of {near.n_models} different sets of at most {near.most} features are {margin}; "
+        text += f"{always} of the {len(share)} features {'is' if always == 1 else 'are'} in all of these sets"
         rest = sorted((s, name) for s, name in share if s < 1.0)
         if rest:
-            text += f", {rest[0][1]} in {rest[0][0]:.0%} of them"
+            text += f", least often {rest[0][1]} ({rest[0][0]:.0%})"
         found = sorted(self.substitutes, key=lambda s: -s.difference)[:MAX_NAMED]
         if found:
-            said = [f"{s.other} for {s.feature} ({s.difference:+.4f} {metric}, r = {s.correlation:.2f})" for s in found]
-            text += f". Exchanges that cost little: {', '.join(said)}"
+            said = [
+                f"{s.feature} by {s.other} ({metric} {s.difference:+.4f}, correlation {s.correlation:.2f})"
+                for s in found
+            ]
+            text += f". Can be replaced, as these queries estimate it: {', '.join(said)}"
         return f"{text}."

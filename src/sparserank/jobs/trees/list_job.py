@@ -13,11 +13,12 @@ from sparserank.crossval.families import Trial
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.groups import each_alone
 from sparserank.crossval.looks import looks
-from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees
+from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, evaluate, mean_of
+from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution.threads import one_blas_thread
 from sparserank.jobs.trees.judging import Arrays, Asked, Repeat, features_of, judge
 from sparserank.jobs.trees.lists import GAIN, OURS, SHAP, lists_of_fold, on_list, our_lists, ranked, whole_groups
@@ -26,7 +27,7 @@ from sparserank.paths.given_supports import touching
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import ALL, ComparedSystem
-from sparserank.selection.for_trees import JudgedSelection
+from sparserank.selection.for_trees import JudgedSelection, OurModel
 from sparserank.selection.plan import SelectionPlan
 
 LISTS = (GAIN, SHAP, OURS)
@@ -45,7 +46,7 @@ def asked_of_lists(
     """
     check_trees(data)
     (penalty,), k, groups = plan.penalties, plan.k, plan.groups
-    kept, usable = len(penalty.always_keep), len(_usable(data, penalty.never_use))
+    kept, usable = len(penalty.always_keep), len(usable_by_trees(data, penalty.never_use))
     if k is not None and k < kept:
         raise ParameterError("k", f"is {k}, but {kept} features are to be kept.")
     wanted = sizes if k is None else tuple(sorted({int(k), *(s for s in sizes if s < k)}))
@@ -71,11 +72,6 @@ def asked_of_lists(
     )
 
 
-def _usable(data: RankingDataset, never: Sequence[int]) -> np.ndarray:
-    """Features that vary and may be used."""
-    return np.setdiff1d(np.flatnonzero(~data.constant_features()), never)
-
-
 def select_list(
     data: RankingDataset,
     test: RankingDataset | None,
@@ -85,28 +81,25 @@ def select_list(
     progress: Progress | None = None,
     *,
     n_threads: int | None = None,
-    unfilled: tuple[RankingDataset, RankingDataset | None] | None = None,
 ) -> JudgedSelection:
     """Judge, choose, fit the trees on the chosen list to all queries; finished pieces are kept in `store`, and taken
-    from there.
-
-    plan       of our path, of one penalty, and of the choice; asked: `asked_of_lists`
-    unfilled   data and test with missing values left missing, which trees take as they are
-    """
-    of_trees, test_of_trees = (data, test) if unfilled is None else unfilled
+    from there. Trees take missing values as they are. plan: of our path, of one penalty, and of the choice; asked:
+    `asked_of_lists`."""
+    of_trees, test_of_trees = data.unfilled(), None if test is None else test.unfilled()
     repeat = Repeat(query_folds(data.n_queries, min(plan.folds, data.n_queries), plan.seed), plan.seed)
 
     def our_path(_: int, n_workers: int) -> Arrays:
         return _our_path(data, repeat.fold, plan, asked.sizes, n_workers)
 
     found = judge(of_trees, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
-    full = fit_trees(of_trees, _usable(data, asked.never), asked.trees, plan.seed)
+    full = fit_trees(of_trees, usable_by_trees(of_trees, asked.never), asked.trees, plan.seed)
     finals = _final_lists(of_trees, plan, asked, found.systems, found.ours[0], full)
     choice = plan.choose(list(finals))
     ours = None
     if choice.chosen.penalty != ALL:
         of_list = features_of(choice.chosen.penalty, int(choice.chosen.k))
-        ours = _ours_on(data, repeat.fold, plan, dict(enumerate(p[of_list] for p in found.trees)), n_threads)
+        lists = dict(enumerate(p[of_list] for p in found.trees))
+        ours = _ours_on(data, repeat.fold, plan, lists, choice.chosen.values, n_threads)
     chosen = fit_trees(of_trees, finals[choice.chosen], asked.trees, plan.seed, data.feature_names)
     return JudgedSelection(
         plan,
@@ -118,7 +111,7 @@ def select_list(
         tuple(data.feature_names or ()),
         data.n_queries,
         None if test_of_trees is None else _on_test(plan, test_of_trees, chosen, full),
-        None if of_trees.keep_missing else of_trees.fill_values,
+        _filled_values(data),
         ours,
     )
 
@@ -134,25 +127,35 @@ def _our_path(
     return our_lists(pool, pool.sparse, sizes, cv.folds)
 
 
+def _filled_values(data: RankingDataset) -> np.ndarray | None:
+    """(n_features,) what a missing value of each feature is to trees that have seen none: what it becomes in our
+    models; NaN where they have, and take it as it is. None where nothing is known."""
+    if data.fill_values is None or data.filled is None:
+        return data.fill_values
+    return np.where(data.filled.any(axis=0), np.nan, data.fill_values)
+
+
 def _ours_on(
     data: RankingDataset,
     fold: np.ndarray,
     plan: SelectionPlan,
     lists: Mapping[int, np.ndarray],
+    trees: np.ndarray,
     n_threads: int | None,
-) -> float | None:
-    """The mean metric of our linear models on the list of each fold, refitted there; None where a list has no feature
-    that varies."""
+) -> OurModel | None:
+    """Our linear models on the list of each fold, refitted there, beside the values (n_queries,) of trees; None where a
+    list has no feature that a linear model can use."""
     look = next(look for look in reversed(looks(data, plan.transform, plan.settings.scaling)) if len(look.forms) < 2)
     cv = CrossValidation(data, fold, [look], plan.settings, [plan.metric], n_threads=n_threads)
     varying = np.flatnonzero(~data.constant_features())
-    own = {f: np.intersect1d(features, varying) for f, features in lists.items()}
-    if any(len(features) == 0 for features in own.values()):
+    usable = {f: np.intersect1d(features, varying) for f, features in lists.items()}
+    if any(len(features) == 0 for features in usable.values()):
         return None
-    starts = {f: touching(data.n_features, features) for f, features in own.items()}
+    starts = {f: touching(data.n_features, features) for f, features in usable.items()}
     with one_blas_thread():
         values = cv.refitted(look, starts, look.signs(plan.penalties[0]))
-    return mean_of(values[0, 0])
+    own = values[0, 0]
+    return OurModel(mean_of(own), *mean_interval(own - trees, plan.confidence), look.name)
 
 
 def _final_lists(

@@ -12,9 +12,8 @@ import numpy as np
 from sparserank.crossval.options import TREES
 from sparserank.crossval.tree_rivals import LIGHTGBM, is_file, rival_of_file
 from sparserank.crossval.trees import TreeSettings, lengths_of
-from sparserank.data.dataset import RankingDataset
 from sparserank.data.joining import concatenate
-from sparserank.data.sources import read_sources, read_unfilled
+from sparserank.data.sources import read_sources
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import ParameterError
 from sparserank.jobs.trees.files import write_judged
@@ -31,7 +30,7 @@ from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
 from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
 from sparserank.selection.inputs import check_overlap
-from sparserank.selection.plan import make_plan, planned
+from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.warmup import warming_up
 
 
@@ -96,7 +95,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
         )
     own = next((o.name for o in TREES if of_file and chosen[o.name] != o.default), None)
     if own is not None:
-        raise ParameterError(own, f"is said by the file of {option('for_model')}; leave it out.")
+        raise ParameterError(own, f"is set by the file of {option('for_model')}; leave it out.")
     with warming_up():
         parts = read_sources(sources, chosen)
     if not chosen["allow_overlap"]:
@@ -108,13 +107,15 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     said = {name: chosen[name] for name in ("costs", "groups", "keep", "drop")}
     names, settings = tuple(data.feature_names or ()), None
     notes: tuple[str, ...] = ()
+    unknown = np.empty(0, dtype=np.int64)
     if of_file:
         rival, notes = rival_of_file(chosen["for_model"], names, np.arange(len(names)))
         settings = rival.settings
         unknown = np.setdiff1d(np.arange(len(names)), rival.columns)
-        said["drop"] = [*(said["drop"] or ()), *(names[j] for j in unknown.tolist())]
     settings = settings or TreeSettings(**{o.name: chosen[o.name] for o in TREES})
     plan = plan.for_features(names, **said)
+    if len(unknown):
+        plan = _without(plan, unknown, names)
     on_lists = asked_of_lists(data, plan, settings, lengths_of(chosen["sizes"]), chosen["n_seeds"])
     place = {"restart": chosen["restart"], "kind": "judge", "results": JUDGED_FILES}
     with work_store_in(chosen["out"], on_lists.identity(plan, data), **place) as store:
@@ -126,7 +127,6 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
             store,
             chosen["progress"],
             n_threads=chosen["n_threads"],
-            unfilled=_unfilled(sources, chosen),
         )
         result = replace(result, notes=notes)
         if store is not None:
@@ -134,11 +134,15 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     return result
 
 
-def _unfilled(sources: dict[str, Any], chosen: dict[str, Any]) -> tuple[RankingDataset, RankingDataset | None] | None:
-    """(training queries, test queries) with missing values left missing; None where there may be none."""
-    read = read_unfilled(sources, chosen)
-    if read is None:
-        return None
-    train, valid, test = read.values()
-    assert train is not None
-    return train if valid is None else concatenate([train, valid], join_queries=False), test
+def _without(plan: SelectionPlan, unknown: np.ndarray, names: Sequence[str]) -> SelectionPlan:
+    """The plan for trees that do not know some features.
+
+    Raises
+        ParameterError   one of these is to be kept
+    """
+    (p,) = plan.penalties
+    kept = [names[j] for j in p.always_keep if j in unknown]
+    if kept:
+        raise ParameterError("keep", f"names {brief(kept[0])}, which the trees of {option('for_model')} do not know.")
+    never = tuple(sorted({*p.never_use, *unknown.tolist()}))
+    return replace(plan, penalties=(replace(p, never_use=never),))
