@@ -335,17 +335,14 @@ def test_every_engine_refuses_what_it_declares_not_to_run():
     assert not ENGINES["ranklib"].curves
 
 
-def test_a_transform_of_whole_lists_is_refused_everywhere(monkeypatch):
-    """One whose value depends on the other documents of the query, as if the logarithm were such a one."""
-    from sparserank.export import engine
-
-    monkeypatch.setattr(engine, "OF_LISTS", frozenset({"log"}))
-    model = made([1.0], ("log",))
-    for name in ENGINES:
-        assert ENGINES[name].lacks(["log"]).startswith("scores one document at a time, and cannot run what depends on")
-        with pytest.raises(DataError, match=r"depends on the others of its query, as log\(f0\) does; train with"):
-            model.export(name)
-        assert made([1.0], ("asinh",)).export("sql")
+def test_a_transform_of_whole_lists_is_refused_where_one_document_is_seen():
+    for name, engine in ENGINES.items():
+        if engine.sees_lists:
+            continue
+        assert engine.lacks(["query-log"]).startswith("scores one document at a time, and cannot run what depends on")
+        with pytest.raises(DataError, match="which depends on the others of its query"):
+            made([1.0], ("query-log",)).export(name)
+    assert sum(engine.sees_lists for engine in ENGINES.values()) == 3
 
 
 def test_the_offset_is_found_from_what_the_model_knows():

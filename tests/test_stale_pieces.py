@@ -304,6 +304,8 @@ TAKEN = {
             "shapes",
             "n_knots",
             "engine",
+            "rival",
+            "rival_time",
             "half_samples",
             "refits",
             "metric_refits",
