@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.candidates import Pool, best_of_sizes
-from sparserank.crossval.choice import Candidate, Choice
+from sparserank.crossval.choice import Candidate
 from sparserank.crossval.convergence import unsolved, unsolved_paths
-from sparserank.crossval.current_model import LABEL, Change, InUse, change
+from sparserank.crossval.current_model import InUse
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
 from sparserank.crossval.groups import each_alone
 from sparserank.crossval.near_equal import NearEqual, near_equal
 from sparserank.crossval.redundant_features import Alike, alike
-from sparserank.crossval.rivals import Rival, Rivals
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.tree_rivals import TreeRivals
 from sparserank.data.dataset import RankingDataset
@@ -27,15 +26,14 @@ from sparserank.data.filling import training_medians
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate
 from sparserank.errors import ConvergenceWarning, DataError, ParameterError
-from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.execution import available_cores
 from sparserank.execution.threads import one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.jobs.ablation import Ablation
+from sparserank.jobs.comparisons import Comparisons
 from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_metric_refits, notes_of_rules
 from sparserank.jobs.options import RIVAL_TIME
 from sparserank.jobs.rivals import TreesOnFolds
-from sparserank.jobs.test_comparison import compare_on_test
 from sparserank.jobs.trials import trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
@@ -44,9 +42,7 @@ from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.plan import SelectionPlan
-from sparserank.selection.queries import Queries, compare_queries
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.rivals import RivalReport, report_of
 
 # Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
 HALF_SAMPLE_SHARE = 0.5
@@ -78,7 +74,7 @@ class SelectionJob:
     ) -> None:
         if plan.protocol == "holdout" and valid is None:
             raise ParameterError("protocol", "holdout needs validation data.")
-        self.plan, self.train, self.test, self.current = plan, train, test, current
+        self.plan, self.train = plan, train
         self.weighted = query_weight is not None
         data, self.judged = _training_and_judged(plan, train, valid)
         self.names = tuple(data.feature_names or ())
@@ -121,6 +117,7 @@ class SelectionJob:
             n_threads,
             rival_time,
         )
+        self.beside = Comparisons(plan, self.cv, self.trees, self.judged, test, current)
 
     def execute(self, store: WorkStore | None = None, progress: Progress | None = None) -> SelectionResult:
         """Do what is missing in `store` (all of it without one), choose, compare."""
@@ -132,8 +129,7 @@ class SelectionJob:
         began = time.perf_counter()
         pool = self.candidates(store, progress)
         choice = plan.choose(pool.sparse, pool.dense)
-        rivals = self._fit_rivals(pool, choice, store, progress)
-        held = None if self.current is None else self._in_use(self.current)
+        trees = self.beside.with_trees(pool, choice, store, self._after(len(pool.paths), progress))
         short = unsolved_paths(pool.paths, plan.settings.tol)
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
@@ -147,7 +143,7 @@ class SelectionJob:
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
         stability = self._stability(pool, chosen, model, store, progress, notes)
         engine = self._for_engine(pool, model, store, notes)
-        test = self._compared_on_test(pool, model, strongest, notes)
+        test = self.beside.on_test(pool, model, strongest, notes)
         ablation = Ablation(cv, pool, choice, model, plan)
         near = near_equal(choice, pool)
         redundant, correlations = self._alike(pool, chosen, near)
@@ -170,12 +166,12 @@ class SelectionJob:
             worth=worth,
             stability=stability,
             alike=redundant,
-            change=self._change(choice, held, model),
-            rivals=self._report_of(pool, choice, rivals, store),
-            queries=self._queries(pool, chosen, model, held or strongest, test),
+            change=self.beside.with_today(choice, model),
+            rivals=trees,
+            queries=self.beside.by_query(pool, chosen, model, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
-            query_ids=self._query_ids(),
+            query_ids=self.beside.query_ids,
             notes=notes,
             engine=engine,
         )
@@ -199,6 +195,12 @@ class SelectionJob:
             store=store,
             progress=report,
         )
+
+    def _after(self, n_paths: int, progress: Progress | None) -> Progress | None:
+        """Progress of what follows the paths."""
+        if progress is None:
+            return None
+        return lambda done, n, what, left: progress(n_paths + done, n_paths + self.n_later, what, left)
 
     @property
     def n_later(self) -> int:
@@ -274,40 +276,6 @@ class SelectionJob:
         work, kept = self.cv.works[pool.look(chosen)], pool.forms(chosen)
         return alike(self.cv.data, self.names, kept, work.in_forms, near.substitutes)
 
-    def _queries(
-        self, pool: Pool, chosen: Candidate, model: RankingModel, rival: Candidate | Rival, test: Comparison | None
-    ) -> Queries:
-        """The chosen model beside what is in use, or the dense model: on the test queries, or else on those that
-        candidates are judged on, each by the models that have not seen it."""
-        metric, cv = self.plan.metric, self.cv
-        if test is not None:
-            assert self.test is not None
-            of_rival = self._scorer(pool, rival)
-            names = next(iter(test.values)), of_rival.name
-            values = tuple(test.values[name][repr(metric)] for name in names)
-            return compare_queries(self.test, metric, (values[0], values[1]), lambda q: (model, of_rival), "test")
-        models: dict[int, tuple[RankingModel, InUse]] = {}
-
-        def scorers(q: int) -> tuple[RankingModel, InUse]:
-            f = int(cv.fold[q]) if cv.folds else FINAL
-            if f not in models:
-                models[f] = pool.model(chosen, self.names, f), self._scorer(pool, rival, f)
-            return models[f]
-
-        on = "out of fold" if cv.folds else "validation"
-        return compare_queries(self.judged, metric, (chosen.values, rival.values), scorers, on)
-
-    def _compared_on_test(
-        self, pool: Pool, model: RankingModel, dense: Candidate, notes: list[str]
-    ) -> Comparison | None:
-        if self.test is None:
-            return None
-        full = self._dense_in_use(pool, dense)
-        assert full.model is not None
-        scores = {} if self.current is None else {self.current.name: self.current.scores(self.test)}
-        others = {**scores, **self.trees.test_scores}
-        return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
-
     def _for_engine(
         self, pool: Pool, model: RankingModel, store: WorkStore | None, notes: list[str]
     ) -> ForEngine | None:
@@ -322,60 +290,6 @@ class SelectionJob:
         found = for_engine(self.engine.name, tuple(names), [*pool.sparse, *pool.dense], others)
         notes += [found.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
         return found
-
-    # -- rivals ------------------------------------------------------------------------------------------------------
-
-    def _fit_rivals(
-        self, pool: Pool, choice: Choice, store: WorkStore | None, progress: Progress | None
-    ) -> Rivals | None:
-        """The trees that were finished; None where there is none."""
-        n_paths = len(pool.paths)
-
-        def after_paths(done: int, n: int, what: str, left: float | None) -> None:
-            assert progress is not None
-            progress(n_paths + done, n_paths + self.n_later, what, left)
-
-        fitted = self.trees.fit(store, None if progress is None else after_paths)
-        return Rivals(choice, fitted) if fitted else None
-
-    def _in_use(self, current: InUse) -> Rival:
-        """What ranks today, on the queries that candidates are judged on."""
-        scores = self.judged.from_input_order(current.scores(self.judged))
-        (values,) = per_query_values(scores, self.judged, [self.plan.metric])
-        return Rival(LABEL, len(current.features), values)
-
-    def _report_of(self, pool: Pool, choice: Choice, rivals: Rivals | None, store: WorkStore | None) -> RivalReport:
-        """What is said of the rivals; the trees that are shown better are tried on the chosen features too."""
-        chosen = choice.chosen
-        first = report_of(rivals, self.trees.for_model, self.trees.left_out)
-        if first.better is None:
-            return first
-        name = first.better.name
-        features = {f: pool.features(chosen, f) for f in self.cv.folds or [FINAL]}
-        values = self.trees.on_features(name, features, store)
-        return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
-
-    def _change(self, choice: Choice, held: Rival | None, model: RankingModel) -> Change | None:
-        """What ranks today has an interval of its own, which is the same with and without trees."""
-        if self.current is None or held is None:
-            return None
-        return change(choice, Rivals(choice, [held]), self.current, model, self._query_ids())
-
-    def _scorer(self, pool: Pool, rival: Candidate | Rival, fold: int = FINAL) -> InUse:
-        """What ranks as the rival of the chosen model."""
-        if isinstance(rival, Rival):
-            assert self.current is not None
-            return self.current
-        return self._dense_in_use(pool, rival, fold)
-
-    def _dense_in_use(self, pool: Pool, dense: Candidate, fold: int = FINAL) -> InUse:
-        """The dense reference as what ranks."""
-        look = pool.look(dense)
-        name = f"dense RankSVM ({dense.n_features} features{f' {look.name}' if look.forms else ''})"
-        return InUse(name, (), pool.model(dense, self.names, fold))
-
-    def _query_ids(self) -> tuple[str, ...]:
-        return tuple(str(q) for q in self.judged.query_ids)
 
 
 def _training_and_judged(
