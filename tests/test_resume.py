@@ -94,13 +94,13 @@ def select(train: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def pieces(run: Path) -> list[Path]:
-    """The files of finished pieces: those that have a record."""
+    """The files of finished pieces that progress counts: those that have a record, but that of the ablation."""
     records = sorted((run / "pieces").glob("*.json"))
     found = []
     for record in records:
         with suppress(FileNotFoundError):  # dropped meanwhile
             found += [run / inside for inside in json.loads(record.read_text())]
-    return found
+    return [p for p in found if not p.name.startswith("ablation")]
 
 
 def finished(run: Path) -> list[Path]:
