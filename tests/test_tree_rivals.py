@@ -239,7 +239,13 @@ def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, 
     best = result.rivals.better
     assert best is not None
     assert best.high < 0
-    assert "on 4 features is shown better; to choose features for it: --for-model lightgbm" in result.headline
+    assert (
+        "on 4 features is shown better; --shapes curves may close the gap; to choose features for it: "
+        in result.headline
+    )
+    curved = sr.select(bent, shapes="curves", **QUICK)
+    assert "--shapes curves" not in curved.sentence
+    assert curved.best.mean > result.best.mean + 0.1
     assert "--for-model lightgbm" in result.sentence
     assert best.on_chosen is not None
     assert best.chosen_mean == result.chosen.mean

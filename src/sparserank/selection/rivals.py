@@ -47,23 +47,25 @@ class ComparedRival:
             return difference, "", ""
         return difference, _tenth(self.low / unit, math.floor), _tenth(self.high / unit, math.ceil)
 
-    @property
-    def advice(self) -> str:
-        """What to do where it is shown better."""
-        return f"to choose features for it: --for-model {self.for_model} (in Python select_for_trees)"
-
 
 @dataclass(frozen=True)
 class RivalReport:
-    """compared: the trees that were finished; left_out: which were not compared, and why."""
+    """compared: the trees that were finished; left_out: which were not compared, and why; straight: features entered
+    along straight lines alone, so that curves are left to try."""
 
     compared: tuple[ComparedRival, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    straight: bool = True
 
     @property
     def better(self) -> ComparedRival | None:
         """The best of those that are shown better than the chosen model, or None."""
         return max((r for r in self.compared if r.shown == "better"), key=lambda r: r.mean, default=None)
+
+    def advice(self, r: ComparedRival) -> str:
+        """What to do where it is shown better."""
+        curves = "--shapes curves may close the gap; " if self.straight else ""
+        return f"{curves}to choose features for it: --for-model {r.for_model} (in Python select_for_trees)"
 
     def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:
         """The same, with what trees of this name are worth on the features of the chosen model."""
@@ -77,12 +79,14 @@ class RivalReport:
     def headline(self) -> str:
         """What a first line must not leave out: trees that are shown better, and what to do; else ''."""
         r = self.better
-        return "" if r is None else f"{r.name} on {r.n_features} features is shown better; {r.advice}"
+        return "" if r is None else f"{r.name} on {r.n_features} features is shown better; {self.advice(r)}"
 
     def sentences(self, metric: str, confidence: str) -> list[str]:
         """To be read aloud."""
         strongest = self.better or max(self.compared, key=lambda r: r.mean, default=None)
         said = [] if strongest is None else [_beside(strongest, metric, confidence)]
+        if self.better is not None:
+            said[0] = f"{said[0].removesuffix('.')}; {self.advice(self.better)}."
         for reason in dict.fromkeys(r.reason for r in self.left_out):
             names = [r.name for r in self.left_out if r.reason == reason]
             said.append(f"{' and '.join(names)} {'was' if len(names) == 1 else 'were'} not compared: {reason}.")
@@ -103,18 +107,20 @@ def _beside(r: ComparedRival, metric: str, confidence: str) -> str:
             f". On the features of the chosen model such trees have {r.on_chosen:.4f}, the model itself "
             f"{r.chosen_mean:.4f} (neither corrected)"
         )
-    return f"{text}; {r.advice}." if r.shown == "better" else f"{text}."
+    return f"{text}."
 
 
-def report_of(rivals: Rivals | None, for_model: Mapping[str, str], left_out: Sequence[LeftOut]) -> RivalReport:
+def report_of(
+    rivals: Rivals | None, for_model: Mapping[str, str], left_out: Sequence[LeftOut], straight: bool
+) -> RivalReport:
     """for_model: {name: what features are chosen for it by}."""
     if rivals is None:
-        return RivalReport((), tuple(left_out))
+        return RivalReport((), tuple(left_out), straight)
     beside = [(r, rivals.beside(r)) for r in rivals.rivals]
     compared = [
         ComparedRival(r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model[r.name]) for r, b in beside
     ]
-    return RivalReport(tuple(compared), tuple(left_out))
+    return RivalReport(tuple(compared), tuple(left_out), straight)
 
 
 def _tenth(share: float, rounded: Callable[[float], int]) -> str:
