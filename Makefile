@@ -46,7 +46,7 @@ $(INTEGRATIONS)/.done: pyproject.toml
 	@touch $@
 
 test-integrations: $(INTEGRATIONS)/.done
-	$(INTEGRATIONS)/bin/python -m pytest integrations -W default --show-capture=no -p no:cacheprovider --ignore $(ESTIMATOR_CHECKS)
+	$(INTEGRATIONS)/bin/python -m pytest integrations -n 2 --dist loadfile -W default --show-capture=no -p no:cacheprovider --ignore $(ESTIMATOR_CHECKS)
 	SCIPY_ARRAY_API=1 $(INTEGRATIONS)/bin/python -m pytest $(ESTIMATOR_CHECKS) -n 2 -p no:cacheprovider
 
 # What is written from the declarations of options: types, constructors, commands, the page of all options.
