@@ -240,13 +240,13 @@ def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, 
     assert best is not None
     assert best.high < 0
     assert (
-        "on 4 features is shown better; --shapes curves may close the gap; to choose features for it: "
+        "on 4 features is shown better; shapes='curves' may close the gap; to choose features for it: "
         in result.headline
     )
     curved = sr.select(bent, shapes="curves", **QUICK)
-    assert "--shapes curves" not in curved.sentence
+    assert "shapes='curves'" not in curved.sentence
     assert curved.best.mean > result.best.mean + 0.1
-    assert "--for-model lightgbm" in result.sentence
+    assert "for_model='lightgbm'" in result.sentence
     assert best.on_chosen is not None
     assert best.chosen_mean == result.chosen.mean
 
@@ -291,6 +291,14 @@ def test_settings_of_a_model_file(data, model_file):
     assert not any("seed" in name or name in ("metric", "num_threads", "data") for name in own)
     assert found.settings.categorical == (data.feature_names[2],)
     assert found.features == data.feature_names
+
+
+def test_a_model_file_that_is_cut_off_is_refused(model_file):
+    whole = model_file.read_text()
+    for cut in (900, len(whole) // 2, len(whole) - 1500, len(whole) - 60):
+        model_file.write_text(whole[:cut])
+        with pytest.raises(DataFormatError, match="is cut off"):
+            read_tree_file(model_file)
 
 
 def test_a_model_file_is_trained_anew_on_the_folds(data, model_file):
@@ -391,6 +399,10 @@ def test_settings_of_a_file_of_parameters(tmp_path, as_json, data):
         ("{", "is no JSON object of parameters"),
         ("", "is neither a model"),
         ('{"objective": "lambdarank", "tree_info": []}', "is a model dumped as JSON"),
+        ("num_leaves = 30\nnum_leaf = 3", "num_leaves and num_leaf are names of one parameter; give it once."),
+        ("num_leaves = 30\nnum_leaves = 3", "train.conf:2: 'num_leaves' is given twice."),
+        ("num_trees = 4.5\nnum_leaves = 3", "the number of trees must be an integer; got '4.5'"),
+        ('{"num_leaves": 5, "categorical_feature": {"a": 1}}', "'categorical_feature' must be a number, a text or a"),
         ("tree\nversion=v4\nfeature_names=a b\n", "is cut off"),
         (b"\xff\xfe\x00", "cannot be read (is not text)"),
     ],
@@ -408,7 +420,10 @@ def test_settings_that_lightgbm_refuses_leave_the_rival_out(tmp_path, data):
     (tmp_path / "train.conf").write_text("objective = lambdarank\nnum_leaves = 1\n")
     result = sr.select(data, rival=tmp_path / "train.conf", **QUICK)
     assert result.rivals.compared == ()
-    assert "LightGBM cannot be trained on these data" in result.rivals.left_out[0].reason
+    assert "LightGBM cannot be trained with these settings" in result.rivals.left_out[0].reason
+    (tmp_path / "train.conf").write_text("num_trees = 3\nlearning_rate = inf\n")
+    result = sr.select(data, rival=tmp_path / "train.conf", **QUICK)
+    assert "infinite or NaN" in result.rivals.left_out[0].reason
 
 
 def test_names_of_categories_in_parameters(tmp_path):

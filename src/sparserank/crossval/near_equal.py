@@ -62,7 +62,9 @@ class NearEqual:
 def near_equal(choice: Choice, pool: Pool) -> NearEqual:
     """Those of a choice."""
     chosen = choice.chosen
-    most = math.ceil(MORE_FEATURES * chosen.n_features - 1e-9)
+    most = min(math.ceil(MORE_FEATURES * chosen.n_features - 1e-9), max(c.n_features for c in choice.candidates))
+    if choice.rule.k is not None:
+        most = min(most, max(choice.rule.k, chosen.n_features))
     sets = {tuple(pool.features(chosen, FINAL).tolist()): None}
     for c in choice.sparse:
         enough = choice.within_margin(c) or choice.loss(c) <= choice.loss(chosen)

@@ -137,8 +137,10 @@ def _of_model(file: Path, text: str) -> TreeFile:
     lines = dict(line.partition("=")[::2] for line in head.splitlines() if "=" in line)
     names = tuple(lines.get("feature_names", "").split())
     listed = re.findall(r"^\[(\w+): ?(.*)\]$", text.partition("\nparameters:\n")[2], re.MULTILINE)
-    if not names or not listed:
-        raise DataFormatError(f"{file}: is cut off: it names no features, or holds no parameters.")
+    n_known = len(lines.get("tree_sizes", "").split())
+    whole = "\nend of parameters" in text and n_known == rest.count("\nTree=") + 1
+    if not names or not listed or not whole:
+        raise DataFormatError(f"{file}: is cut off: features, trees or parameters are missing.")
     n_trees = (rest.count("\nTree=") + 1) // int(lines.get("num_tree_per_iteration", "1") or 1)
     infos = lines.get("feature_infos", "").split()
     categorical = tuple(n for n, info in zip(names, infos, strict=False) if ":" in info and not info.startswith("["))
@@ -153,7 +155,7 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
     given = _listed(file, text)
     rounds = next((given[name] for name in ROUNDS if name in given), str(LIGHTGBM_ROUNDS))
     try:
-        n_trees = int(float(rounds))
+        n_trees = int(rounds)
     except (ValueError, OverflowError) as error:
         raise DataFormatError(f"{file}: the number of trees must be an integer; got {brief(rounds)}.") from error
     named = next((given[name] for name in CATEGORICAL if given.get(name)), "")
@@ -165,6 +167,10 @@ def _of_parameters(file: Path, text: str) -> TreeFile:
             f"{file}: categorical features must be given by name (categorical_feature = name:a,b); got {brief(named)}."
         )
     own = {CANONICAL[name]: value for name, value in given.items() if name in CANONICAL}
+    for name in own:
+        spelled = [other for other in given if CANONICAL.get(other) == name]
+        if len(spelled) > 1:
+            raise DataFormatError(f"{file}: {' and '.join(spelled)} are names of one parameter; give it once.")
     known = {*CANONICAL, *ROUNDS, *CATEGORICAL, *(name for names in STOPPING.values() for name in names)}
     others = [name for name in given if name not in known and not CHOSEN_HERE.fullmatch(name)]
     if not own and len(others) == len(given):
@@ -182,12 +188,17 @@ def _listed(file: Path, text: str) -> dict[str, str]:
             raise DataFormatError(f"{file}: is no JSON object of parameters: {brief(str(error))}.") from error
         if "tree_info" in held:
             raise DataFormatError(f"{file}: is a model dumped as JSON; give one that LightGBM saved (save_model).")
+        odd = next((name for name, value in held.items() if isinstance(value, dict)), None)
+        if odd is not None:
+            raise DataFormatError(f"{file}: {brief(odd)} must be a number, a text or a list of these.")
         return {str(name): _value(value) for name, value in held.items() if value is not None}
     out = {}
     for number, line in enumerate(text.splitlines(), start=1):
         name, equals, value = (part.strip() for part in line.partition("#")[0].partition("="))
         if name and not equals:
             raise DataFormatError(f"{file}:{number}: expected 'name = value'; got {brief(line.strip())}.")
+        if name in out:
+            raise DataFormatError(f"{file}:{number}: {brief(name)} is given twice.")
         if name:
             out[name] = value
     return out

@@ -23,6 +23,7 @@ from sparserank.quoting import brief
 
 MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
 PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets, and changes blanks
+SOURCE_LINE = re.compile(r",? at \S+, line \d+")  # of LightGBM's own code, in its messages
 MOST_GRADE = 30  # LightGBM's table of gains ends there
 MOST_DOCUMENTS = 10_000  # of a query
 SHAP_ROWS = 4000  # that contributions are averaged over, about
@@ -95,8 +96,15 @@ class Trees:
     seconds: float
 
     def scores(self, X: Any) -> np.ndarray:
-        """(n_docs,)"""
-        return np.asarray(self.booster.predict(columns_dense(X, self.columns)))
+        """(n_docs,)
+
+        Raises
+            DataError   some are no numbers
+        """
+        scores = np.asarray(self.booster.predict(columns_dense(X, self.columns)))
+        if not np.isfinite(scores).all():
+            raise DataError("scores of LightGBM are infinite or NaN; its settings let them grow without bound.")
+        return scores
 
     def by_gain(self) -> np.ndarray:
         """Its columns, those of the largest total gain first."""
@@ -184,7 +192,8 @@ def fit_trees(
     try:
         booster = lightgbm.train({**settings.parameters, **always}, held, settings.n_trees, callbacks=[after_a_tree])
     except lightgbm.basic.LightGBMError as error:
-        raise DataError(f"LightGBM cannot be trained on these data: {' '.join(str(error).split())}.") from error
+        why = SOURCE_LINE.sub("", " ".join(str(error).split())).rstrip(" .")
+        raise DataError(f"LightGBM cannot be trained with these settings on these data: {why}.") from error
     return Trees(booster, columns, time.perf_counter() - began)
 
 

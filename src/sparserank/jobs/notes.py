@@ -11,9 +11,11 @@ from sparserank.crossval.metric_refits import notes_of, why_not
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
 from sparserank.losses import loss_name
+from sparserank.model import RankingModel
 from sparserank.number_range import kept_in_vain
 from sparserank.options import option
 from sparserank.paths.options import LOSS
+from sparserank.quoting import brief
 from sparserank.selection.options import MARGIN
 from sparserank.selection.plan import SelectionPlan
 
@@ -36,6 +38,23 @@ def notes_of_choice(plan: SelectionPlan, choice: Choice) -> list[str]:
             f"which {option('guarantee', plan.margin)} asks for."
         )
     return said
+
+
+def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
+    """What is said of features that were to be kept, and that their signs hold at a weight of 0."""
+    at_0 = set(range(model.n_features)) - set(model.support.tolist())
+    names = sorted(
+        {
+            model.feature_names[j]
+            for p in plan.penalties
+            for j in p.always_keep
+            if j in at_0 and p.signs is not None and p.signs[j] != 0
+        }
+    )
+    if not names:
+        return []
+    said = f"{', '.join(map(brief, names))}: kept, but its weight is 0, where {option('monotone')} holds it"
+    return [f"{said}; it would rise the other way."]
 
 
 def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: bool) -> list[str]:

@@ -31,7 +31,7 @@ from sparserank.execution.threads import one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.jobs.ablation import Ablation
 from sparserank.jobs.comparisons import Comparisons
-from sparserank.jobs.notes import notes_of_choice, notes_of_loss, notes_of_metric_refits, notes_of_rules
+from sparserank.jobs.notes import notes_of_choice, notes_of_kept, notes_of_loss, notes_of_metric_refits, notes_of_rules
 from sparserank.jobs.options import RIVAL_TIME
 from sparserank.jobs.rivals import TreesOnFolds
 from sparserank.jobs.trials import trials_of
@@ -140,6 +140,7 @@ class SelectionJob:
         ]
         chosen, strongest = choice.chosen, max(pool.dense, key=lambda c: c.mean)
         model = self.model(pool, chosen, choice.corrected_chosen if choice.is_corrected else None)
+        notes += notes_of_kept(plan, model)
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
         stability = self._stability(pool, chosen, model, store, progress, notes)
         engine = self._for_engine(pool, model, store, notes)

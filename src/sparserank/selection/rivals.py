@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from sparserank.crossval.rivals import Rivals
 from sparserank.crossval.tree_rivals import LIGHTGBM, LeftOut
+from sparserank.options import option
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,9 @@ class RivalReport:
 
     def advice(self, r: ComparedRival) -> str:
         """What to do where it is shown better."""
-        curves = "--shapes curves may close the gap; " if self.straight else ""
-        return f"{curves}to choose features for it: --for-model {r.for_model} (in Python select_for_trees)"
+        bends = self.straight and (r.on_chosen is None or r.chosen_mean is None or r.on_chosen > r.chosen_mean)
+        curves = f"{option('shapes', 'curves')} may close the gap; " if bends else ""
+        return f"{curves}to choose features for it: {option('for_model', r.for_model)} (in Python of select_for_trees)"
 
     def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:
         """The same, with what trees of this name are worth on the features of the chosen model."""
