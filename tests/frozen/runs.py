@@ -17,6 +17,13 @@ import pyarrow as pa
 
 import sparserank as sr
 
+try:
+    from sparserank.crossval import tree_rivals
+except ImportError:  # before 0.3
+    pass
+else:
+    tree_rivals.is_installed = lambda: False  # trees are no part of what is kept
+
 Arrays = dict[str, np.ndarray]
 Run = Callable[[Path, Path], Arrays]
 
@@ -49,8 +56,11 @@ def of_selection(result: Any) -> Arrays:
     out["margin"] = np.array([choice.margin, choice.bounds.resolution])
     out["resampled"] = choice.resampled_sizes
     out |= {f"model {name}": value for name, value in of_model(result.model).items()}
-    costs = [[v for m in d["zeroed"].values() for v in m.values()] for d in result.worth.features]
-    out["drops"] = np.array(costs)
+    if hasattr(result, "worth"):
+        zeroed = [d["zeroed"] for d in result.worth.features]
+    else:  # before 0.3
+        zeroed = [{m: v for m, v in d.items() if isinstance(v, dict) and "cost" in v} for d in result.drops]
+    out["drops"] = np.array([[v for m in row.values() for v in m.values()] for row in zeroed])
     if result.stability is not None:
         out["stability"] = result.stability.kept
     if result.change is not None:
