@@ -53,8 +53,11 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
     )
     if not names:
         return []
-    said = f"{', '.join(map(brief, names))}: kept, but its weight is 0, where {option('monotone')} holds it"
-    return [f"{said}; it would rise the other way."]
+    listed, many = ", ".join(map(brief, names)), len(names) > 1
+    return [
+        f"{listed} {'were' if many else 'was'} to be kept, but {'their weights are' if many else 'its weight is'} 0: "
+        f"the data want the direction that {option('monotone')} forbids."
+    ]
 
 
 def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: bool) -> list[str]:
