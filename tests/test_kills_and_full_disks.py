@@ -129,6 +129,7 @@ def test_kills_at_random_moments_change_nothing(
         how = SIGNALS[(n + COMMANDS.index(command)) % len(SIGNALS)]
         how_started = ["-c", DEMO] if command == "demo" else ["-m", "sparserank"]
         args = [sys.executable, *how_started, *arguments(command, data, out)]
+        killed_before = set(tmp_path.rglob(PART))  # removed by the next run that gets as far as its directory
         process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         time.sleep(rng.uniform(0.05, duration) if n % 3 else rng.uniform(0.05, 0.6))  # a third of them while it starts
         workers = children_of(process.pid) if process.poll() is None else []
@@ -144,7 +145,7 @@ def test_kills_at_random_moments_change_nothing(
         assert "Traceback" not in err
         assert "leaked" not in err
         if how is not signal.SIGKILL:
-            assert not list(tmp_path.rglob(PART))
+            assert set(tmp_path.rglob(PART)) <= killed_before
             assert process.returncode == 0 or "interrupted" in err
         assert_whole(out)
     assert ended >= 2

@@ -88,9 +88,9 @@ def discard_parts(folder: Path) -> None:
 
 
 def _discard(part: str) -> None:
-    _unfinished.discard(part)
     with suppress(OSError):
         os.unlink(part)
+    _unfinished.discard(part)  # last: a signal that comes between the two leaves it to discard_unfinished
 
 
 def _open_descriptor(path: str | os.PathLike) -> int | None:
