@@ -10,16 +10,19 @@ from contextlib import contextmanager
 import numpy as np
 
 from sparserank._kernel_cache import is_compiled
+from sparserank.curves import STRAIGHT, Knots, Straight
 from sparserank.objective import PairwiseObjective
 from sparserank.penalties import L1
+from sparserank.penalties.nested import Nested
 from sparserank.solvers import ProxNewton, Stop, solve
 from sparserank.solvers._coordinate_descent_kernels import descend
 from sparserank.solvers.quadratic import minimise_model
 
 
-def _tiny_objective() -> PairwiseObjective:
+def _tiny_objective(knots: Knots | Straight = STRAIGHT) -> PairwiseObjective:
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.5, 0.0], [1.5, 2.0], [0.2, 0.1]])
-    return PairwiseObjective(X, np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]), np.array([0, 3, 6]), n_threads=1)
+    relevance, query_ptr = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]), np.array([0, 3, 6])
+    return PairwiseObjective(X, relevance, query_ptr, knots=knots, n_threads=1)
 
 
 def load_pass_kernels() -> None:
@@ -41,6 +44,14 @@ def load_other_kernels() -> None:
 def load_kernels() -> None:
     """Solve a problem of six documents, so that no measured step pays for loading or compiling."""
     solve(ProxNewton(), _tiny_objective(), L1(0.01), stop=Stop(max_iter=5), warn=False)
+
+
+def load_curve_kernels() -> None:
+    """The same of curves: compiled once here, not by every worker."""
+    knots = Knots(np.array([[0.0, 0.5, 2.0], [0.0, 1.0, 2.0]]), np.array([2, 2]), np.zeros(2))
+    objective = _tiny_objective(knots)
+    penalty = Nested(0.01, width=objective.width, kappa=(1.0, 1.0))
+    solve(ProxNewton(), objective, penalty, stop=Stop(max_iter=5), warn=False)
 
 
 def start_compiling() -> subprocess.Popen | None:

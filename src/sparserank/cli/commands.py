@@ -101,7 +101,9 @@ Shapes = Annotated[
     str,
     typer.Option(
         "--shapes",
-        help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots.",
+        help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside "
+        "its knots; auto: curves where transform is auto, and the training data are in memory and "
+        "hold at most 4 million values.",
         rich_help_panel="Models",
     ),
 ]
@@ -489,6 +491,14 @@ Transform2 = Annotated[
         rich_help_panel="Models",
     ),
 ]
+Shapes2 = Annotated[
+    str,
+    typer.Option(
+        "--shapes",
+        help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots.",
+        rich_help_panel="Models",
+    ),
+]
 Files = Annotated[
     list[Path], typer.Argument(help="Files of one kind, then the store (or file) to write.", show_default=False)
 ]
@@ -604,7 +614,7 @@ def select(
     pair_weights: PairWeights = "pair",
     loss: Loss = "squared_hinge",
     transform: Transform = "auto",
-    shapes: Shapes = "linear",
+    shapes: Shapes = "auto",
     n_knots: NKnots = 10,
     engine: Engine = None,
     monotone: Monotone = None,
@@ -659,7 +669,7 @@ def compare(
     with_: With = "lightgbm",
     penalties: Penalties = None,
     transform: Transform = "auto",
-    shapes: Shapes = "linear",
+    shapes: Shapes = "auto",
     n_knots: NKnots = 10,
     sizes: Sizes = None,
     folds: Folds = 5,
@@ -696,7 +706,7 @@ def fit(
     n_features_to_select: NFeaturesToSelect = None,
     scaling: Scaling = "within-query-std",
     transform: Transform2 = "none",
-    shapes: Shapes = "linear",
+    shapes: Shapes2 = "linear",
     n_knots: NKnots = 10,
     monotone: Monotone = None,
     keep: Keep = None,

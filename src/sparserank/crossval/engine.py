@@ -92,6 +92,11 @@ class CrossValidation:
         return next(iter(self.works.values()))
 
     @property
+    def tries_curves(self) -> bool:
+        """Whether features enter as curves on any look."""
+        return any(look.knots.curved for look in self.works)
+
+    @property
     def objective(self) -> PairwiseObjective:
         """The loss on all training queries, on the first look."""
         return self.first.objectives([FINAL, *self.folds])[0][0]

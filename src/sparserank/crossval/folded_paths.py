@@ -31,7 +31,7 @@ from sparserank.solvers.lockstep import run_all
 from sparserank.weighting import Weighting
 
 AT_ONCE = 10  # half-samples in lockstep
-MORE = 2  # times the features of the model sought: where paths of half-samples may end
+MORE, MORE_OF_STARTS = 1.25, 2.0  # times the features of the model sought: where paths of half-samples may end
 MADE = ("prepared", "_shards", "_unseen")  # of the data, when first asked for
 UNSCALED = ("none", "query-min-max")  # nothing is left to divide by
 FIRST_SAMPLE = -100  # the number of the first sample's path; the next is -101
@@ -133,11 +133,13 @@ class FoldedPaths:
     ) -> tuple[list[np.ndarray], list[str]]:
         """(the columns of the model of at most that size that a maker gives on each sample of the queries (n_samples,
         n_queries) bool, how the solves ended); `start` makes the l1 paths that it is started from; paths end behind
-        MORE times `most` features.
+        MORE times `most` features, those that are started from later.
         """
         self.samples = samples
         folds = [FIRST_SAMPLE - b for b in range(len(samples))]
-        plan = replace(self.path_plan, tol=FOLD_TOL, max_features=MORE * most + MORE)
+        plan, of_starts = (
+            replace(self.path_plan, tol=FOLD_TOL, max_features=int(more * most) + 2) for more in (MORE, MORE_OF_STARTS)
+        )
         supports: list[np.ndarray] = []
         statuses: list[str] = []
         with one_blas_thread():
@@ -145,7 +147,7 @@ class FoldedPaths:
                 objectives, _ = self.objectives(own)
                 starts: list[PathStarts | None] = [None] * len(own)
                 if start is not None:
-                    first = run_all([start.path(o, plan) for o in objectives])
+                    first = run_all([start.path(o, of_starts) for o in objectives])
                     starts = [PathStarts(p.alphas, p.sparse_coefs) for p in first]
                     statuses += [status for p in first for status in p.statuses]
                 plans = [replace(plan, starts=s) for s in starts]

@@ -11,7 +11,6 @@ from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.rivals import Rival, Rivals
-from sparserank.curves import CURVES
 from sparserank.data.dataset import RankingDataset
 from sparserank.evaluation import Comparison, mean_of, per_query_values
 from sparserank.jobs.rivals import TreesOnFolds
@@ -58,7 +57,7 @@ class Comparisons:
         """Trees that were finished in their time; those that are shown better are tried on the chosen features too."""
         fitted = self.trees.fit(store, progress)
         rivals = Rivals(choice, fitted) if fitted else None
-        first = report_of(rivals, self.trees.for_model, self.trees.left_out, self.plan.shapes != CURVES)
+        first = report_of(rivals, self.trees.for_model, self.trees.left_out, not self.cv.tries_curves)
         if first.better is None:
             return first
         name, chosen = first.better.name, choice.chosen

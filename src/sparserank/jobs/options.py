@@ -77,7 +77,7 @@ SELECT = (
     of_selection.PENALTIES,
     *of_paths.SETTINGS,
     of_selection.TRANSFORM,
-    of_paths.FEATURE_SHAPES,
+    of_selection.SHAPES,
     of_paths.N_KNOTS,
     of_selection.ENGINE,
     of_selection.MONOTONE,

@@ -9,14 +9,16 @@ import numpy as np
 
 from sparserank.crossval.families import Trial
 from sparserank.crossval.groups import Groups
-from sparserank.crossval.looks import Look, curve_look, looks
+from sparserank.crossval.looks import AUTO, Look, curve_look, looks
 from sparserank.curves import CURVES, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.penalties import Mcp, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
+from sparserank.selection.options import MOST_VALUES_OF_CURVES
 from sparserank.selection.plan import SelectionPlan
+from sparserank.shards.scaling import LINEAR_SCALINGS
 
 ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
 DENSE = "ridge"  # the label of the dense reference
@@ -32,18 +34,35 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}: that is the dense reference.")
-    linear = looks(data, plan.transform, plan.settings.scaling)
+    linear, bent = looks(data, plan.transform, plan.settings.scaling), _tries_curves(plan, data, client)
+    if bent:  # of logarithms: a curve bends back what the logarithm bent too far
+        linear = [look for look in linear if len(look.forms) < 2]
     out: list[Trial] = []
     for look in linear:
         dense = PenaltyPath(_dense(plan), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
         out += _on(look, _limited(plan, groups, data.n_features))
         out.append(Trial(look.label(DENSE), dense, look))
-    if plan.shapes == CURVES:
-        if data.is_stored or client is not None:
-            raise ParameterError("shapes", not_in_memory())
-        bent = curve_look(data, linear, plan.n_knots, _directions(plan, data.n_features))
-        out += _on(bent, _for_curves(_limited(plan, groups, data.n_features)))
+    if bent:
+        curves = curve_look(data, linear, plan.n_knots, _directions(plan, data.n_features))
+        out += _on(curves, _for_curves(_limited(plan, groups, data.n_features)))
     return out
+
+
+def _tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
+    """Whether curves are tried: where they were asked for, or where nothing was said and they cost little.
+
+    Raises
+        ParameterError   they were asked for, and the data are not in memory
+    """
+    in_memory = not data.is_stored and client is None
+    if plan.shapes == CURVES and not in_memory:
+        raise ParameterError("shapes", not_in_memory())
+    if plan.shapes != AUTO:
+        return plan.shapes == CURVES
+    simple = (
+        plan.transform == AUTO and plan.settings.scaling in LINEAR_SCALINGS and len(_signs(plan, data.n_features)) == 1
+    )
+    return in_memory and simple and data.n_docs * data.n_features <= MOST_VALUES_OF_CURVES
 
 
 def _on(look: Look, labelled: dict[str, Penalty | SizedMaker]) -> list[Trial]:
@@ -82,9 +101,14 @@ def _limited(plan: SelectionPlan, groups: Groups, n_features: int) -> dict[str, 
     return {**labelled, **small}
 
 
+def _signs(plan: SelectionPlan, n_features: int) -> set[tuple[float, ...]]:
+    """The signs of the features under each penalty."""
+    return {tuple(p.feature_signs(n_features).tolist()) for p in plan.penalties}
+
+
 def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
     """(n_features,) the signs of the penalties, in which curves may go."""
-    signs = {tuple(p.feature_signs(n_features).tolist()) for p in plan.penalties}
+    signs = _signs(plan, n_features)
     if len(signs) > 1:
         raise ParameterError("shapes", "curves need the same signs under all penalties; give them as monotone.")
     return np.array(signs.pop())

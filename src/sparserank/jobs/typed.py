@@ -40,8 +40,9 @@ class SelectOptions(TypedDict, total=False):
     log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two,
     whichever is best out of fold. Default 'auto'."""
     shapes: str
-    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
-    'linear'."""
+    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto:
+    curves where transform is auto, and the training data are in memory and hold at most 4 million values. Default
+    'auto'."""
     n_knots: int
     """Knots of each curve, at quantiles of the training values. Default 10."""
     engine: str | None
@@ -214,8 +215,9 @@ class CompareOptions(TypedDict, total=False):
     log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two,
     whichever is best out of fold. Default 'auto'."""
     shapes: str
-    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
-    'linear'."""
+    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto:
+    curves where transform is auto, and the training data are in memory and hold at most 4 million values. Default
+    'auto'."""
     n_knots: int
     """Knots of each curve, at quantiles of the training values. Default 10."""
     sizes: Sequence[int]

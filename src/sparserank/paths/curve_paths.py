@@ -10,7 +10,7 @@ from sparserank.paths.result import PathResult
 from sparserank.solvers.lockstep import Steps
 
 MOST_FEATURES = (
-    50  # where the path ends: curves of more features are neither small nor, from a few hundred queries, to be learned
+    30  # where the path ends: curves of more features are neither small nor, from a few hundred queries, to be learned
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +16,11 @@ from sparserank.paths.sizes import SizeOf, points_by_size
 from sparserank.paths.starts import PathStarts
 from sparserank.penalties import Ridge
 from sparserank.solvers import Status
-from sparserank.solvers.lockstep import Seconds, Steps
+from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
+from sparserank.solvers.solution import Iterate
 
 RELAX = (0.5, 1.0)  # shares of the way from a point to its refit
-MOST_FEATURES = 200  # of a model that is refitted: larger ones are hardly shrunken, and a refit of noise
+MOST_FEATURES = 100  # of a model that is refitted: larger ones are hardly shrunken, and a refit of noise
 LEAST_TOL = 1e-6
 
 
@@ -44,10 +46,12 @@ class RefitPath:
         sizes = self.size_of(source.coefs, objective.width)
         chosen = [i for i in points_by_size(sizes, source.losses).values() if nnz[i] <= MOST_FEATURES]
         points = list(plan.done)
+        last = yield from _last_refit(objective, points)
         for i in chosen[len(points) // len(RELAX) :]:
             began = yield Seconds()
             start = source.coef(i)
-            full = yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs)
+            full = yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs, last)
+            last = full.iterate
             for share in RELAX[len(points) % len(RELAX) :]:  # the first may be known already
                 now = yield Seconds()
                 whole = Point.of(full, now - began)
@@ -74,6 +78,16 @@ class RefitPath:
 
     def n_points(self, plan: PathPlan) -> int:
         return len(RELAX) * plan.n_alphas
+
+
+def _last_refit(objective: PairwiseObjective, points: Sequence[Point]) -> Steps[Iterate | None]:
+    """The full refit that these points end with, from which the next one is solved."""
+    n = len(points) // len(RELAX) * len(RELAX)
+    if n == 0:
+        return None
+    w = points[n - 1].w
+    at = yield Evaluate(objective, w)
+    return Iterate(w, at, at.value)
 
 
 def _between(start: np.ndarray, end: np.ndarray, share: float, whole: Point) -> Point:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sparserank.crossval.choice import MARGIN as DEFAULT_MARGIN
 from sparserank.crossval.looks import AUTO
+from sparserank.curves import SHAPES as CURVE_SHAPES
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, MOST_CONFIDENCE
 from sparserank.export import ENGINES
 from sparserank.metrics import parse_convention, parse_metric
@@ -17,6 +18,7 @@ from sparserank.transforms import KINDS
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
 TRANSFORMS = (AUTO, *KINDS)
+MOST_VALUES_OF_CURVES = 4_000_000  # of training data on which curves are tried unasked: they cost as much as all else
 
 PENALTIES = Option(
     name="penalties",
@@ -135,6 +137,14 @@ TRANSFORM = replace(
     "log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two, "
     "whichever is best out of fold.",
 )
+SHAPES = replace(
+    of_paths.FEATURE_SHAPES,
+    kind=Choice((AUTO, *CURVE_SHAPES)),
+    default=AUTO,
+    help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto: "
+    "curves where transform is auto, and the training data are in memory and hold at most "
+    f"{MOST_VALUES_OF_CURVES / 1e6:g} million values.",
+)
 ENGINE = Option(
     name="engine",
     kind=Or(None, Choice(tuple(ENGINES))),
@@ -182,7 +192,7 @@ PLANNED = (  # what `SelectionPlan` holds and checks itself
     REFITS,
     METRIC_REFITS,
     TRANSFORM,
-    of_paths.FEATURE_SHAPES,
+    SHAPES,
     of_paths.N_KNOTS,
     ENGINE,
     HALF_SAMPLES,

@@ -44,7 +44,8 @@ class SelectionPlan:
     guarantee  instead: largest bound on that loss
     transform  shapes in which features may enter: 'auto' (as they are, as signed logs, each as one of both), 'none',
                'log', 'asinh' or 'query-log'
-    shapes     'linear', or 'curves': piecewise linear curves of each feature are tried too, with n_knots knots
+    shapes     'linear', 'curves' (piecewise linear curves of each feature are tried too, with n_knots knots) or 'auto':
+               curves where transform is 'auto' too and the data are small
     engine     that is to run the model: only what it can run is tried; None: everything
     half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
     refits     whether the models of each size are also tried without the shrinkage of their penalty
@@ -74,7 +75,7 @@ class SelectionPlan:
     refits: bool = of_selection.REFITS.default
     metric_refits: bool = of_selection.METRIC_REFITS.default
     transform: str = of_selection.TRANSFORM.default
-    shapes: str = of_paths.FEATURE_SHAPES.default
+    shapes: str = of_selection.SHAPES.default
     n_knots: int = of_paths.N_KNOTS.default
     engine: str | None = None
     half_samples: int = of_selection.HALF_SAMPLES.default

@@ -65,7 +65,7 @@ SELECT_FOR_TREES = (
 COMPARE = (
     of_selection.PENALTIES,
     of_selection.TRANSFORM,
-    of_paths.FEATURE_SHAPES,
+    of_selection.SHAPES,
     of_paths.N_KNOTS,
     replace(SIZES, default=COMPARED, help="Numbers of features.", shown="1 to 20"),
     of_selection.FOLDS,

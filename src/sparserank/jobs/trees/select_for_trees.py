@@ -12,6 +12,7 @@ import numpy as np
 from sparserank.crossval.options import TREES
 from sparserank.crossval.tree_rivals import LIGHTGBM, is_file, rival_of_file
 from sparserank.crossval.trees import TreeSettings, lengths_of
+from sparserank.curves import LINEAR
 from sparserank.data.joining import concatenate
 from sparserank.data.sources import read_sources
 from sparserank.data.suspects import warn_of_suspects
@@ -84,7 +85,7 @@ def select_for_trees(
 
 def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     try:
-        plan = make_plan(penalties=chosen["penalty"], **planned(chosen))
+        plan = make_plan(penalties=chosen["penalty"], shapes=LINEAR, **planned(chosen))
     except ParameterError as error:
         name = "penalty" if error.parameter == "penalties" else error.parameter
         raise ParameterError(name, error.message) from error
