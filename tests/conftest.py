@@ -88,6 +88,13 @@ def no_rivals() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def no_curves() -> Iterator[None]:
+    """Selections in this process try no curves, unless a test asks for them."""
+    with shortcuts.no_curves():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def one_command_tree() -> Iterator[None]:
     with shortcuts.one_command_tree():
         yield

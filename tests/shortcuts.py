@@ -11,8 +11,12 @@ import pytest
 import typer
 
 from sparserank.crossval import fitting, tree_rivals
+from sparserank.curves import CURVES
+from sparserank.data.dataset import RankingDataset
+from sparserank.jobs import trials
 from sparserank.runs import work
 from sparserank.runs.pool import run_pieces
+from sparserank.selection.plan import SelectionPlan
 
 
 @contextmanager
@@ -41,6 +45,19 @@ def no_rivals() -> Iterator[None]:
     """Trees are compared only where they are asked for, as where LightGBM is not installed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_rivals, "is_installed", lambda: False)
+        yield
+
+
+@contextmanager
+def no_curves() -> Iterator[None]:
+    """Curves are tried only where they are asked for, as on large data."""
+    tries_curves = trials.tries_curves
+
+    def asked_for(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
+        return plan.shapes == CURVES and tries_curves(plan, data, client)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials, "tries_curves", asked_for)
         yield
 
 

@@ -31,7 +31,14 @@ from sparserank.execution.threads import one_blas_thread
 from sparserank.export import ENGINES
 from sparserank.jobs.ablation import Ablation
 from sparserank.jobs.comparisons import Comparisons
-from sparserank.jobs.notes import notes_of_choice, notes_of_kept, notes_of_loss, notes_of_metric_refits, notes_of_rules
+from sparserank.jobs.notes import (
+    notes_of_choice,
+    notes_of_kept,
+    notes_of_loss,
+    notes_of_metric_refits,
+    notes_of_rules,
+    notes_of_shapes,
+)
 from sparserank.jobs.options import RIVAL_TIME
 from sparserank.jobs.rivals import TreesOnFolds
 from sparserank.jobs.trials import trials_of
@@ -134,6 +141,7 @@ class SelectionJob:
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
             *notes_of_rules(plan, cv.data),
+            *notes_of_shapes(plan, cv.data, cv.first.client),
             *notes_of_metric_refits(plan, cv.data.n_queries),
             *([short] if short else []),
             *notes_of_choice(plan, choice),

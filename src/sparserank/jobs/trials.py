@@ -34,7 +34,7 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}: that is the dense reference.")
-    linear, bent = looks(data, plan.transform, plan.settings.scaling), _tries_curves(plan, data, client)
+    linear, bent = looks(data, plan.transform, plan.settings.scaling), tries_curves(plan, data, client)
     if bent:  # of logarithms: a curve bends back what the logarithm bent too far
         linear = [look for look in linear if len(look.forms) < 2]
     out: list[Trial] = []
@@ -48,7 +48,7 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
     return out
 
 
-def _tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
+def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
     """Whether curves are tried: where they were asked for, or where nothing was said and they cost little.
 
     Raises
