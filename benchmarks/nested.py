@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 METRIC = "ndcg@10"
-BASELINE, ORDINARY, SLOW = "baseline", "lightgbm", "lightgbm slow"
+BASELINE, ORDINARY, SLOW = "default", "lightgbm", "lightgbm slow"
 SETS: dict[str, list[str]] = {
     "MQ2008": [f"mq2008/S{i}.txt.gz" for i in range(1, 6)],
     "OHSUMED": [f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in range(1, 6)],
@@ -32,14 +32,16 @@ SETS: dict[str, list[str]] = {
 # Options of `select`; 'kinds' are those refits for the metric that may be chosen, by default all that were made.
 # 'any size' lifts the number of training queries from which they are made.
 VARIANTS: dict[str, dict[str, Any]] = {
-    BASELINE: {"metric_refits": False},
-    "metric": {"metric_refits": True},
-    "a": {"metric_refits": True, "kinds": ["refitted"]},
-    "b": {"metric_refits": True, "kinds": ["polished"]},
-    "c": {"metric_refits": True, "kinds": ["half polished"]},
-    "query-log": {"metric_refits": False, "transform": "query-log"},
-    "curves": {"metric_refits": False, "shapes": "curves"},
-    "products": {"metric_refits": False, "products": 12},
+    BASELINE: {},
+    "linear": {"shapes": "linear"},
+    "metric": {"shapes": "linear", "metric_refits": True},
+    "a": {"shapes": "linear", "metric_refits": True, "kinds": ["refitted"]},
+    "b": {"shapes": "linear", "metric_refits": True, "kinds": ["polished"]},
+    "c": {"shapes": "linear", "metric_refits": True, "kinds": ["half polished"]},
+    "query-log": {"shapes": "linear", "transform": "query-log"},
+    "products": {"shapes": "linear", "products": 12},
+    "margin 0.5%": {"margin": 0.005},
+    "bound 2%": {"guarantee": 0.02},
 }
 MADE = ("curved", "products")  # sets that are made: additive curves, and two products beside linear features
 RIVALS: dict[str, dict[str, Any]] = {

@@ -18,6 +18,8 @@ from sparserank.runs import work
 from sparserank.runs.pool import run_pieces
 from sparserank.selection.plan import SelectionPlan
 
+TRIES_CURVES = trials.tries_curves
+
 
 @contextmanager
 def one_command_tree() -> Iterator[None]:
@@ -51,13 +53,20 @@ def no_rivals() -> Iterator[None]:
 @contextmanager
 def no_curves() -> Iterator[None]:
     """Curves are tried only where they are asked for, as on large data."""
-    tries_curves = trials.tries_curves
 
     def asked_for(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
-        return plan.shapes == CURVES and tries_curves(plan, data, client)
+        return plan.shapes == CURVES and TRIES_CURVES(plan, data, client)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trials, "tries_curves", asked_for)
+        yield
+
+
+@contextmanager
+def curves() -> Iterator[None]:
+    """Inside `no_curves`: they are tried as users have them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials, "tries_curves", TRIES_CURVES)
         yield
 
 

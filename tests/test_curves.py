@@ -13,6 +13,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 import sparserank as sr
+from sparserank.crossval.groups import each_alone
+from sparserank.crossval.settings import PathSettings
 from sparserank.curves import CURVE_FREEDOM, curvatures_of, curve_blocks, fit_knots
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.read import read_data
@@ -20,15 +22,20 @@ from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
 from sparserank.data.synthetic import make_curved_ranking
 from sparserank.errors import DataError, ModelFormatError
+from sparserank.jobs import notes, trials
+from sparserank.jobs.notes import notes_of_shapes
 from sparserank.losses import LOSSES
+from sparserank.metrics import parse_metric
 from sparserank.model.model_file import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, Log, Mcp, Scad
+from sparserank.selection.plan import SelectionPlan
 from sparserank.solvers import Fista, solve
 from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.lockstep import run
 from sparserank.solvers.solution import Stop
+from tests import shortcuts
 from tests.oracles import curves as oracle
 from tests.oracles import pairs as pair_oracle
 from tests.problems import iterate_at, long_real_problem, small_problem
@@ -382,7 +389,7 @@ def test_monotone_curves_do_not_fall(selection):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shapes": "bent"}, "must be one of linear, curves"),
+        ({"shapes": "bent"}, "must be one of auto, linear, curves"),
         ({"shapes": "curves", "n_knots": 2}, "n_knots"),
         ({"shapes": "curves", "scaling": "query-min-max"}, "must be linear with"),
         ({"monotone": {"no such": "+"}}, "is no feature"),
@@ -507,3 +514,37 @@ def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
     np.testing.assert_array_equal(ranker.predict(test.X), before)
     objective = PairwiseObjective(train, knots=fit_knots(train, ranker.n_knots))
     assert ranker.alpha_max_ == pytest.approx(on_coefficients(L1(), objective).alpha_max(objective.gradient_at_zero))
+
+
+SMALL = make_curved_ranking(12, seed=1).data
+UNASKED = {
+    "small data": ({}, True, []),
+    "as they are": ({"transform": "none"}, False, []),
+    "linear": ({"shapes": "linear"}, False, []),
+    "a scaling with a shape": ({"settings": PathSettings(scaling="query-min-max")}, False, []),
+    "other signs under each penalty": ({"penalties": (L1(signs=(1,) * 100), Mcp())}, False, []),
+    "large": ({"most": 1000}, False, ["curves were not tried on 0.024 million values; --shapes curves tries them."]),
+    "large, but asked for": ({"most": 1000, "shapes": "curves"}, True, []),
+    "stored": ({"stored": True}, False, ["curves were not tried: they need features in memory."]),
+}
+
+
+@pytest.mark.parametrize("case", UNASKED)
+def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeypatch):
+    given, tried, said = UNASKED[case]
+    fields = {"penalties": (L1(), Mcp()), "metric": parse_metric("ndcg@10"), **given}
+    data = SMALL
+    for module in (trials, notes):
+        monkeypatch.setattr(module, "MOST_VALUES_OF_CURVES", fields.get("most", 1e9))
+    fields.pop("most", None)
+    if fields.pop("stored", False):
+        write_letor(SMALL, tmp_path / "data.txt")
+        convert([tmp_path / "data.txt"], tmp_path / "store")
+        data = read_data([tmp_path / "store"])
+    plan = SelectionPlan(**fields)
+    with shortcuts.curves():
+        found = trials.trials_of(plan, data, each_alone(data.feature_names))
+    assert any(t.look.knots.curved for t in found) == tried
+    # What a curve of logarithms can be, a feature in the better of two forms can be too: not both are tried.
+    assert not tried or all(len(t.look.forms) < 2 for t in found)
+    assert [s.replace("shapes='curves'", "--shapes curves") for s in notes_of_shapes(plan, data, None)] == said
