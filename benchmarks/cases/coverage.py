@@ -3,7 +3,8 @@ and trees as rivals; the rule that was printed before (each candidate's own boun
 
 Resampled: the queries of real out-of-fold tables are the population; a table of as many queries is drawn from them
 again and again, one row shifted far up in half of the worlds. Refitted: the queries of MQ2008 are the population; n of
-them are selected on, and the models of the folds, trees too, are judged by all the others. A world counts as broken
+them are selected on, and the truth about the model of a fold, trees too, is its mean over all that it was not trained
+on, of which the queries of its fold are a random sample. A world counts as broken
 when any candidate truly loses more than its bound, or any difference to a rival lies outside its interval.
 """
 
@@ -103,7 +104,7 @@ def _tables(data: Path) -> dict[str, Table]:
 
 def _rival_values(data: Any, n_trees: int | None = None, rest: Any = None) -> np.ndarray:
     """(2, n_queries) NDCG@10 of trees in two settings on the folds of `select`; with `rest` one column more, their true
-    means: those of the trees of each fold on these queries."""
+    means: those of the trees of each fold on these queries and those of their fold."""
     from dataclasses import replace
 
     from sparserank.crossval.tree_rivals import ORDINARY, SLOW
@@ -122,7 +123,8 @@ def _rival_values(data: Any, n_trees: int | None = None, rest: Any = None) -> np
             trees = held.fit(np.arange(data.n_features))
             values[r, held.where] = held.values([trees], metric)
             if rest is not None:
-                truth[r] += mean_of(per_query_values(trees.scores(rest.X), rest, [metric])[0]) / 5
+                beyond = per_query_values(trees.scores(rest.X), rest, [metric])[0]
+                truth[r] += mean_of(np.concatenate([beyond, values[r, held.where]])) / 5
     return values if rest is None else np.column_stack([values, truth])
 
 
@@ -173,8 +175,8 @@ def _resampled(population: Table) -> Worlds:
 
 
 def _refitted(data: Path, n: int) -> Worlds:
-    """Truth of a candidate or a rival: the mean over folds of its fold models on the queries that nobody selected
-    on."""
+    """Truth of a candidate or a rival: the mean over folds of that of its fold model on the queries that it was not
+    trained on."""
     import sparserank as sr
 
     everything = sr.read_data([data / f"mq2008/S{i}.txt.gz" for i in (1, 2, 3, 4, 5)])
@@ -215,5 +217,6 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         for f in job.cv.folds:
             models = sp.csr_array(sp.vstack([pool.in_units(candidates[i], f) for i in own]))
             (values_there,) = judging.measure({FINAL: models})[FINAL]
-            truth[own] += [mean_of(v) / len(job.cv.folds) for v in values_there]
+            seen_by_nobody = np.hstack([values_there, values[own][:, job.cv.fold == f]])
+            truth[own] += [mean_of(v) / len(job.cv.folds) for v in seen_by_nobody]
     return values, truth, np.array([c.n_features for c in candidates])
