@@ -14,7 +14,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 METRIC = "ndcg@10"
-BASELINE, ORDINARY, SLOW = "default", "lightgbm", "lightgbm slow"
+BASELINE, ORDINARY, SLOW, GRID = "default", "lightgbm", "lightgbm slow", "lightgbm grid"
+GRID_FOLDS = 3  # of the outer training queries, in which the best of the grid is found
 SETS: dict[str, list[str]] = {
     "MQ2008": [f"mq2008/S{i}.txt.gz" for i in range(1, 6)],
     "OHSUMED": [f"ohsumed/querylevelnorm/S{i}.txt.gz" for i in range(1, 6)],
@@ -55,6 +56,7 @@ RIVALS: dict[str, dict[str, Any]] = {
         "feature_fraction": 0.3,
     },
 }
+RIVALS[GRID] = {"grid": [{**RIVALS[s], "num_leaves": leaves} for s in (ORDINARY, SLOW) for leaves in (7, 15)]}
 
 
 def main() -> int:
@@ -82,7 +84,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--penalties", nargs="+", default=["l1", "log", "mcp"])
     parser.add_argument("--n-threads", type=int, default=1)
     parser.add_argument("--any-size", action="store_true", help="refits for the metric of few training queries too")
-    parser.add_argument("--no-rivals", action="store_true")
+    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=[ORDINARY, SLOW])
     parser.add_argument("--work", type=Path, default=Path("evidence/nested"))
     return parser.parse_args()
 
@@ -104,7 +106,7 @@ def _one_fold(name: str, data: Any, seed: int, fold: int, given: argparse.Namesp
     of_query = query_folds(data.n_queries, given.outer, seed)
     train, test = (data.take_queries(np.flatnonzero(own)) for own in (of_query != fold, of_query == fold))
     with tempfile.TemporaryDirectory() as shared:
-        for system in [*given.variants, *([] if given.no_rivals else RIVALS)]:
+        for system in [*given.variants, *given.rivals]:
             options = _options(system, seed, given)
             file = _file(name, system, seed, fold, given)
             known = json.loads(file.read_text()) if file.exists() else {}
@@ -234,6 +236,10 @@ def _trees(train: Any, test: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         "deterministic": True,
         "force_row_wise": True,
     }
+    options = dict(options)
+    if grid := options.pop("grid", None):
+        found = [_of_grid(train, {**own, **options}) for own in grid]
+        options |= grid[int(np.argmax(found))]
     made = lgb.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr), free_raw_data=False)
     booster = lgb.train({**fixed, **options}, made)
     values = sr.evaluate(booster.predict(test.X), test, [METRIC], per_query=True)[METRIC]
@@ -241,25 +247,47 @@ def _trees(train: Any, test: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"values": np.asarray(values).tolist(), "n_features": n, "label": "trees"}
 
 
+def _of_grid(train: Any, options: Mapping[str, Any]) -> float:
+    """The mean metric of these settings on folds of the training queries."""
+    from sparserank.data.folds import query_folds
+
+    fold = query_folds(train.n_queries, GRID_FOLDS, options["seed"])
+    each = []
+    for f in range(GRID_FOLDS):
+        inside, outside = (train.take_queries(np.flatnonzero(own)) for own in (fold != f, fold == f))
+        each += _trees(inside, outside, options)["values"]
+    return float(np.mean(each))
+
+
 # -- what is printed ---------------------------------------------------------------------------------------------------
 
 
 def _print_table(name: str, given: argparse.Namespace) -> None:
-    systems = [*given.variants, *([] if given.no_rivals else RIVALS)]
-    runs = {s: [_runs(name, s, seed, given) for seed in given.seeds] for s in systems}
+    title, head, rows = nested_table(given.work, name, [*given.variants, *given.rivals], given.seeds, given.outer)
+    print(f"\n{title}")
+    for row in [head, *rows]:
+        print(f"{row[0]:16}{row[1]:>9}{row[2]:>9}{row[3]:>18}  " + "".join(f"{cell:>34}" for cell in row[4:]))
+
+
+def nested_table(
+    work: Path, name: str, systems: Sequence[str], seeds: Sequence[int], outer: int = 5
+) -> tuple[str, list[str], list[list[str]]]:
+    """(what it is, columns, a row for each system) of finished runs."""
+    given = argparse.Namespace(work=work, outer=outer)
+    runs = {s: [_runs(name, s, seed, given) for seed in seeds] for s in systems}
     values = {s: np.mean([_by_query(of_seed) for of_seed in own], axis=0) for s, own in runs.items()}
-    n = len(next(iter(values.values())))
-    print(f"\n{name}: {n} queries, {len(given.seeds)} x {given.outer} outer folds")
-    print(
-        f"{'':16}{'features':>9}{'mean':>9}{'corrected - test':>18}  "
-        + "".join(f"{'vs ' + r:>34}" for r in _against(values))
-    )
+    n, against = len(next(iter(values.values()))), [r for r in (BASELINE, *RIVALS) if r in values]
+    rows = []
     for s, own in runs.items():
         every = [run for of_seed in own for run in of_seed]
         optimism = np.mean([r["corrected"] for r in every]) - values[s].mean() if "corrected" in every[0] else None
-        cells = "".join(f"{_compared(values[s], values[r]) if r != s else '':>34}" for r in _against(values))
+        cells = ["" if r == s else _compared(values[s], values[r]) for r in against]
         size = np.mean([r["n_features"] for r in every])
-        print(f"{s:16}{size:9.1f}{values[s].mean():9.4f}{'' if optimism is None else f'{optimism:+.4f}':>18}  {cells}")
+        rows.append(
+            [s, f"{size:.1f}", f"{values[s].mean():.4f}", "" if optimism is None else f"{optimism:+.4f}", *cells]
+        )
+    head = ["", "features", "mean", "corrected - test", *(f"vs {r}" for r in against)]
+    return f"{name}: {n} queries, {len(seeds)} x {outer} outer folds", head, rows
 
 
 def _print_gains(name: str, given: argparse.Namespace) -> None:
@@ -276,10 +304,6 @@ def _print_gains(name: str, given: argparse.Namespace) -> None:
     for key, own in sorted(of.items(), key=lambda item: (item[0].rsplit(" ", 1)[0], int(item[0].rsplit(" ", 1)[1]))):
         each = np.array([np.mean(gains) for gains in own.values()])
         print(f"  {key:>18} features: {each.mean():+.4f} +- {1.96 * each.std(ddof=1) / np.sqrt(len(each)):.4f}")
-
-
-def _against(values: Mapping[str, np.ndarray]) -> list[str]:
-    return [r for r in (BASELINE, ORDINARY, SLOW) if r in values]
 
 
 def _runs(name: str, system: str, seed: int, given: argparse.Namespace) -> list[dict[str, Any]]:
