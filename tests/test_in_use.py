@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,7 +186,7 @@ def test_the_command_says_what_a_change_brings(data, model, cli_here: Cli, tmp_p
     ]
     done = cli_here(*call)
     assert done.code == 0, done.err
-    assert "The model in use (now.json) (3 features) has ndcg@10" in " ".join(done.out.split())
+    assert re.search(r"against today .*\ntoday +3 ", done.out)
     assert json.loads((tmp_path / "run/result.json").read_text())["change"]["n_features"] == 3
 
 

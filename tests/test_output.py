@@ -177,7 +177,7 @@ def test_verbose_has_a_line_for_each_path(
 
 
 def test_tables_fit_80_columns_without_broken_figures(folder: Path) -> None:
-    command = [sys.executable, "-m", "sparserank", *COMMANDS["select"]]
+    command = [sys.executable, "-m", "sparserank", *COMMANDS["select"], "--verbose"]
     code = f"import os, pty, sys\nos.environ['COLUMNS'] = '80'\npty.spawn({command!r})\n"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL

@@ -482,7 +482,7 @@ def test_on_the_command_line(data, tmp_path, cli_here: Cli):
     done = cli_here("select", "train.txt", *args)
     assert done.code == 0
     assert "LightGBM (slow)" in done.out
-    assert "never chosen" in done.out
+    assert "chosen against it" in done.out
     page = Path("run/report.html").read_text()
     assert "LightGBM (slow)" in page
     refused = cli_here("select", "train.txt", *args, "--rival", "nobody")

@@ -10,6 +10,8 @@ import typer
 from sparserank.cli import commands
 from sparserank.cli.given import check_threads
 
+LINES = 20  # that end the demo
+
 HELP = """Make a synthetic ranking problem with known true features, run 'select' on it, and say whether they were \
 found.
 
@@ -49,8 +51,8 @@ def demo(
         with atomic_write(names) as lines:
             lines.writelines(f"{n}\n" for n in data.feature_names or ())
         note(
-            f"{data.n_docs} documents, {data.n_queries} queries, {data.n_features} features: {len(problem.support)} "
-            f"made the grades, {len(problem.redundant)} copy one of those, the rest is noise"
+            f"{data.n_queries} queries, {data.n_docs} documents, {data.n_features} features. The grades were made from "
+            f"{len(problem.support)} of them; {len(problem.redundant)} are noisy copies of those, the others are noise."
         )
         with progress_bar("paths") as progress:
             result = sr.select(
@@ -61,14 +63,16 @@ def demo(
                 progress=progress,
                 feature_names=names,
             )
-    show_selection(result)
-    say(f"wrote {out / 'run'}")
+    show_selection(result, str(out / "run"), LINES - 1)
     found = set(result.model.support.tolist())
     true = set(problem.support.tolist())
     assert data.feature_names is not None
     if found == true:
-        say(f"The true support was recovered exactly: {', '.join(data.feature_names[j] for j in sorted(true))}.")
+        names_of = ", ".join(data.feature_names[j] for j in sorted(true))
+        say(f"Found: exactly the {len(true)} features that made the grades ({names_of}).")
         return
     missed = ", ".join(data.feature_names[j] for j in sorted(true - found)) or "none"
     extra = ", ".join(data.feature_names[j] for j in sorted(found - true)) or "none"
-    raise SparserankError(f"the true support was not recovered: missed {missed}; not true {extra}.")
+    raise SparserankError(
+        f"the features that made the grades were not found exactly: missed {missed}; kept besides {extra}."
+    )

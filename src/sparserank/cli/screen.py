@@ -4,6 +4,7 @@ Text is escaped here, and in `output` for programs."""
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import textwrap
 import time
@@ -85,6 +86,11 @@ def say(text: str) -> None:
         answer.sentences.append(text)
         return
     print(visible(text))
+
+
+def width_of_screen() -> int:
+    """Columns of the terminal; elsewhere more than lines are long."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_ELSEWHERE
 
 
 def gap() -> None:

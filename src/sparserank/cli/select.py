@@ -10,6 +10,7 @@ from sparserank.cli.cluster import client_of
 from sparserank.cli.commands import FLAGS
 from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
+from sparserank.cli.output import answer
 from sparserank.cli.screen import announce_compiling, progress_bar, say
 from sparserank.options.spelling import flag_of
 
@@ -61,5 +62,6 @@ def run(
         announce_compiling(parse_lines, descend)
         with progress_bar("paths") as progress:
             result = select(train, out=out, client=client_of(client), progress=progress, **options)
-    show_selection(result)
-    say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))
+    show_selection(result, str(out))
+    if answer.verbose:
+        say("wrote " + ", ".join(str(out / name) for name in RESULT_FILES if (out / name).exists()))

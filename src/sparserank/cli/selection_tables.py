@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sparserank.cli.output import answer, give
-from sparserank.cli.screen import gap, say, show
+from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.screen import gap, say, show, width_of_screen
+from sparserank.pages.selection_screen import MAX_LINES, screen_lines
 from sparserank.pages.selection_tables import (
     feature_table,
     group_table,
@@ -23,9 +24,14 @@ MOST_SIZES = (
 )
 
 
-def show_selection(result: SelectionResult) -> None:
-    """The choice first; then sizes, penalties with certificates, selected features with costs, comparison on test."""
+def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES) -> None:
+    """What a reader in a hurry asks; with --verbose everything: sizes, penalties with certificates, selected features
+    with costs, comparison on test."""
     give(result.to_json(), [_flat(row) for row in result.worth.features])
+    if answer.format == TEXT and not answer.verbose:
+        for line in screen_lines(result, folder, most=most, width=width_of_screen()):
+            say(line)
+        return
     for sentence in result.sentences:
         say(sentence)
     for text in result.notes:
@@ -36,8 +42,7 @@ def show_selection(result: SelectionResult) -> None:
         show(rival_table(result))
     show(penalty_table(result))
     show(feature_table(result))
-    if answer.verbose:
-        show(zeroed_table(result))
+    show(zeroed_table(result))
     if result.worth.groups:
         show(group_table(result))
     if result.test is not None:

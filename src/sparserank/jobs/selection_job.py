@@ -47,6 +47,7 @@ from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_score
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
+from sparserank.selection.all_features import against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
@@ -172,6 +173,7 @@ class SelectionJob:
             used=[tuple(self.names[j] for j in pool.features(c, FINAL)) for c in by_size],
             paths={label: pool.path(label) for label in pool.trials},
             scalings={label: pool.paths[label, FINAL].scaling for label in pool.trials},
+            all_features=against_all_features(choice, strongest, by_size),
             worth=worth,
             stability=stability,
             alike=redundant,

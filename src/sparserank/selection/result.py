@@ -20,6 +20,7 @@ from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.paths import Certificate, PathResult
 from sparserank.runs.directory import RunDirectory
+from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.for_engine import ForEngine
 from sparserank.selection.origin import Origin
 from sparserank.selection.plan import SelectionPlan
@@ -43,6 +44,7 @@ class SelectionResult:
     paths        {penalty label: final path}; scalings likewise
     choice       the candidates that were compared, the chosen one, the best, and the bounds on what each loses
     dense        the best dense candidate
+    all_features the chosen model and each of by_size against it
     certificate  what is known of the chosen model as the solution of a problem
     by_penalty   the smallest candidate of each penalty whose loss is small enough, or None
     by_size      the candidate of the highest mean of each number of features (of each cost, where groups were given),
@@ -70,6 +72,7 @@ class SelectionResult:
     used: list[tuple[str, ...]]
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
+    all_features: AllFeatures
     worth: Worth
     stability: Stability | None
     alike: Alike

@@ -52,8 +52,7 @@ def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
     c, bounds = choice.chosen, choice.bounds
     kept = _kept(choice, n_features)
     if not math.isfinite(choice.bound(c)):
-        few = f"{bounds.n_queries} {'query is' if bounds.n_queries == 1 else 'queries are'}"
-        return [f"{few} too few to bound what a model loses; {LEAST_QUERIES} are needed at least.", kept]
+        return [few_sentence(choice), kept]
     if _all_equal(choice):
         return [
             kept,
@@ -73,8 +72,15 @@ def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
         f"{loses}; with {as_percent(bounds.confidence)} confidence such models lose at most "
         f"{share(choice.bound(c), choice)}."
     )
-    first = [_too_coarse(choice), kept, loss] if coarse(choice) else [kept, loss, _resolution(choice)]
+    first = [coarse_sentence(choice), kept, loss] if coarse(choice) else [kept, loss, _resolution(choice)]
     return [*first, *_resampled(choice)]
+
+
+def few_sentence(choice: Choice) -> str:
+    """That there are too few queries for any bound."""
+    n = choice.bounds.n_queries
+    few = f"{n} {'query is' if n == 1 else 'queries are'}"
+    return f"{few} too few to bound what a model loses; {LEAST_QUERIES} are needed at least."
 
 
 def _kept(choice: Choice, n_features: int) -> str:
@@ -105,7 +111,8 @@ def quality_sentence(choice: Choice, dense: Candidate, metric: str) -> str:
     return f"Corrected for the choice, {text}" if choice.is_corrected else f"Out of sample, {text}"
 
 
-def _too_coarse(choice: Choice) -> str:
+def coarse_sentence(choice: Choice) -> str:
+    """That the queries cannot tell how small is enough, and how many would."""
     return (
         f"These {choice.bounds.n_queries} queries{_zero(choice)} cannot say how small a model is enough: they rule out "
         f"no loss below {share(choice.bounds.resolution, choice)}, whatever the model; to rule out one of {NEEDED:.0%} "

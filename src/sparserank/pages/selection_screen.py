@@ -1,0 +1,291 @@
+"""What `select` prints: at most 25 lines, in the order in which a reader asks. How good is it with all features and
+with the chosen ones, on which queries, how sure, which features, what with fewer, what next."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparserank.crossval.choice import Candidate
+from sparserank.evaluation.statistics import as_percent
+from sparserank.options import option
+from sparserank.pages.selection_tables import firmness, shaped_name
+from sparserank.reporting.document import figure
+from sparserank.selection.result import SelectionResult
+from sparserank.selection.statements import coarse, coarse_sentence, counted, estimated, few_sentence, share
+
+MAX_LINES, MAX_WIDTH, MIN_WIDTH = 25, 100, 80
+MAX_NAME, MAX_NAME_NARROW = 24, 16  # characters of a name; the report has all of it
+MAX_SIZES = 8
+MIN_FEATURES = 3  # shown, however much else there is to say
+MAX_NOTES = 3
+BAR = 10  # characters of the largest loss
+NO_LOSS = 0.05  # percent: below, a loss is printed as 0.0%
+SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # that are shown, where they exist
+
+
+def screen_lines(
+    result: SelectionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH
+) -> list[str]:
+    """The lines; folder: where the run was written, for the commands to come next."""
+    return _Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH))).lines(folder, most)
+
+
+@dataclass(frozen=True)
+class _Screen:
+    result: SelectionResult
+    width: int
+
+    def lines(self, folder: str | None, most: int) -> list[str]:
+        first = [*self.first(), "", *self.table(), *self.test(), *self.rule(), ""]
+        last = [*self.sizes(), "", *self.unused(), *self.notes(), *self.commands(folder)]
+        room = max(most - len(first) - len(last) - 1, MIN_FEATURES + 1)
+        lines = [*first, *(self.groups(room) if self.result.worth.groups else self.features(room)), "", *last]
+        return lines if len(lines) <= most else [line for line in lines if line]
+
+    # -- how good, on which queries ------------------------------------------------------------------------------------
+
+    def first(self) -> list[str]:
+        result, choice, lines = self.result, self.result.choice, []
+        better = result.rivals.better
+        if better is not None:
+            difference, low, high = better.percents
+            advice = result.rivals.advice(better)
+            lines += self.wrapped(
+                f"{better.name} is shown better: the chosen model is {difference} against it ({low.removesuffix('%')} to {high}*). "
+                f"Try: {advice}."
+            )
+        if not math.isfinite(choice.bound(choice.chosen)):
+            lines += self.wrapped(few_sentence(choice))
+        elif coarse(choice):
+            lines += self.wrapped(coarse_sentence(choice))
+        keep = "Best guess:" if coarse(choice) else "Keep"
+        cost = f" at a cost of {choice.chosen.cost:g}" if choice.by_cost else ""
+        kept = f"{keep} {choice.chosen.n_features} of {counted(result.model.n_features)}{cost}."
+        return [*lines, *self.wrapped(f"{kept}  {self.judged()}.")]
+
+    def judged(self) -> str:
+        """On how many queries, and how they were kept apart."""
+        out_of_fold = self.result.plan.protocol == "cv"
+        parts = {} if self.result.origin is None else {p.part: p for p in self.result.origin.data}
+        used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
+        documents = f", {sum(p.documents for p in used):,} documents" if used else ""
+        how = "all figures out of fold" if out_of_fold else "held out for validation"
+        return f"{self.result.n_queries:,} queries{documents}; {how}"
+
+    def table(self) -> list[str]:
+        """Rankers: what they are worth, against the reference, and the chosen model against each."""
+        result, full, today = self.result, self.result.all_features, self.result.change
+        mean = full.mean if today is None else today.mean
+        rows: list[tuple[str, int, float, str]] = []
+        if today is not None:
+            rows.append(("today", today.n_features, today.mean, _against(today.difference, today, today.mean)))
+        rows.append(
+            ("all features", full.n_features, full.mean, _against(full.chosen.difference, full.chosen, full.mean))
+        )
+        rows.append(("chosen", result.chosen.n_features, full.mean + full.chosen.difference, ""))
+        rows += [(r.name, r.n_features, r.mean, _against(r.difference, r, r.mean)) for r in result.rivals.compared]
+        rows += self.alone()
+        width = max(len(self.short(name)) for name, *_ in rows)
+        metric = max(len(result.metric), 7)
+        against = f"against {'all' if today is None else 'today'}"
+        lines = [f"{'':{width}} features  {result.metric:>{metric}}  {against}  chosen against it*"]
+        for k, (name, n, value, chosen) in enumerate(rows):
+            relative = "" if k == 0 else f"{100.0 * (value - mean) / (abs(mean) or 1.0) + 0.0:+.1f}%"
+            figures = f"{n:>8}  {figure(value):>{metric}}  {relative:>{len(against)}}"
+            lines.append(f"{self.short(name):{width}} {figures}  {chosen}".rstrip())
+        return lines
+
+    def alone(self) -> list[tuple[str, int, float, str]]:
+        """The best model of a single feature, unless it is the chosen one."""
+        choice = self.result.choice
+        for c, used in zip(self.result.by_size, self.result.used, strict=True):
+            if c.n_features == 1 and c is not self.result.chosen and not choice.by_cost:
+                return [(f"alone: {used[0]}", 1, choice.corrected(c) if choice.is_corrected else c.mean, "")]
+        return []
+
+    def test(self) -> list[str]:
+        """The chosen model on the test queries, compared with all features."""
+        test, metric = self.result.test, self.result.metric
+        if test is None:
+            return []
+        rows = [r for r in test.rows(self.result.plan.confidence) if r["metric"] == metric]
+        chosen = next(r for r in rows if r["system"] == test.baseline)
+        text = f"Your {len(test.values[test.baseline][metric]):,} test queries: chosen {figure(chosen['mean'])}"
+        dense = next((r for r in rows if r["system"].startswith("dense")), None)
+        if dense is not None:
+            unit = abs(dense["mean"]) or 1.0
+            low, high = -dense["difference_high"] / unit, -dense["difference_low"] / unit
+            text += f", all features {figure(dense['mean'])}, {100 * -dense['difference'] / unit + 0.0:+.1f}%"
+            if math.isfinite(high - low):
+                shown = ": chosen is better" if low > 0 else ": all features are better" if high < 0 else ""
+                text += f" ({_range(low, high)}, this pair alone){shown}"
+        return self.wrapped(f"{text}.")
+
+    def rule(self) -> list[str]:
+        """Why this size, and what the stars mean."""
+        choice, rule = self.result.choice, self.result.choice.rule
+        best = "" if choice.best is choice.chosen else f" ({counted(choice.best.n_features)})"
+        of = f"the best of {len(choice.candidates)} models{best}"
+        bound = choice.bound(choice.chosen)
+        lost = f"{estimated(choice.chosen, choice)}" + (
+            f", at most {share(bound, choice)}*" if math.isfinite(bound) else ""
+        )
+        most = f"{100 * rule.largest_loss:.3g}%"
+        if rule.limit is not None:
+            why = f"the best with {rule.limit}. Estimated loss against {of}: {lost}"
+        elif not choice.within_margin(choice.chosen):
+            why = f"no model is small enough, so the best sparse one. Estimated loss against {of}: {lost}"
+        elif rule.guarantee is None:
+            why = f"estimated loss at most {most} against {of}: {lost}"
+        else:
+            why = f"shown to lose at most {most} against {of}: {lost}"
+        confidence = as_percent(self.result.plan.confidence)
+        star = f"* {confidence}, for all sizes at once; from means before they are corrected for the choice."
+        return [*self.wrapped(f"Rule: {why}."), *self.wrapped(star)]
+
+    # -- features ------------------------------------------------------------------------------------------------------
+
+    def features(self, room: int) -> list[str]:
+        """The selected features, those that cost most to leave out first, in at most so many lines."""
+        rows = sorted(self.result.worth.features, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
+        shown = rows if len(rows) < room else rows[: room - 2]
+        largest = max([*(self.loss(d) for d in rows if d["cost"]), NO_LOSS])
+        width = max(len("feature"), *(len(self.short(shaped_name(d))) for d in shown))
+        halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} halves"
+        lines = [f"{'feature':{width}}    weight  loss without it{halves}"]
+        for d in shown:
+            loss = self.loss(d) if d["cost"] else math.nan
+            text = "-" if math.isnan(loss) else f"{-loss + 0.0:+.1f}%"
+            bar = "" if math.isnan(loss) else "=" * round(BAR * max(loss, 0.0) / largest)
+            name = self.short(shaped_name(d))
+            lines.append(f"{name:{width}}  {d['coef']:+8.3f}  {text:>7} {bar:{BAR}}   {self.kept(d)}".rstrip())
+        return [*lines, *self.others(rows[len(shown) :])]
+
+    def loss(self, row: Mapping[str, Any]) -> float:
+        """What leaving out costs, the others refitted, in percent of the chosen model's mean."""
+        return float(100.0 * row["cost"][self.result.metric]["cost"] / (abs(self.result.chosen.mean) or 1.0))
+
+    def kept(self, row: Mapping[str, Any]) -> str:
+        """On how many halves of the queries, and what may take its place."""
+        stability, other = self.result.stability, self.result.worth.substitute(row["feature"])
+        said = []
+        if stability is not None:
+            said.append(f"{round(firmness(self.result, dict(row)) * stability.n_samples)} of {stability.n_samples}")
+        if other is not None:
+            said.append(f"or {self.short(other.other)} (r = {other.correlation:.2f})")
+        return ", ".join(said)
+
+    def others(self, rest: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The selected features that have no line of their own."""
+        if not rest:
+            return []
+        losses = [self.loss(d) for d in rest if d["cost"]]
+        each = f", each at most {max(losses):.1f}%" if losses and max(losses) >= NO_LOSS else ""
+        free = sum(loss <= 0 for loss in losses)
+        none = f", {free} without a loss on these queries" if free else ""
+        return [self.cut(f"{len(rest)} more{each}{none}: {', '.join(shaped_name(dict(d)) for d in rest)}")]
+
+    def groups(self, room: int) -> list[str]:
+        """The groups in use, those that cost most to leave out first."""
+        rows = sorted(self.result.worth.groups, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
+        shown = rows if len(rows) < room else rows[: room - 2]
+        width = max(len("group"), *(len(self.short(d["group"])) for d in shown))
+        lines = [f"{'group':{width}}      cost  features  loss without it"]
+        for d in shown:
+            loss = f"{-self.loss(d) + 0.0:+.1f}%" if d["cost"] else "-"
+            lines.append(f"{self.short(d['group']):{width}}  {d['group_cost']:8g}  {len(d['features']):8d}  {loss:>7}")
+        rest = rows[len(shown) :]
+        return [*lines, *([self.cut(f"{len(rest)} more: {', '.join(d['group'] for d in rest)}")] if rest else [])]
+
+    # -- fewer, what goes, what next -----------------------------------------------------------------------------------
+
+    def sizes(self) -> list[str]:
+        """Some sizes and what each loses against all features."""
+        full, by_cost = self.result.all_features, self.result.choice.by_cost
+        at = {id(c): a for c, a in zip(self.result.by_size, full.sizes, strict=True)}
+        chosen, shown = self.some_sizes()
+        cells = []
+        for c in shown:
+            size = f"{c.cost:g}" if by_cost else str(c.n_features)
+            difference = full.chosen.difference if c is chosen else at[id(c)].difference
+            cells.append((f"[{size}]" if c is chosen else size, f"{full.percent(difference) + 0.0:+.1f}%"))
+        width = max(len(text) for cell in cells for text in cell)
+        names = ("cost" if by_cost else "features", "against all")
+        first = max(map(len, names))
+        return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
+
+    def some_sizes(self) -> tuple[Candidate, list[Candidate]]:
+        """(the chosen size, sizes apart by about half, that and the best among them)"""
+        by_size, by_cost = self.result.by_size, self.result.choice.by_cost
+        chosen = next(c for c in by_size if c.size(by_cost) == self.result.chosen.size(by_cost))
+        best = max(by_size, key=lambda c: c.mean)
+        if by_cost:
+            wanted = by_size[:: max(len(by_size) // (MAX_SIZES - 2), 1)]
+        else:
+            wanted = [min(by_size, key=lambda c: abs(c.n_features - size)) for size in SIZES]
+        found = [c for c in by_size if c is chosen or c is best or any(c is w for w in wanted)]
+        while len(found) > MAX_SIZES:  # those farthest from the chosen one say least
+            others = [c for c in found if c is not chosen and c is not best]
+            found.remove(max(others, key=lambda c: abs(math.log(max(c.n_features, 1) / max(chosen.n_features, 1)))))
+        return chosen, found
+
+    def unused(self) -> list[str]:
+        n = self.result.model.n_features - self.result.chosen.n_features
+        if n == 0:
+            return []
+        said, constant, left = [], len(self.result.constant_features), self.result.alike.left
+        if constant:
+            said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
+        if left:
+            pairs = ", ".join(f"{self.short(row.feature)} ({self.short(row.kept)})" for row in left[:3])
+            correlates = "correlates" if len(left) == 1 else "correlate"
+            said.append(f"{len(left)} {correlates} above {self.result.alike.least:g} with a used one: {pairs}")
+            said[-1] += ", ..." if len(left) > 3 else ""
+        return self.wrapped(f"{n} {'is' if n == 1 else 'are'} not used{': ' if said else ''}{'; '.join(said)}")
+
+    def notes(self) -> list[str]:
+        notes = self.result.notes
+        shown = notes if len(notes) <= MAX_NOTES else notes[: MAX_NOTES - 1]
+        lines = [line for text in shown for line in self.wrapped(f"note: {text}")]
+        return [*lines, *([] if len(shown) == len(notes) else [f"note: {len(notes) - len(shown)} more in the report"])]
+
+    def commands(self, folder: str | None) -> list[str]:
+        """What people do next."""
+        chosen, sizes = self.some_sizes()
+        if self.result.choice.by_cost:
+            smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
+        else:
+            smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
+        said = [f"{smaller[-1]} (seconds)"] if smaller else []
+        if folder is not None:
+            said += [f"sparserank export {folder}/model.json --to sql", f"open {folder}/report.html"]
+        return self.wrapped(f"Next: {'  |  '.join(said)}") if said else []
+
+    def short(self, name: str) -> str:
+        """A name that leaves room for figures."""
+        most = MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW
+        return name if len(name) <= most else f"{name[: most - 3]}..."
+
+    def wrapped(self, text: str) -> list[str]:
+        return textwrap.wrap(text, self.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+    def cut(self, text: str) -> str:
+        return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
+
+
+def _against(difference: float, interval: Any, unit: float) -> str:
+    """'-0.9% (-4.6% to +3.7%)', and 'better' or 'worse' where the interval shows it."""
+    unit, low, high = abs(unit) or 1.0, interval.low, interval.high
+    said = f"{100.0 * difference / unit + 0.0:+.1f}%"
+    if not math.isfinite(high - low):
+        return said
+    return f"{said} ({_range(low / unit, high / unit)}){' better' if low > 0 else ' worse' if high < 0 else ''}"
+
+
+def _range(low: float, high: float) -> str:
+    """Shares as percent, rounded outwards."""
+    return f"{math.floor(1000 * low) / 10 + 0.0:+.1f} to {math.ceil(1000 * high) / 10 + 0.0:+.1f}%"

@@ -1,0 +1,131 @@
+"""The screen of `select`: at most 25 lines and 100 columns, and nothing on it that the result does not say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.pages.selection_screen import MAX_LINES, MAX_WIDTH, screen_lines
+from tests import shortcuts
+
+WORDS_OF_THE_INSIDE = ("refitted", "mcp", "l1", "kkt", "KKT", "gap", "resampl", "Holm", "index", "ridge")
+DATA = sr.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, seed=2).data
+FEW = sr.make_ranking(8, (8, 14), 12, n_informative=3, noise=0.4, seed=2).data
+GROUPS = {name: f"group {i // 3}" for i, name in enumerate(DATA.feature_names or ())}
+QUICK: dict[str, Any] = {"n_alphas": 12, "folds": 3, "half_samples": 4, "penalties": ["l1", "mcp"], "rival": "none"}
+CASES: dict[str, dict[str, Any]] = {
+    "by default": {},
+    "with trees": {"rival": "lightgbm"},
+    "four": {"k": 4},
+    "groups": {"groups": GROUPS, "transform": "none"},
+    "a budget": {"groups": GROUPS, "transform": "none", "budget": 3},
+    "today": {"current": (DATA.feature_names or ("",))[0]},
+    "a guarantee": {"guarantee": 0.02},
+    "no half-samples": {"half_samples": 0},
+    "curves": {"shapes": "curves"},
+    "test": {"test": DATA, "allow_overlap": True},
+    "validation": {"valid": DATA, "allow_overlap": True, "protocol": "holdout"},
+    "few queries": {"train": FEW},
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def selected(request: pytest.FixtureRequest) -> tuple[str, sr.SelectionResult]:
+    given = dict(CASES[request.param])
+    with pytest.MonkeyPatch.context() as patch:
+        if given.get("rival") == "lightgbm":
+            patch.setattr("sparserank.crossval.tree_rivals.is_installed", lambda: True)
+        return request.param, sr.select(given.pop("train", DATA), **{**QUICK, **given})
+
+
+def test_it_fits(selected: tuple[str, sr.SelectionResult]) -> None:
+    _name, result = selected
+    for width in (200, 80):
+        lines = screen_lines(result, "run", width=width)
+        assert len(lines) <= MAX_LINES
+        assert max(map(len, lines)) <= min(width, MAX_WIDTH)
+    text = "\n".join(line for line in screen_lines(result, "run") if not line.startswith("note:"))
+    assert not [word for word in WORDS_OF_THE_INSIDE if re.search(rf"\b{word}", text)]
+
+
+def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionResult]) -> None:
+    name, result = selected
+    text = "\n".join(screen_lines(result, "run"))
+    found = re.search(r"^(?:Keep|Best guess:) (\d+) of (\d+) features?", text, flags=re.MULTILINE)
+    assert found is not None
+    assert [int(found[1]), int(found[2])] == [result.chosen.n_features, result.model.n_features]
+    row = {line[:24].strip(): line for line in text.splitlines()}
+    chosen = next(line for label, line in row.items() if label.startswith("chosen"))
+    full = next(line for label, line in row.items() if label.startswith("all features"))
+    assert f"{result.choice.corrected_chosen:.4f}" in chosen
+    assert f"{result.choice.corrected(result.dense):.4f}" in full
+    if name != "today":
+        level, dense = result.choice.corrected_chosen, result.choice.corrected(result.dense)
+        assert f"{100 * (level - dense) / dense + 0.0:+.1f}%" in chosen
+    used = [f["feature"] for f in result.to_json()["features"]]
+    if name not in ("groups", "a budget"):
+        shown = [f for f in used if f in text]
+        assert shown
+    if name == "with trees":
+        assert re.search(r"^LightGBM +\d+ +0\.\d{4} ", text, flags=re.MULTILINE)
+    if name == "few queries":
+        assert "too few to bound" in text
+        assert "%*" not in text.replace("it*", "")
+
+
+def test_the_dearest_feature_comes_first_and_none_is_forgotten() -> None:
+    result = sr.select(DATA, **QUICK)
+    lines = screen_lines(result, most=16)
+    at = next(i for i, line in enumerate(lines) if line.startswith("feature "))
+    losses = []
+    for line in lines[at + 1 :]:
+        found = re.search(r"([+-]\d+\.\d)%", line)
+        if found is None or not line.startswith(("signal", "copy", "noise")):
+            break
+        losses.append(float(found[1]))
+    assert losses == sorted(losses)
+    (more,) = [line for line in lines if re.match(r"\d+ more", line)]
+    assert int(more.split()[0]) + len(losses) == result.chosen.n_features
+
+
+def test_intervals_against_all_features_hold_for_every_size() -> None:
+    """Those of `rival_intervals` with every dense model named as a rival, explicitly."""
+    from sparserank.evaluation.rival_intervals import rival_intervals
+
+    result = sr.select(DATA, **QUICK)
+    choice, full = result.choice, result.all_features
+    dense = choice.candidates[choice.n_sparse :]
+    found = rival_intervals(
+        np.array([c.values for c in choice.candidates]), np.array([c.values for c in dense]), 0.95, seed=choice.seed
+    )
+    column = dense.index(result.dense)
+    assert len(full.sizes) == len(result.by_size)
+    for c, a in zip(result.by_size, full.sizes, strict=True):
+        low, high = found.interval(choice.candidates.index(c), column)
+        assert (a.low, a.high) == (low, high)
+        raw = c.mean - result.dense.mean
+        assert low <= raw <= high
+        assert a.difference == pytest.approx(choice.corrected(c) - choice.corrected(result.dense), nan_ok=True)
+
+
+def test_a_rival_that_is_shown_better_leads() -> None:
+    from sparserank.selection.rivals import ComparedRival, RivalReport
+
+    result = sr.select(DATA, **QUICK)
+    better = ComparedRival("LightGBM", 30, 0.99, -0.04, -0.06, -0.02)
+    lines = screen_lines(replace(result, rivals=RivalReport((better,))))
+    assert lines[0].startswith("LightGBM is shown better: the chosen model is -4.0% against it (-6.1 to -2.0%*).")
+    assert len(lines) <= MAX_LINES
+    equal = replace(better, low=-0.06, high=0.01)
+    assert not screen_lines(replace(result, rivals=RivalReport((equal,))))[0].startswith("LightGBM")
+
+
+def test_curves_have_names_of_their_own() -> None:
+    with shortcuts.curves():
+        result = sr.select(sr.make_curved_ranking(40, seed=1).data, **QUICK)
+    assert re.search(r"^curve\(", "\n".join(screen_lines(result)), flags=re.MULTILINE)
