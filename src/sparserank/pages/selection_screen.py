@@ -54,10 +54,8 @@ class _Screen:
         if better is not None:
             difference, low, high = better.percents
             advice = result.rivals.advice(better)
-            lines += self.wrapped(
-                f"{better.name} is shown better: the chosen model is {difference} against it ({low.removesuffix('%')} to {high}*). "
-                f"Try: {advice}."
-            )
+            shown = f"{difference} against it ({low.removesuffix('%')} to {high}*)"
+            lines += self.wrapped(f"{better.name} is shown better: the chosen model is {shown}. Try: {advice}.")
         if not math.isfinite(choice.bound(choice.chosen)):
             lines += self.wrapped(few_sentence(choice))
         elif coarse(choice):
