@@ -281,3 +281,16 @@ def test_one_list_by_oversight_is_told() -> None:
         ranker.score(X, y)
     with pytest.warns(DataWarning, match="evaluate: no qid given, so all 1200 rows are one query"):
         sr.evaluate(X[:, 0], y)
+
+
+def test_help_of_select_is_a_page_and_help_all_has_everything(cli: Cli) -> None:
+    short, whole = cli("select", "--help"), cli("select", "--help-all")
+    assert short.code == whole.code == 0
+    assert len(short.out.splitlines()) <= 65
+    shown, every = (set(re.findall(r"(?<!\w)--[a-z][a-z-]+", text)) for text in (short.out, whole.out))
+    assert {"--out", "--k", "--margin", "--metric", "--engine", "--current", "--help-all"} <= shown
+    for flag in ("--penalty", "--n-alphas", "--monotone", "--rival", "--half-samples", "--scaling"):
+        assert flag in every
+        assert flag not in shown
+    # nothing stays hidden
+    assert cli("select", "--help-all").out == whole.out

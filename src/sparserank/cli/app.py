@@ -29,6 +29,7 @@ from sparserank.cli import (
 from sparserank.cli.output import answer, answering
 from sparserank.cli.remedy import remedied
 from sparserank.cli.screen import error_command, error_line, prepare_streams, warn
+from sparserank.cli.short_help import short_help, with_help_all
 from sparserank.errors import ConvergenceWarning, DataWarning, SparserankError, TableError
 from sparserank.options.spelling import command_line
 
@@ -58,7 +59,7 @@ def _root(
     """Sparse learning-to-rank."""
 
 
-app.command("select", help=select.HELP)(answering(commands.select))
+app.command("select", help=select.HELP, cls=short_help(*select.SHOWN))(with_help_all(answering(commands.select)))
 app.command("compare", help=compare.HELP)(answering(commands.compare))
 app.command("fit", help=fit.HELP)(answering(commands.fit))
 app.command("predict", help=predict.HELP)(answering(commands.predict))

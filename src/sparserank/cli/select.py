@@ -14,28 +14,23 @@ from sparserank.cli.output import answer
 from sparserank.cli.screen import announce_compiling, progress_bar, say
 from sparserank.options.spelling import flag_of
 
-HELP = """Select the smallest ranking model that ranks as well as the best.
+SHOWN = ("out", "valid", "test", "label", "qid", "metric", "k", "margin", "current", "engine")  # by --help
+HELP = """Find the smallest ranking model that ranks as well as the best.
 
-Reads LETOR text or tables, fits a path of models for every penalty, estimates the quality of every point out of \
-fold, chooses the
-smallest model whose estimated loss against the best is at most 1%, compares it on test queries with the dense \
-model and
-the best single feature, and writes everything to a directory. Killed runs resume when started again.
+Reads LETOR text or tables, judges every model out of fold, keeps the smallest one whose estimated loss is at most 1%,
+and says what each feature is worth. The same command goes on after a kill.
 
 [bold]Examples[/bold]
 
+  sparserank select log.parquet --label-column grade --qid-column query --out run
+
   sparserank select train.txt --valid vali.txt --test test.txt --out run
 
-  sparserank select S1.txt.gz S2.txt.gz S3.txt.gz --valid S4.txt.gz --test S5.txt.gz --penalty l1 --penalty mcp --k 10 \
---out run
+  sparserank select train.txt --k 10 --out run
 
-  sparserank select train.txt --shapes curves --monotone bm25=+ --out run
+  sparserank select train.txt --current bm25 --engine elasticsearch --out run
 
-  sparserank select train.txt --for-model lightgbm --k 10 --out run
-
-  sparserank select train.txt --scaling log-standard --metric map --margin 0.02 --out run
-
-  sparserank select train.txt --valid vali.txt --protocol holdout --convention letor4 --out run
+  sparserank select train.txt --for-model lightgbm --out run
 """
 
 

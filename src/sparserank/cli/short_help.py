@@ -1,0 +1,65 @@
+"""A command with many options: --help shows the few that people need, --help-all all of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+ALL = "help_all"
+ALWAYS = ("help", ALL)
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[ALL] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool, typer.Option("--help-all", is_eager=True, callback=_show_all, help="Show all options and exit.")
+]
+
+
+def with_help_all(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with --help-all."""
+
+    @wraps(command)
+    def run(*args: Any, help_all: bool = False, **options: Any) -> Any:
+        return command(*args, **options)
+
+    signature = inspect.signature(command)
+    added = inspect.Parameter(ALL, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), added])  # type: ignore[attr-defined]
+    run.__annotations__ = {**command.__annotations__, ALL: HelpAll}
+    return run
+
+
+def short_help(*shown: str) -> type[TyperCommand]:
+    """The class of a command whose --help shows the arguments and these options, by the names of its parameters."""
+
+    class ShortHelp(TyperCommand):
+        def format_help(self, ctx: Any, formatter: Any) -> None:
+            with _hidden([] if ctx.meta.get(ALL) else self.params, {*shown, *ALWAYS}):
+                super().format_help(ctx, formatter)
+
+    return ShortHelp
+
+
+@contextmanager
+def _hidden(parameters: list[Any], shown: set[str]) -> Iterator[None]:
+    """Options that are not to be shown are hidden for a while."""
+    others = [p for p in parameters if p.param_type_name == "option" and not p.hidden and p.name not in shown]
+    try:
+        for option in others:
+            option.hidden = True
+        yield
+    finally:
+        for option in others:
+            option.hidden = False
