@@ -1,8 +1,8 @@
-"""`python -m benchmarks.first_hour MARKDOWN`: the first-hour tasks of README.md, timed, in a new virtual environment
+"""`python -m benchmarks.first_hour MARKDOWN`: the tasks of docs/first-hour.md, timed, in a new virtual environment
 with the built wheel.
 
-The commands are read from README.md; the data are made by the package under the names that they have there. Nothing
-else is typed.
+The commands are read from that page; the data are made by the package under the names that they have there.
+Nothing else is typed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from pathlib import Path
 from benchmarks.environment import describe
 
 ROOT = Path(__file__).parents[1]
-HEADING = "## The first hour"
 ENGINES = {"Elasticsearch": "elasticsearch", "Solr": "solr", "Vespa": "vespa", "ONNX": "onnx"}
 EXTRAS = ("report", "trees", "onnx")
 FRAMES = ("pandas", "polars")
 INTRO = (
     "Written by `python -m benchmarks.first_hour docs/first-hour-transcript.md`: the wheel is built and installed into "
-    "a new virtual environment, and the commands of [the first hour](first-hour.md) are read from README.md and run, "
+    "a new virtual environment, and the commands of [the first hour](first-hour.md) are read from it and run, "
     "each task in a folder of its own. The data are made by the package: 300 queries of 20 documents, 30 features of "
     "which 5 matter. Times are wall-clock, with everything that a first run compiles."
 )
@@ -73,17 +72,17 @@ space = {}
 for source in sys.argv[1:]:
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.Expr):
-            value = eval(compile(ast.Expression(statement.value), "README.md", "eval"), space)
+            value = eval(compile(ast.Expression(statement.value), "first-hour.md", "eval"), space)
             if value is not None:
                 print(repr(value))
         else:
-            exec(compile(ast.Module([statement], []), "README.md", "exec"), space)
+            exec(compile(ast.Module([statement], []), "first-hour.md", "exec"), space)
 """
 
 
 @dataclass(frozen=True)
 class Task:
-    """A row of the README's table: its name and the commands in it; a block of Python where it says 'below'."""
+    """A row of the page's table: its name and the commands in it; a block of Python where it says 'below'."""
 
     name: str
     commands: tuple[str, ...]
@@ -91,8 +90,8 @@ class Task:
 
 
 def tasks() -> list[Task]:
-    """The tasks of the README, in its order."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split(HEADING)[1].split("\n## ")[0]
+    """The tasks of the page, in its order."""
+    text = (ROOT / "docs/first-hour.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     found = []
     for row in re.findall(r"(?m)^\| (?!task|---)(.+?) \| (.+) \|$", text):

@@ -1,4 +1,4 @@
-"""Every Python line of the README runs, in the order in which it stands there."""
+"""README.md is short, its commands and links are there, and its Python runs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ import pytest
 import sparserank as sr
 from sparserank.errors import ConvergenceWarning
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+CODE = re.compile(r"`[^`]+`|```\n.*?```", re.DOTALL)
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,11 +34,32 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     X, y, qid = np.array(data.X), data.relevance.astype(int), np.array(data.qid)
     frame = pd.DataFrame(X, columns=list(data.feature_names or ())).assign(grade=y, query=qid)
     frame.to_parquet("train.parquet", index=False)
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 1
     space: dict[str, object] = {"X": X, "y": y, "qid": qid, "frame": frame}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for block in BLOCKS:
             exec(compile(block, "README.md", "exec"), space)
     assert isinstance(space["result"], sr.SelectionResult)
-    assert {p.name for p in (tmp_path / "run").iterdir()} >= {"model.json", "result.json", "report.html"}
+    assert (tmp_path / "model.json").exists()
+
+
+def test_the_readme_is_short_and_leads_to_what_is_there() -> None:
+    assert len(README.encode()) <= 8000
+    assert len(README.splitlines()) <= 150
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert "://" in target or (ROOT / target).exists(), target
+
+
+def test_commands_of_the_readme_have_these_options() -> None:
+    from typer.main import get_command
+
+    from sparserank.cli.app import app
+
+    known = {name: {o for p in c.params for o in p.opts} for name, c in get_command(app).commands.items()}
+    found = re.findall(
+        r"sparserank ([a-z]+)((?: [^`|\n]+)?)", "\n".join(re.findall(r"`[^`]+`|```\n.*?```", README, flags=re.DOTALL))
+    )
+    assert len(found) >= 8
+    for name, rest in (f for f in found if f[0] != "as"):
+        assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)) <= known[name], (name, rest)

@@ -70,22 +70,17 @@ def test_the_page_of_commands_has_every_option() -> None:
     assert "[bold]" not in page
 
 
-def test_sections_of_the_readme_lead_to_pages_of_the_site() -> None:
-    text = (
-        "# A\n\n## One\n\n[x](#the-main-job), [docs/scale.md](docs/scale.md), [y](benchmarks/README.md)\n\n## Two\n\n"
-        "last\n"
-    )
+def test_sections_of_a_text_lead_to_pages_of_the_site() -> None:
+    text = "# A\n\n## One\n\n[docs/scale.md](docs/scale.md), [y](benchmarks/README.md)\n\n## Two\n\nlast\n"
     assert sections.section(text, "Two") == "last"
     with pytest.raises(KeyError, match="One, Two"):
         sections.section(text, "Three")
     turned = sections.LINK.sub(sections._link, sections.section(text, "One"))
-    assert turned == "[x](main-job.md), [docs/scale.md](scale.md), y (`benchmarks/README.md`)"
+    assert turned == "[docs/scale.md](scale.md), y (`benchmarks/README.md`)"
     expanded = sections.expanded(
-        "<!-- made: table -->\n<!-- include: README.md # The first hour -->", {"table": lambda: "T"}
+        "<!-- made: table -->\n<!-- include: tests/extension/boxed_l1.py -->", {"table": lambda: "T"}
     )
-    assert expanded.startswith("T\n")
-    assert "sr.select(" in expanded
-    assert "](#" not in expanded
+    assert expanded.startswith("T\n```python\n")
 
 
 def test_the_table_of_conventions_is_of_all_and_its_values_are_the_scripts() -> None:

@@ -1,7 +1,6 @@
-"""Texts of the project that pages take over as they stand: sections of README.md and CONTRIBUTING.md, whole files, made
-tables.
+"""Texts of the project that pages take over as they stand: sections of CONTRIBUTING.md, whole files, made tables.
 
-A page says `<!-- include: README.md # The first hour -->`, `<!-- include: tests/extension/boxed_l1.py -->` or
+A page says `<!-- include: CONTRIBUTING.md # Releases -->`, `<!-- include: tests/extension/boxed_l1.py -->` or
 `<!-- made: conventions -->`; elsewhere than on the site the comment is not seen.
 """
 
@@ -16,16 +15,6 @@ MARK = re.compile(r"<!-- (include|made): (.+?) -->")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)]+)\)")
 LANGUAGES = {".py": "python", ".java": "java"}
 HEADING = re.compile(r"(?m)^## (.+)$")
-# sections of the README that are pages here
-PAGES = {
-    "the-first-hour": "first-hour.md",
-    "the-main-job": "main-job.md",
-    "what-is-claimed": "claims.md",
-    "tables-and-large-data": "data-formats.md",
-    "into-the-search-engine": "deployment.md",
-    "from-python": "from-python.md",
-    "the-systems-of-the-papers": "methods.md",
-}
 
 
 def section(text: str, title: str) -> str:
@@ -40,8 +29,6 @@ def section(text: str, title: str) -> str:
 def _link(match: re.Match[str]) -> str:
     """A link of a text at the project's root, as a page of the site has it; files that are no pages are named."""
     text, target = match.groups()
-    if target.startswith("#"):
-        return f"[{text}]({PAGES[target[1:]]})"
     if target.startswith("docs/"):
         return f"[{text}]({target.removeprefix('docs/')})"
     if "://" in target:

@@ -263,6 +263,7 @@ class SelectionResult:
             },
             "best": _candidate(self.best),
             "dense": {**self._compared(self.dense), "corrected": self.choice.corrected(self.dense)},
+            "all_features": asdict(self.all_features),
             "penalties": [self._penalty(label, path) for label, path in self.paths.items()],
             "sizes": self._sizes(),
             "features": [
