@@ -104,7 +104,7 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
         ),
         "MSLR sample": (
             sr.read_data([mslr / f"fold1.{part}.5k.txt.gz" for part in ("train", "test")]),
-            5,
+            2,
             "MSLR-WEB10K, the first 5,000 documents of the training and of the test set of its fold 1, raw features.",
         ),
         "LightGBM example": (
