@@ -22,8 +22,7 @@ from sparserank.data.reading import Reading
 from sparserank.data.store.convert import convert
 from sparserank.data.synthetic import make_curved_ranking
 from sparserank.errors import DataError, ModelFormatError
-from sparserank.jobs import notes, trials
-from sparserank.jobs.notes import notes_of_shapes
+from sparserank.jobs import trials
 from sparserank.losses import LOSSES
 from sparserank.metrics import parse_metric
 from sparserank.model.model_file import load_model
@@ -523,6 +522,11 @@ UNASKED = {
     "linear": ({"shapes": "linear"}, False, []),
     "a scaling with a shape": ({"settings": PathSettings(scaling="query-min-max")}, False, []),
     "other signs under each penalty": ({"penalties": (L1(signs=(1,) * 100), Mcp())}, False, []),
+    "a penalty that curves do not know": ({"penalties": (Log(),)}, False, []),
+    "one that they know and one that they do not": ({"penalties": (Log(), Mcp())}, True, []),
+    "an engine without them": ({"engine": "ranklib"}, False, []),
+    "large, and an engine without them": ({"most": 1000, "engine": "ranklib"}, False, []),
+    "large, and a scaling with a shape": ({"most": 1000, "settings": PathSettings(scaling="log-standard")}, False, []),
     "large": ({"most": 1000}, False, ["curves were not tried on 0.024 million values; --shapes curves tries them."]),
     "large, but asked for": ({"most": 1000, "shapes": "curves"}, True, []),
     "stored": ({"stored": True}, False, ["curves were not tried: they need features in memory."]),
@@ -534,9 +538,7 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     given, tried, said = UNASKED[case]
     fields = {"penalties": (L1(), Mcp()), "metric": parse_metric("ndcg@10"), **given}
     data = SMALL
-    for module in (trials, notes):
-        monkeypatch.setattr(module, "MOST_VALUES_OF_CURVES", fields.get("most", 1e9))
-    fields.pop("most", None)
+    monkeypatch.setattr(trials, "MAX_VALUES_OF_CURVES", fields.pop("most", 1e9))
     if fields.pop("stored", False):
         write_letor(SMALL, tmp_path / "data.txt")
         convert([tmp_path / "data.txt"], tmp_path / "store")
@@ -547,4 +549,4 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     assert any(t.look.knots.curved for t in found) == tried
     # What a curve of logarithms can be, a feature in the better of two forms can be too: not both are tried.
     assert not tried or all(len(t.look.forms) < 2 for t in found)
-    assert [s.replace("shapes='curves'", "--shapes curves") for s in notes_of_shapes(plan, data, None)] == said
+    assert [s.replace("shapes='curves'", "--shapes curves") for s in trials.notes_of_curves(plan, data, None)] == said

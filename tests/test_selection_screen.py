@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from tests import shortcuts
 WORDS_OF_THE_INSIDE = ("refitted", "mcp", "l1", "kkt", "KKT", "gap", "resampl", "Holm", "index", "ridge")
 DATA = sr.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, seed=2).data
 FEW = sr.make_ranking(8, (8, 14), 12, n_informative=3, noise=0.4, seed=2).data
+SHORT = sr.make_ranking(20, (4, 6), 8, n_informative=3, noise=0.4, seed=2).data
+LONG_NAMES = [f"covered_query_term_ratio_of_the_body_and_the_title_{j}" for j in range(30)]
+LONG = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, LONG_NAMES)
 GROUPS = {name: f"group {i // 3}" for i, name in enumerate(DATA.feature_names or ())}
 QUICK: dict[str, Any] = {"n_alphas": 12, "folds": 3, "half_samples": 4, "penalties": ["l1", "mcp"], "rival": "none"}
 CASES: dict[str, dict[str, Any]] = {
@@ -31,6 +35,11 @@ CASES: dict[str, dict[str, Any]] = {
     "test": {"test": DATA, "allow_overlap": True},
     "validation": {"valid": DATA, "allow_overlap": True, "protocol": "holdout"},
     "few queries": {"train": FEW},
+    "costs": {"costs": np.random.default_rng(0).uniform(1, 1.5, 30).tolist(), "margin": 0.05, "transform": "none"},
+    "nothing small enough": {"guarantee": 0.001},
+    "a metric that tells nothing apart": {"train": SHORT, "metric": "ndcg@10", "convention": "letor4"},
+    "long names": {"train": LONG},
+    "trees that are too slow": {"rival": "lightgbm", "rival_time": 1e-9},
 }
 
 
@@ -63,19 +72,28 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
     chosen = next(line for label, line in row.items() if label.startswith("chosen"))
     full = next(line for label, line in row.items() if label.startswith("all features"))
     assert f"{result.choice.corrected_chosen:.4f}" in chosen
-    assert f"{result.choice.corrected(result.dense):.4f}" in full
-    if name != "today":
-        level, dense = result.choice.corrected_chosen, result.choice.corrected(result.dense)
+    assert f"{result.all_features.mean:.4f}" in full
+    if name != "today" and result.all_features.mean > 0:
+        level, dense = result.choice.corrected_chosen, result.all_features.mean
         assert f"{100 * (level - dense) / dense + 0.0:+.1f}%" in chosen
     used = [f["feature"] for f in result.to_json()["features"]]
-    if name not in ("groups", "a budget"):
+    if name not in ("groups", "a budget", "long names"):
         shown = [f for f in used if f in text]
         assert shown
     if name == "with trees":
         assert re.search(r"^LightGBM +\d+ +0\.\d{4} ", text, flags=re.MULTILINE)
     if name == "few queries":
         assert "too few to bound" in text
-        assert "%*" not in text.replace("it*", "")
+        assert "*" not in text
+    if name == "long names":
+        rows = [line.split()[0] for line in text.splitlines() if line.startswith("cov")]
+        assert len(set(rows)) == len(rows) > 2
+    if name == "trees that are too slow":
+        assert "LightGBM, LightGBM (slow): not compared, " in text
+    if name == "a metric that tells nothing apart":
+        assert "which cannot tell them apart" in text
+    if name in ("four", "a guarantee", "a budget"):
+        assert not re.search(r"^Next: .*(k|budget)=", text, flags=re.MULTILINE)
 
 
 def test_the_dearest_feature_comes_first_and_none_is_forgotten() -> None:
@@ -119,10 +137,22 @@ def test_a_rival_that_is_shown_better_leads() -> None:
     result = sr.select(DATA, **QUICK)
     better = ComparedRival("LightGBM", 30, 0.99, -0.04, -0.06, -0.02)
     lines = screen_lines(replace(result, rivals=RivalReport((better,))))
-    assert lines[0].startswith("LightGBM is shown better: the chosen model is -4.0% against it (-6.1 to -2.0%*).")
+    assert lines[0].startswith("LightGBM is shown better: the chosen model is -4.0% against it (-6.1 to -2.0%*);")
     assert len(lines) <= MAX_LINES
     equal = replace(better, low=-0.06, high=0.01)
     assert not screen_lines(replace(result, rivals=RivalReport((equal,))))[0].startswith("LightGBM")
+
+
+def test_every_size_of_the_row_is_corrected_alike(selected: tuple[str, sr.SelectionResult]) -> None:
+    _name, result = selected
+    text = screen_lines(result)
+    sizes, losses = next((a, b) for a, b in pairwise(text) if b.startswith("against all"))
+    by_cost, full = result.choice.by_cost, result.all_features
+    at = {f"{c.cost:g}" if by_cost else str(c.n_features): a for c, a in zip(result.by_size, full.sizes, strict=True)}
+    for size, loss in zip(sizes.split()[1:], losses.split()[2:], strict=True):
+        exact = full.percent(at[size.strip("[]")].difference)
+        assert loss == "-" if np.isnan(exact) else abs(float(loss.rstrip("%")) - exact) <= 0.0501
+    assert sum(size.startswith("[") for size in sizes.split()) == 1
 
 
 def test_curves_have_names_of_their_own() -> None:

@@ -92,8 +92,9 @@ Transform = Annotated[
     typer.Option(
         "--transform",
         help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median "
-        "size), query-log (the log, from 0 to 1 within each query), or auto: as they are, as logs, "
-        "and each feature in the better of the two, whichever is best out of fold.",
+        "size), query-log (the log, from 0 to 1 within each query), or auto: as they are and as "
+        "logs, whichever is best out of fold; where curves are not tried also each feature in the "
+        "better of the two.",
         rich_help_panel="Models",
     ),
 ]

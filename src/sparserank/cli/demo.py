@@ -63,7 +63,7 @@ def demo(
                 progress=progress,
                 feature_names=names,
             )
-    show_selection(result, str(out / "run"), LINES - 1)
+    show_selection(result, str(out / "run"), LINES - 1, k=False)
     found = set(result.model.support.tolist())
     true = set(problem.support.tolist())
     assert data.feature_names is not None

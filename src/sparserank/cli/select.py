@@ -14,7 +14,7 @@ from sparserank.cli.output import answer
 from sparserank.cli.screen import announce_compiling, progress_bar, say
 from sparserank.options.spelling import flag_of
 
-SHOWN = ("out", "valid", "test", "label", "qid", "metric", "k", "margin", "current", "engine")  # by --help
+SHOWN = ("out", "valid", "test", "label", "qid", "metric", "k", "margin", "current", "engine", "verbose")  # by --help
 HELP = """Find the smallest ranking model that ranks as well as the best.
 
 Reads LETOR text or tables, judges every model out of fold, keeps the smallest one whose estimated loss is at most 1%,

@@ -24,12 +24,12 @@ MOST_SIZES = (
 )
 
 
-def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES) -> None:
+def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, *, k: bool = True) -> None:
     """What a reader in a hurry asks; with --verbose everything: sizes, penalties with certificates, selected features
     with costs, comparison on test."""
     give(result.to_json(), [_flat(row) for row in result.worth.features])
     if answer.format == TEXT and not answer.verbose:
-        for line in screen_lines(result, folder, most=most, width=width_of_screen()):
+        for line in screen_lines(result, folder, most=most, width=width_of_screen(), k=k):
             say(line)
         return
     for sentence in result.sentences:

@@ -133,7 +133,7 @@ class FoldedPaths:
     ) -> tuple[list[np.ndarray], list[str]]:
         """(the columns of the model of at most that size that a maker gives on each sample of the queries (n_samples,
         n_queries) bool, how the solves ended); `start` makes the l1 paths that it is started from; paths end behind
-        MORE times `most` features, those that are started from later.
+        MORE times `most` features, the l1 paths behind MORE_OF_STARTS times.
         """
         self.samples = samples
         folds = [FIRST_SAMPLE - b for b in range(len(samples))]

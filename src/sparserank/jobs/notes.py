@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 
 from sparserank.crossval.choice import Choice
-from sparserank.crossval.looks import AUTO
 from sparserank.crossval.metric_refits import notes_of, why_not
-from sparserank.curves import CURVES
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataWarning
 from sparserank.losses import loss_name
@@ -19,7 +16,7 @@ from sparserank.number_range import kept_in_vain
 from sparserank.options import option
 from sparserank.paths.options import LOSS
 from sparserank.quoting import brief
-from sparserank.selection.options import MARGIN, MOST_VALUES_OF_CURVES
+from sparserank.selection.options import MARGIN
 from sparserank.selection.plan import SelectionPlan
 
 
@@ -71,18 +68,6 @@ def notes_of_loss(plan: SelectionPlan, data: RankingDataset, weighted_queries: b
     if loss == LOSS.default and not weighted:
         return []
     return [f"the loss is {loss}" + (f", its pairs weighted by {' and '.join(weighted)}." if weighted else ".")]
-
-
-def notes_of_shapes(plan: SelectionPlan, data: RankingDataset, client: Any) -> list[str]:
-    """Why curves were not tried where they would have been on other data."""
-    if plan.shapes != AUTO or plan.transform != AUTO:
-        return []
-    if data.is_stored or client is not None:
-        return ["curves were not tried: they need features in memory."]
-    n = data.n_docs * data.n_features
-    if n <= MOST_VALUES_OF_CURVES:
-        return []
-    return [f"curves were not tried on {n / 1e6:.3g} million values; {option('shapes', CURVES)} tries them."]
 
 
 def notes_of_metric_refits(plan: SelectionPlan, n_queries: int) -> list[str]:

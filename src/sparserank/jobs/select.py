@@ -39,7 +39,7 @@ from sparserank.selection.plan import make_plan, planned
 from sparserank.selection.result import SelectionResult
 from sparserank.shards.dask import usable_client
 from sparserank.shards.scaling import LINEAR_SCALINGS
-from sparserank.warmup import load_curve_kernels, warming_up
+from sparserank.warmup import warming_up
 
 NO_DOC_WEIGHT = "trees do not know weights of documents; they were trained without."
 
@@ -144,8 +144,6 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         trees=trees,
         rival_time=chosen["rival_time"],
     )
-    if job.cv.tries_curves:
-        load_curve_kernels()
     identity = plan.identity(train_data, valid_data, None if weight is None else weight.tolist())
 
     def check() -> None:

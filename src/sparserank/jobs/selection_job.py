@@ -37,11 +37,10 @@ from sparserank.jobs.notes import (
     notes_of_loss,
     notes_of_metric_refits,
     notes_of_rules,
-    notes_of_shapes,
 )
 from sparserank.jobs.options import RIVAL_TIME
 from sparserank.jobs.rivals import TreesOnFolds
-from sparserank.jobs.trials import trials_of
+from sparserank.jobs.trials import notes_of_curves, trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
 from sparserank.model.lowest_score import with_lowest_score
@@ -51,6 +50,7 @@ from sparserank.selection.all_features import against_all_features
 from sparserank.selection.for_engine import ForEngine, for_engine, other_fills
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.result import SelectionResult
+from sparserank.warmup import load_curve_kernels
 
 # Of a path's time that a half-sample takes, about: half the queries, up to the chosen size alone.
 HALF_SAMPLE_SHARE = 0.5
@@ -142,7 +142,7 @@ class SelectionJob:
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
             *notes_of_rules(plan, cv.data),
-            *notes_of_shapes(plan, cv.data, cv.first.client),
+            *notes_of_curves(plan, cv.data, cv.first.client),
             *notes_of_metric_refits(plan, cv.data.n_queries),
             *([short] if short else []),
             *notes_of_choice(plan, choice),
@@ -192,6 +192,8 @@ class SelectionJob:
 
     def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> Pool:
         """Everything that was tried; fits what is missing in `store`."""
+        if any(t.look.knots.curved for t in self.trials):
+            load_curve_kernels()
         later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.trees.n_pieces * RIVAL_SHARE)
 
         def with_the_rest(done: int, n: int, what: str, left: float | None) -> None:

@@ -13,10 +13,12 @@ from sparserank.crossval.looks import AUTO, Look, curve_look, looks
 from sparserank.curves import CURVES, not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
+from sparserank.export import ENGINES
+from sparserank.options import option
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
 from sparserank.penalties import Mcp, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
-from sparserank.selection.options import MOST_VALUES_OF_CURVES
+from sparserank.selection.options import MAX_VALUES_OF_CURVES
 from sparserank.selection.plan import SelectionPlan
 from sparserank.shards.scaling import LINEAR_SCALINGS
 
@@ -34,15 +36,15 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}: that is the dense reference.")
-    linear, bent = looks(data, plan.transform, plan.settings.scaling), tries_curves(plan, data, client)
-    if bent:  # of logarithms: a curve bends back what the logarithm bent too far
+    linear, curved = looks(data, plan.transform, plan.settings.scaling), tries_curves(plan, data, client)
+    if curved:  # a curve of logarithms can follow what each feature is in the better of two forms
         linear = [look for look in linear if len(look.forms) < 2]
     out: list[Trial] = []
     for look in linear:
         dense = PenaltyPath(_dense(plan), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
         out += _on(look, _limited(plan, groups, data.n_features))
         out.append(Trial(look.label(DENSE), dense, look))
-    if bent:
+    if curved:
         curves = curve_look(data, linear, plan.n_knots, _directions(plan, data.n_features))
         out += _on(curves, _for_curves(_limited(plan, groups, data.n_features)))
     return out
@@ -54,15 +56,42 @@ def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool
     Raises
         ParameterError   they were asked for, and the data are not in memory
     """
-    in_memory = not data.is_stored and client is None
-    if plan.shapes == CURVES and not in_memory:
+    if plan.shapes == CURVES and not _in_memory(data, client):
         raise ParameterError("shapes", not_in_memory())
     if plan.shapes != AUTO:
         return plan.shapes == CURVES
-    simple = (
-        plan.transform == AUTO and plan.settings.scaling in LINEAR_SCALINGS and len(_signs(plan, data.n_features)) == 1
+    return _could_be_curves(plan, data) and _in_memory(data, client) and _n_values(data) <= MAX_VALUES_OF_CURVES
+
+
+def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> list[str]:
+    """Why curves were not tried where they would have been on other data."""
+    if plan.shapes != AUTO or not _could_be_curves(plan, data):
+        return []
+    if not _in_memory(data, client):
+        return ["curves were not tried: they need features in memory."]
+    n = _n_values(data)
+    if n <= MAX_VALUES_OF_CURVES:
+        return []
+    return [f"curves were not tried on {n / 1e6:.3g} million values; {option('shapes', CURVES)} tries them."]
+
+
+def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
+    """Whether nothing else that was asked for excludes curves; a penalty that they do not know stays alone."""
+    return (
+        plan.transform == AUTO
+        and plan.settings.scaling in LINEAR_SCALINGS
+        and len(_signs(plan, data.n_features)) == 1
+        and any(p.name in ON_CURVES for p in plan.penalties)
+        and (plan.engine is None or not ENGINES[plan.engine].lacks(curves=True))
     )
-    return in_memory and simple and data.n_docs * data.n_features <= MOST_VALUES_OF_CURVES
+
+
+def _in_memory(data: RankingDataset, client: Any) -> bool:
+    return not data.is_stored and client is None
+
+
+def _n_values(data: RankingDataset) -> int:
+    return data.n_docs * data.n_features
 
 
 def _on(look: Look, labelled: dict[str, Penalty | SizedMaker]) -> list[Trial]:

@@ -37,8 +37,8 @@ class SelectOptions(TypedDict, total=False):
     """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
     transform: str
     """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
-    log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two,
-    whichever is best out of fold. Default 'auto'."""
+    log, from 0 to 1 within each query), or auto: as they are and as logs, whichever is best out of fold; where
+    curves are not tried also each feature in the better of the two. Default 'auto'."""
     shapes: str
     """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto:
     curves where transform is auto, and the training data are in memory and hold at most 4 million values. Default
@@ -142,8 +142,8 @@ class TreesOptions(TypedDict, total=False):
 
     transform: str
     """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
-    log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two,
-    whichever is best out of fold. Default 'auto'."""
+    log, from 0 to 1 within each query), or auto: as they are and as logs, whichever is best out of fold; where
+    curves are not tried also each feature in the better of the two. Default 'auto'."""
     keep: Sequence[str] | None
     """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
@@ -212,8 +212,8 @@ class CompareOptions(TypedDict, total=False):
 
     transform: str
     """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
-    log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two,
-    whichever is best out of fold. Default 'auto'."""
+    log, from 0 to 1 within each query), or auto: as they are and as logs, whichever is best out of fold; where
+    curves are not tried also each feature in the better of the two. Default 'auto'."""
     shapes: str
     """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto:
     curves where transform is auto, and the training data are in memory and hold at most 4 million values. Default

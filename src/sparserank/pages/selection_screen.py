@@ -4,9 +4,11 @@ with the chosen ones, on which queries, how sure, which features, what with fewe
 from __future__ import annotations
 
 import math
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sparserank.crossval.choice import Candidate
@@ -15,10 +17,22 @@ from sparserank.options import option
 from sparserank.pages.selection_tables import firmness, shaped_name
 from sparserank.reporting.document import figure
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import coarse, coarse_sentence, counted, estimated, few_sentence, share
+from sparserank.selection.statements import (
+    all_equal,
+    all_equal_sentence,
+    coarse,
+    coarse_sentence,
+    counted,
+    estimated,
+    few_sentence,
+    share,
+)
+from sparserank.text import visible
 
 MAX_LINES, MAX_WIDTH, MIN_WIDTH = 25, 100, 80
-MAX_NAME, MAX_NAME_NARROW = 24, 16  # characters of a name; the report has all of it
+MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 24, 16, 12  # characters of a name; the report has all of it
+FIGURES = 38  # characters of a line of a feature besides its name and what may take its place
+VERBOSE = "--verbose"
 MAX_SIZES = 8
 MIN_FEATURES = 3  # shown, however much else there is to say
 MAX_NOTES = 3
@@ -28,10 +42,11 @@ SIZES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200)  # that are shown, whe
 
 
 def screen_lines(
-    result: SelectionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH
+    result: SelectionResult, folder: str | None = None, *, most: int = MAX_LINES, width: int = MAX_WIDTH, k: bool = True
 ) -> list[str]:
-    """The lines; folder: where the run was written, for the commands to come next."""
-    return _Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH))).lines(folder, most)
+    """The lines; folder: where the run was written, for the commands to come next; k: whether another size is one of
+    them."""
+    return _Screen(result, max(MIN_WIDTH, min(width, MAX_WIDTH))).lines(folder, most, k)
 
 
 @dataclass(frozen=True)
@@ -39,12 +54,19 @@ class _Screen:
     result: SelectionResult
     width: int
 
-    def lines(self, folder: str | None, most: int) -> list[str]:
+    def lines(self, folder: str | None, most: int, k: bool) -> list[str]:
         first = [*self.first(), "", *self.table(), *self.test(), *self.rule(), ""]
-        last = [*self.sizes(), "", *self.unused(), *self.notes(), *self.commands(folder)]
-        room = max(most - len(first) - len(last) - 1, MIN_FEATURES + 1)
-        lines = [*first, *(self.groups(room) if self.result.worth.groups else self.features(room)), "", *last]
-        return lines if len(lines) <= most else [line for line in lines if line]
+        last = [*self.sizes(), "", *self.unused()]
+        notes, commands = self.notes(), self.commands(folder, k)
+        room = max(most - len(first) - len(last) - len(notes) - len(commands) - 1, MIN_FEATURES + 2)
+        worth = self.groups(room) if self.result.worth.groups else self.features(room)
+        lines = [*first, *worth, "", *last, *notes, *commands]
+        if len(lines) > most:
+            lines = [line for line in lines if line]
+        if len(lines) > most and len(notes) > 1:
+            lines = [line for line in lines if line not in notes]
+            lines.insert(len(lines) - len(commands), f"note: {len(self.all_notes())} notes; {VERBOSE} shows them")
+        return [self.cut(line) for line in lines]
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
@@ -55,7 +77,7 @@ class _Screen:
             difference, low, high = better.percents
             advice = result.rivals.advice(better)
             shown = f"{difference} against it ({low.removesuffix('%')} to {high}*)"
-            lines += self.wrapped(f"{better.name} is shown better: the chosen model is {shown}. Try: {advice}.")
+            lines += self.wrapped(f"{better.name} is shown better: the chosen model is {shown}; {advice}.")
         if not math.isfinite(choice.bound(choice.chosen)):
             lines += self.wrapped(few_sentence(choice))
         elif coarse(choice):
@@ -71,8 +93,9 @@ class _Screen:
         parts = {} if self.result.origin is None else {p.part: p for p in self.result.origin.data}
         used = [parts[name] for name in (("train", "validation") if out_of_fold else ("validation",)) if name in parts]
         documents = f", {sum(p.documents for p in used):,} documents" if used else ""
-        how = "all figures out of fold" if out_of_fold else "held out for validation"
-        return f"{self.result.n_queries:,} queries{documents}; {how}"
+        how = "models scored out of fold" if out_of_fold else "held out for validation"
+        today = "" if self.result.change is None else "; today's ranker may have been trained on them"
+        return f"{_counted(self.result.n_queries, 'query', 'queries')}{documents}; {how}{today}"
 
     def table(self) -> list[str]:
         """Rankers: what they are worth, against the reference, and the chosen model against each."""
@@ -84,17 +107,20 @@ class _Screen:
         rows.append(
             ("all features", full.n_features, full.mean, _against(full.chosen.difference, full.chosen, full.mean))
         )
-        rows.append(("chosen", result.chosen.n_features, full.mean + full.chosen.difference, ""))
+        level = result.choice.corrected_chosen if result.choice.is_corrected else result.chosen.mean
+        rows.append(("chosen", result.chosen.n_features, level, ""))
         rows += [(r.name, r.n_features, r.mean, _against(r.difference, r, r.mean)) for r in result.rivals.compared]
         rows += self.alone()
-        width = max(len(self.short(name)) for name, *_ in rows)
+        names = [_short(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
+        width = max(map(len, names))
+        star = "*" if self.has_intervals else ""
         metric = max(len(result.metric), 7)
         against = f"against {'all' if today is None else 'today'}"
-        lines = [f"{'':{width}} features  {result.metric:>{metric}}  {against}  chosen against it*"]
-        for k, (name, n, value, chosen) in enumerate(rows):
-            relative = "" if k == 0 else f"{100.0 * (value - mean) / (abs(mean) or 1.0) + 0.0:+.1f}%"
+        lines = [f"{'':{width}} features  {result.metric:>{metric}}  {against}  chosen against it{star}"]
+        for k, (name, (_, n, value, chosen)) in enumerate(zip(names, rows, strict=True)):
+            relative = "" if k == 0 else _percent(100.0 * (value - mean) / (abs(mean) or 1.0))
             figures = f"{n:>8}  {figure(value):>{metric}}  {relative:>{len(against)}}"
-            lines.append(f"{self.short(name):{width}} {figures}  {chosen}".rstrip())
+            lines.append(f"{name:{width}} {figures}  {chosen}".rstrip())
         return lines
 
     def alone(self) -> list[tuple[str, int, float, str]]:
@@ -112,12 +138,13 @@ class _Screen:
             return []
         rows = [r for r in test.rows(self.result.plan.confidence) if r["metric"] == metric]
         chosen = next(r for r in rows if r["system"] == test.baseline)
-        text = f"Your {len(test.values[test.baseline][metric]):,} test queries: chosen {figure(chosen['mean'])}"
+        n = len(test.values[test.baseline][metric])
+        text = f"Your {_counted(n, 'test query', 'test queries')}: chosen {figure(chosen['mean'])}"
         dense = next((r for r in rows if r["system"].startswith("dense")), None)
         if dense is not None:
             unit = abs(dense["mean"]) or 1.0
             low, high = -dense["difference_high"] / unit, -dense["difference_low"] / unit
-            text += f", all features {figure(dense['mean'])}, {100 * -dense['difference'] / unit + 0.0:+.1f}%"
+            text += f", all features {figure(dense['mean'])}, {_percent(100 * -dense['difference'] / unit)}"
             if math.isfinite(high - low):
                 shown = ": chosen is better" if low > 0 else ": all features are better" if high < 0 else ""
                 text += f" ({_range(low, high)}, this pair alone){shown}"
@@ -126,24 +153,31 @@ class _Screen:
     def rule(self) -> list[str]:
         """Why this size, and what the stars mean."""
         choice, rule = self.result.choice, self.result.choice.rule
+        if all_equal(choice):
+            return self.wrapped(all_equal_sentence(choice))
         best = "" if choice.best is choice.chosen else f" ({counted(choice.best.n_features)})"
         of = f"the best of {len(choice.candidates)} models{best}"
         bound = choice.bound(choice.chosen)
-        lost = f"{estimated(choice.chosen, choice)}" + (
-            f", at most {share(bound, choice)}*" if math.isfinite(bound) else ""
-        )
+        at_most = f", at most {share(bound, choice)}*" if math.isfinite(bound) else ""
+        lost = f"{estimated(choice.chosen, choice)}{at_most}"
         most = f"{100 * rule.largest_loss:.3g}%"
         if rule.limit is not None:
             why = f"the best with {rule.limit}. Estimated loss against {of}: {lost}"
         elif not choice.within_margin(choice.chosen):
-            why = f"no model is small enough, so the best sparse one. Estimated loss against {of}: {lost}"
+            how = "has an estimated loss of" if rule.guarantee is None else "is shown to lose"
+            why = f"no sparse model {how} at most {most}, so the best of them. Loss against {of}: {lost}"
         elif rule.guarantee is None:
             why = f"estimated loss at most {most} against {of}: {lost}"
         else:
             why = f"shown to lose at most {most} against {of}: {lost}"
         confidence = as_percent(self.result.plan.confidence)
-        star = f"* {confidence}, for all sizes at once; from means before they are corrected for the choice."
-        return [*self.wrapped(f"Rule: {why}."), *self.wrapped(star)]
+        star = f"* {confidence}, for all sizes at once ('at most': one-sided); of means before they are corrected."
+        return [*self.wrapped(f"Rule: {why}."), *(self.wrapped(star) if self.has_intervals else [])]
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are queries enough for any."""
+        return math.isfinite(self.result.choice.bound(self.result.chosen))
 
     # -- features ------------------------------------------------------------------------------------------------------
 
@@ -152,15 +186,16 @@ class _Screen:
         rows = sorted(self.result.worth.features, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
         shown = rows if len(rows) < room else rows[: room - 2]
         largest = max([*(self.loss(d) for d in rows if d["cost"]), NO_LOSS])
-        width = max(len("feature"), *(len(self.short(shaped_name(d))) for d in shown))
+        kept = [self.kept(d) for d in shown]
+        names = [_short(shaped_name(d), self.width - FIGURES - max(map(len, kept))) for d in shown]
+        width = max(len("feature"), *map(len, names))
         halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} halves"
         lines = [f"{'feature':{width}}    weight  loss without it{halves}"]
-        for d in shown:
+        for d, name, often in zip(shown, names, kept, strict=True):
             loss = self.loss(d) if d["cost"] else math.nan
-            text = "-" if math.isnan(loss) else f"{-loss + 0.0:+.1f}%"
+            text = _percent(-loss)
             bar = "" if math.isnan(loss) else "=" * round(BAR * max(loss, 0.0) / largest)
-            name = self.short(shaped_name(d))
-            lines.append(f"{name:{width}}  {d['coef']:+8.3f}  {text:>7} {bar:{BAR}}   {self.kept(d)}".rstrip())
+            lines.append(f"{name:{width}}  {d['coef']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
         return [*lines, *self.others(rows[len(shown) :])]
 
     def loss(self, row: Mapping[str, Any]) -> float:
@@ -174,7 +209,7 @@ class _Screen:
         if stability is not None:
             said.append(f"{round(firmness(self.result, dict(row)) * stability.n_samples)} of {stability.n_samples}")
         if other is not None:
-            said.append(f"or {self.short(other.other)} (r = {other.correlation:.2f})")
+            said.append(f"or {_short(other.other, MAX_NAME_NARROW)} (r = {other.correlation:.2f})")
         return ", ".join(said)
 
     def others(self, rest: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -182,7 +217,8 @@ class _Screen:
         if not rest:
             return []
         losses = [self.loss(d) for d in rest if d["cost"]]
-        each = f", each at most {max(losses):.1f}%" if losses and max(losses) >= NO_LOSS else ""
+        known = len(losses) == len(rest) and max(losses) >= NO_LOSS
+        each = f", each at most {max(losses):.1f}%" if known else ""
         free = sum(loss <= 0 for loss in losses)
         none = f", {free} without a loss on these queries" if free else ""
         return [self.cut(f"{len(rest)} more{each}{none}: {', '.join(shaped_name(dict(d)) for d in rest)}")]
@@ -191,11 +227,12 @@ class _Screen:
         """The groups in use, those that cost most to leave out first."""
         rows = sorted(self.result.worth.groups, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
         shown = rows if len(rows) < room else rows[: room - 2]
-        width = max(len("group"), *(len(self.short(d["group"])) for d in shown))
+        names = [_short(d["group"], self.width // 3) for d in shown]
+        width = max(len("group"), *map(len, names))
         lines = [f"{'group':{width}}      cost  features  loss without it"]
-        for d in shown:
-            loss = f"{-self.loss(d) + 0.0:+.1f}%" if d["cost"] else "-"
-            lines.append(f"{self.short(d['group']):{width}}  {d['group_cost']:8g}  {len(d['features']):8d}  {loss:>7}")
+        for d, name in zip(shown, names, strict=True):
+            loss = _percent(-self.loss(d)) if d["cost"] else "-"
+            lines.append(f"{name:{width}}  {d['group_cost']:8g}  {len(d['features']):8d}  {loss:>7}")
         rest = rows[len(shown) :]
         return [*lines, *([self.cut(f"{len(rest)} more: {', '.join(d['group'] for d in rest)}")] if rest else [])]
 
@@ -209,17 +246,17 @@ class _Screen:
         cells = []
         for c in shown:
             size = f"{c.cost:g}" if by_cost else str(c.n_features)
-            difference = full.chosen.difference if c is chosen else at[id(c)].difference
-            cells.append((f"[{size}]" if c is chosen else size, f"{full.percent(difference) + 0.0:+.1f}%"))
+            cells.append((f"[{size}]" if c is chosen else size, _percent(full.percent(at[id(c)].difference))))
         width = max(len(text) for cell in cells for text in cell)
         names = ("cost" if by_cost else "features", "against all")
         first = max(map(len, names))
         return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
 
     def some_sizes(self) -> tuple[Candidate, list[Candidate]]:
-        """(the chosen size, sizes apart by about half, that and the best among them)"""
+        """(the best of the chosen size, sizes apart by about half, that one and the best among them)"""
         by_size, by_cost = self.result.by_size, self.result.choice.by_cost
-        chosen = next(c for c in by_size if c.size(by_cost) == self.result.chosen.size(by_cost))
+        taken = self.result.chosen
+        chosen = next(c for c in by_size if (c.cost == taken.cost if by_cost else c.n_features == taken.n_features))
         best = max(by_size, key=lambda c: c.mean)
         if by_cost:
             wanted = by_size[:: max(len(by_size) // (MAX_SIZES - 2), 1)]
@@ -239,34 +276,47 @@ class _Screen:
         if constant:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:
-            pairs = ", ".join(f"{self.short(row.feature)} ({self.short(row.kept)})" for row in left[:3])
+            pairs = ", ".join(f"{_short(row.feature, MAX_NAME)} ({_short(row.kept, MAX_NAME)})" for row in left[:3])
             correlates = "correlates" if len(left) == 1 else "correlate"
-            said.append(f"{len(left)} {correlates} above {self.result.alike.least:g} with a used one: {pairs}")
+            said.append(f"{len(left)} {correlates} with a used one, |r| above {self.result.alike.least:g}: {pairs}")
             said[-1] += ", ..." if len(left) > 3 else ""
         return self.wrapped(f"{n} {'is' if n == 1 else 'are'} not used{': ' if said else ''}{'; '.join(said)}")
 
+    def all_notes(self) -> list[str]:
+        left_out = self.result.rivals.left_out
+        said = []
+        for reason in dict.fromkeys(r.reason for r in left_out):
+            said.append(f"{', '.join(r.name for r in left_out if r.reason == reason)}: not compared, {reason}.")
+        return [*said, *self.result.notes]
+
     def notes(self) -> list[str]:
-        notes = self.result.notes
+        notes = self.all_notes()
         shown = notes if len(notes) <= MAX_NOTES else notes[: MAX_NOTES - 1]
         lines = [line for text in shown for line in self.wrapped(f"note: {text}")]
-        return [*lines, *([] if len(shown) == len(notes) else [f"note: {len(notes) - len(shown)} more in the report"])]
+        more = len(notes) - len(shown)
+        return [*lines, *([f"note: {more} more; {VERBOSE} shows them"] if more else [])]
 
-    def commands(self, folder: str | None) -> list[str]:
+    def commands(self, folder: str | None, k: bool) -> list[str]:
         """What people do next."""
-        chosen, sizes = self.some_sizes()
+        plan, (chosen, sizes) = self.result.plan, self.some_sizes()
         if self.result.choice.by_cost:
             smaller = [option("budget", c.cost) for c in sizes if c.cost < chosen.cost]
         else:
             smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
-        said = [f"{smaller[-1]} (seconds)"] if smaller else []
+        again = k and plan.guarantee is None and plan.k is None and plan.budget is None
+        said = [f"{smaller[-1]} (seconds)"] if smaller and again else []
         if folder is not None:
-            said += [f"sparserank export {folder}/model.json --to sql", f"open {folder}/report.html"]
-        return self.wrapped(f"Next: {'  |  '.join(said)}") if said else []
-
-    def short(self, name: str) -> str:
-        """A name that leaves room for figures."""
-        most = MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW
-        return name if len(name) <= most else f"{name[: most - 3]}..."
+            place = Path(folder)
+            said.append(f"sparserank export {shlex.quote(str(place / 'model.json'))} --to {plan.engine or 'sql'}")
+            said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
+            said.append(f"{VERBOSE} for all")
+        lines: list[str] = []
+        for one in said:  # no command is broken
+            if lines and len(lines[-1]) + len(one) + 3 <= self.width:
+                lines[-1] += f" | {one}"
+            else:
+                lines.append(f"{'      ' if lines else 'Next: '}{one}")
+        return lines
 
     def wrapped(self, text: str) -> list[str]:
         return textwrap.wrap(text, self.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
@@ -275,10 +325,28 @@ class _Screen:
         return text if len(text) <= self.width else f"{text[: self.width - 5].rsplit(', ', 1)[0]}, ..."
 
 
+def _short(name: str, most: int) -> str:
+    """A name as it is shown, in at most so many characters: its middle goes, for names differ at their ends."""
+    name, most = visible(name), max(most, MIN_NAME)
+    if len(name) <= most:
+        return name
+    left = most - 3
+    return f"{name[: left // 2]}...{name[len(name) - (left - left // 2) :]}"
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
+
+
+def _percent(x: float) -> str:
+    """'+0.1%'; no minus before a zero."""
+    return "-" if math.isnan(x) else f"{round(x, 1) + 0.0:+.1f}%"
+
+
 def _against(difference: float, interval: Any, unit: float) -> str:
     """'-0.9% (-4.6% to +3.7%)', and 'better' or 'worse' where the interval shows it."""
     unit, low, high = abs(unit) or 1.0, interval.low, interval.high
-    said = f"{100.0 * difference / unit + 0.0:+.1f}%"
+    said = _percent(100.0 * difference / unit)
     if not math.isfinite(high - low):
         return said
     return f"{said} ({_range(low / unit, high / unit)}){' better' if low > 0 else ' worse' if high < 0 else ''}"

@@ -23,11 +23,6 @@ class Against:
     low: float
     high: float
 
-    @property
-    def shown(self) -> str:
-        """What the interval shows of the model: 'better', 'worse', or '' where it holds 0."""
-        return "better" if self.low > 0 else "worse" if self.high < 0 else ""
-
 
 @dataclass(frozen=True)
 class AllFeatures:
@@ -50,6 +45,7 @@ def against_all_features(choice: Choice, dense: Candidate, by_size: Sequence[Can
     rivals = Rivals(choice, [Rival(c.label, c.n_features, c.values) for c in others])
     column, row = others.index(dense), {c: i for i, c in enumerate(choice.candidates)}
     full = choice.corrected(dense) if choice.is_corrected else dense.mean
+    full = full if math.isfinite(full) else dense.mean  # several dense ones with the same highest mean
 
     def against(c: Candidate, mean: float) -> Against:
         low, high = rivals.intervals.interval(row[c], column)

@@ -18,7 +18,7 @@ from sparserank.transforms import KINDS
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
 TRANSFORMS = (AUTO, *KINDS)
-MOST_VALUES_OF_CURVES = 4_000_000  # of training data on which curves are tried unasked: they cost as much as all else
+MAX_VALUES_OF_CURVES = 4_000_000  # of training data on which curves are tried unasked: they cost as much as all else
 
 PENALTIES = Option(
     name="penalties",
@@ -134,8 +134,8 @@ TRANSFORM = replace(
     kind=Choice(TRANSFORMS),
     default=AUTO,
     help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the "
-    "log, from 0 to 1 within each query), or auto: as they are, as logs, and each feature in the better of the two, "
-    "whichever is best out of fold.",
+    "log, from 0 to 1 within each query), or auto: as they are and as logs, whichever is best out of fold; where "
+    "curves are not tried also each feature in the better of the two.",
 )
 SHAPES = replace(
     of_paths.FEATURE_SHAPES,
@@ -143,7 +143,7 @@ SHAPES = replace(
     default=AUTO,
     help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto: "
     "curves where transform is auto, and the training data are in memory and hold at most "
-    f"{MOST_VALUES_OF_CURVES / 1e6:g} million values.",
+    f"{MAX_VALUES_OF_CURVES / 1e6:g} million values.",
 )
 ENGINE = Option(
     name="engine",

@@ -22,7 +22,7 @@ def headline(choice: Choice, metric: str, n_features: int) -> str:
     kept += f" at a cost of {c.cost:g}" if choice.by_cost else ""
     if not math.isfinite(choice.bound(c)):
         return f"{kept}; too few queries to bound what is lost"
-    if _all_equal(choice):
+    if all_equal(choice):
         return f"{kept}; these queries tell no models apart"
     at_most = share(choice.bound(c), choice)
     if choice.best is c:
@@ -42,8 +42,16 @@ def coarse(choice: Choice) -> bool:
     return choice.resolution > COARSE
 
 
-def _all_equal(choice: Choice) -> bool:
+def all_equal(choice: Choice) -> bool:
+    """Whether no candidate differs from another on any query."""
     return choice.bounds.resolution == 0.0 and not choice.bounds.upper.any()
+
+
+def all_equal_sentence(choice: Choice) -> str:
+    return (
+        f"All {len(choice.candidates)} candidates do equally well on each of these {choice.bounds.n_queries} queries, "
+        "which cannot tell them apart."
+    )
 
 
 def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
@@ -53,14 +61,8 @@ def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
     kept = _kept(choice, n_features)
     if not math.isfinite(choice.bound(c)):
         return [few_sentence(choice), kept]
-    if _all_equal(choice):
-        return [
-            kept,
-            (
-                f"All {len(choice.candidates)} candidates do equally well on each of these {bounds.n_queries} queries, "
-                "which cannot tell them apart."
-            ),
-        ]
+    if all_equal(choice):
+        return [kept, all_equal_sentence(choice)]
     if choice.best is c:
         loses = f"It has the highest mean {metric} of the {len(choice.candidates)} models tried"
     else:
