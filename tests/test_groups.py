@@ -532,6 +532,10 @@ def test_penalties_that_know_no_groups_are_refused(made):
 
 def test_help_shows_what_stands_in_brackets(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    for command, shown in (("select", "[default: label]"), ("select", "sparserank[trees]"), ("fit", "[default: l1")):
-        done = cli(command, "--help")
+    for command, flag, shown in (
+        ("select", "--help", "[default: label]"),
+        ("select", "--help-all", "sparserank[trees]"),
+        ("fit", "--help", "[default: l1"),
+    ):
+        done = cli(command, flag)
         assert shown in done.out

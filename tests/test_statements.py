@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 import sparserank as sr
 from sparserank.cli.app import main
+from sparserank.cli.output import answer
 from sparserank.cli.selection_tables import show_selection
 from sparserank.crossval.settings import PathSettings
 from sparserank.errors import ConvergenceWarning, DataError
@@ -58,12 +59,17 @@ def test_a_selection_refuses_ridge_nothing_and_repeats(penalties: tuple[Penalty,
 
 
 @pytest.mark.usefixtures("pictures")
-def test_every_interval_names_the_confidence_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_interval_names_the_confidence_that_was_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = select(L1(), confidence=0.9, margin=0.2)
-    show_selection(result)
+    for verbose in (False, True):
+        monkeypatch.setattr(answer, "verbose", verbose)
+        show_selection(result, "run")
     shown = capsys.readouterr().out + render_page(result)
     assert "95%" not in shown
     for place in (
+        "* 90%, for all sizes at once",
         "with 90% confidence such models lose",
         "all bounds hold at once, 90%",
         "90% interval (ndcg@10)",

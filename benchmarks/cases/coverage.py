@@ -213,6 +213,8 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     truth = np.zeros(len(candidates))
     for look in job.cv.works:
         own = [i for i, c in enumerate(candidates) if pool.look(c) == look]
+        if not own:
+            continue
         judging = FoldedPaths(here, job.cv.fold, plan.settings, [metric], valid=rest, n_threads=1, look=look)
         for f in job.cv.folds:
             models = sp.csr_array(sp.vstack([pool.in_units(candidates[i], f) for i in own]))
