@@ -30,7 +30,8 @@ from tests.command_line import Cli
 
 pytestmark = pytest.mark.usefixtures("no_processes")
 
-SHOWS = {
+# where and how, never what
+SHOWS = {"out", "restart", "n_threads", "threads", "client", "format", "quiet", "verbose", "help_all"}
     "out",
     "restart",
     "n_threads",
