@@ -32,16 +32,6 @@ pytestmark = pytest.mark.usefixtures("no_processes")
 
 # where and how, never what
 SHOWS = {"out", "restart", "n_threads", "threads", "client", "format", "quiet", "verbose", "help_all"}
-    "out",
-    "restart",
-    "n_threads",
-    "threads",
-    "client",
-    "format",
-    "quiet",
-    "verbose",
-    "help_all",
-}  # where and how, never what
 FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
