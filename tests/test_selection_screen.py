@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -146,13 +147,36 @@ def test_a_rival_that_is_shown_better_leads() -> None:
 def test_every_size_of_the_row_is_corrected_alike(selected: tuple[str, sr.SelectionResult]) -> None:
     _name, result = selected
     text = screen_lines(result)
-    sizes, losses = next((a, b) for a, b in pairwise(text) if b.startswith("against all"))
+    sizes, losses = next((a, b) for a, b in pairwise(text) if b.startswith("best, against all"))
     by_cost, full = result.choice.by_cost, result.all_features
     at = {f"{c.cost:g}" if by_cost else str(c.n_features): a for c, a in zip(result.by_size, full.sizes, strict=True)}
-    for size, loss in zip(sizes.split()[1:], losses.split()[2:], strict=True):
+    for size, loss in zip(sizes.split()[1:], losses.split()[3:], strict=True):
         exact = full.percent(at[size.strip("[]")].difference)
         assert loss == "-" if np.isnan(exact) else abs(float(loss.rstrip("%")) - exact) <= 0.0501
     assert sum(size.startswith("[") for size in sizes.split()) == 1
+
+
+def test_no_interval_leaves_its_estimate_out(selected: tuple[str, sr.SelectionResult]) -> None:
+    _name, result = selected
+    found = re.findall(r"([+-][\d.]+)% \(([+-][\d.]+) to ([+-][\d.]+)%\)", "\n".join(screen_lines(result)))
+    assert found or result.n_queries < 10 or result.all_features.mean == 0
+    assert all(float(low) <= float(mean) + 0.051 and float(mean) <= float(high) + 0.051 for mean, low, high in found)
+
+
+def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
+    names = [f"name with, comma and a long tail {j}" for j in range(30)]
+    data = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, names)
+    given = {"test": data, "allow_overlap": True, "engine": "solr", "keep": names[:6], "penalties": ("l1", "best_k")}
+    result = sr.select(data, **{**QUICK, **given, "current": names[0], "half_samples": 4})
+    long = f"{tmp_path}/a, b/{'y' * 90}"
+    for width in (80, 100):
+        for folder in (None, "run", long):
+            lines = screen_lines(result, folder, width=width)
+            assert len(lines) <= MAX_LINES
+            assert all("chosen on 4 halves" in line for line in lines if line.startswith("feature "))
+    shown = "\n".join(screen_lines(result, long, width=80))
+    assert f"'{long}/model.json' --to solr --features FILE" in shown
+    assert "export" not in "\n".join(screen_lines(result, "ru\nn"))
 
 
 def test_curves_have_names_of_their_own() -> None:

@@ -85,7 +85,7 @@ def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties
 
 
 def left_out_note(score: str) -> str:
-    return f"{brief(score)}, today's score, is left out of the features; named in keep, it is part of every model."
+    return f"{brief(score)}, today's score, is left out of the features; named in keep, it would be in every model."
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ MAX_LINES, MAX_WIDTH, MIN_WIDTH = 25, 100, 80
 MAX_NAME, MAX_NAME_NARROW, MIN_NAME = 24, 16, 12  # characters of a name; the report has all of it
 FIGURES = 38  # characters of a line of a feature besides its name and what may take its place
 VERBOSE = "--verbose"
+NEED_DEFINITIONS = ("solr", "vespa")  # of features, to write what is done with them
 MAX_SIZES = 8
 MIN_FEATURES = 3  # shown, however much else there is to say
 MAX_NOTES = 3
@@ -59,14 +60,18 @@ class _Screen:
         last = [*self.sizes(), "", *self.unused()]
         notes, commands = self.notes(), self.commands(folder, k)
         room = max(most - len(first) - len(last) - len(notes) - len(commands) - 1, MIN_FEATURES + 2)
-        worth = self.groups(room) if self.result.worth.groups else self.features(room)
-        lines = [*first, *worth, "", *last, *notes, *commands]
-        if len(lines) > most:
+        lines = [*first, *self.worth(room), "", *last, *notes]
+        if len(lines) + len(commands) > most:
             lines = [line for line in lines if line]
-        if len(lines) > most and len(notes) > 1:
-            lines = [line for line in lines if line not in notes]
-            lines.insert(len(lines) - len(commands), f"note: {len(self.all_notes())} notes; {VERBOSE} shows them")
-        return [self.cut(line) for line in lines]
+        if len(lines) + len(commands) > most and len(notes) > 1:
+            notes = [f"note: {len(self.all_notes())} notes; {VERBOSE} shows them"]
+        while len(lines) + len(commands) > most and room > 2:
+            room -= 1
+            lines = [line for line in [*first, *self.worth(room), *last, *notes] if line]
+        return [*map(self.cut, lines), *commands]
+
+    def worth(self, room: int) -> list[str]:
+        return self.groups(room) if self.result.worth.groups else self.features(room)
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
@@ -187,9 +192,10 @@ class _Screen:
         shown = rows if len(rows) < room else rows[: room - 2]
         largest = max([*(self.loss(d) for d in rows if d["cost"]), NO_LOSS])
         kept = [self.kept(d) for d in shown]
-        names = [_short(shaped_name(d), self.width - FIGURES - max(map(len, kept))) for d in shown]
-        width = max(len("feature"), *map(len, names))
         halves = "" if self.result.stability is None else f"   chosen on {self.result.stability.n_samples} halves"
+        room_of_name = self.width - FIGURES - max([len(halves), *map(len, kept)])
+        names = [_short(shaped_name(d), room_of_name) for d in shown]
+        width = max(len("feature"), *map(len, names))
         lines = [f"{'feature':{width}}    weight  loss without it{halves}"]
         for d, name, often in zip(shown, names, kept, strict=True):
             loss = self.loss(d) if d["cost"] else math.nan
@@ -248,7 +254,7 @@ class _Screen:
             size = f"{c.cost:g}" if by_cost else str(c.n_features)
             cells.append((f"[{size}]" if c is chosen else size, _percent(full.percent(at[id(c)].difference))))
         width = max(len(text) for cell in cells for text in cell)
-        names = ("cost" if by_cost else "features", "against all")
+        names = ("cost" if by_cost else "features", "best, against all")
         first = max(map(len, names))
         return [f"{name:{first}}  {'  '.join(f'{cell[k]:>{width}}' for cell in cells)}" for k, name in enumerate(names)]
 
@@ -273,6 +279,9 @@ class _Screen:
         if n == 0:
             return []
         said, constant, left = [], len(self.result.constant_features), self.result.alike.left
+        dropped = set.intersection(*(set(p.never_use) for p in self.result.plan.penalties))
+        if dropped:
+            said.append(f"{len(dropped)} {'was' if len(dropped) == 1 else 'were'} left out beforehand")
         if constant:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:
@@ -305,9 +314,10 @@ class _Screen:
             smaller = [option("k", c.n_features) for c in sizes if c.n_features < chosen.n_features]
         again = k and plan.guarantee is None and plan.k is None and plan.budget is None
         said = [f"{smaller[-1]} (seconds)"] if smaller and again else []
-        if folder is not None:
-            place = Path(folder)
-            said.append(f"sparserank export {shlex.quote(str(place / 'model.json'))} --to {plan.engine or 'sql'}")
+        if folder is not None and visible(folder) == folder:
+            place, engine = Path(folder), plan.engine or "sql"
+            defined = " --features FILE" if engine in NEED_DEFINITIONS else ""
+            said.append(f"sparserank export {shlex.quote(str(place / 'model.json'))} --to {engine}{defined}")
             said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
             said.append(f"{VERBOSE} for all")
         lines: list[str] = []
@@ -349,6 +359,7 @@ def _against(difference: float, interval: Any, unit: float) -> str:
     said = _percent(100.0 * difference / unit)
     if not math.isfinite(high - low):
         return said
+    low, high = min(low, difference), max(high, difference)  # which the correction may have moved out of it
     return f"{said} ({_range(low / unit, high / unit)}){' better' if low > 0 else ' worse' if high < 0 else ''}"
 
 
