@@ -42,7 +42,7 @@ class SelectionPlan:
                'holdout': paths on train, choice on validation alone (the papers' protocol)
     margin     largest estimated loss of the model that is taken, relative to the best of all
     guarantee  instead: largest bound on that loss
-    transform  shapes in which features may enter: 'auto' (as they are, as signed logs, and without curves each as one of
+    transform  shapes in which features may enter: 'auto' (as they are, as signed logs, without curves each as one of
                both), 'none', 'log', 'asinh' or 'query-log'
     shapes     'linear', 'curves' (piecewise linear curves of each feature are tried too, with n_knots knots) or 'auto':
                curves where transform is 'auto' too and the data are small
