@@ -28,6 +28,7 @@ CASES = (
     "wide",
     "cluster",
     "coverage",
+    "random_labels",
     "optimality",
     "curves",
 )
