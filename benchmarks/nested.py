@@ -184,9 +184,9 @@ def _remembered() -> Iterator[list[tuple[Any, Any]]]:
     finished, make = [], SelectionJob.candidates
 
     def remembering(job: Any, *given: Any) -> Any:
-        pool = make(job, *given)
-        finished.append((job, pool))
-        return pool
+        candidate_set = make(job, *given)
+        finished.append((job, candidate_set))
+        return candidate_set
 
     SelectionJob.candidates = remembering  # type: ignore[method-assign]
     try:
@@ -195,12 +195,12 @@ def _remembered() -> Iterator[list[tuple[Any, Any]]]:
         SelectionJob.candidates = make  # type: ignore[method-assign]
 
 
-def _of_fold_models(job: Any, pool: Any, chosen: Any, test: Any) -> float:
+def _of_fold_models(job: Any, candidate_set: Any, chosen: Any, test: Any) -> float:
     """The mean over the inner folds of what the chosen candidate's model of the fold is worth on the outer fold's
     queries: the models that the printed mean speaks of, where the final model learned from all the inner folds."""
     import sparserank as sr
 
-    models = [pool.model(chosen, job.names, f) for f in job.cv.folds]
+    models = [candidate_set.model(chosen, job.names, f) for f in job.cv.folds]
     return float(np.mean([sr.evaluate(m.predict(test.X), test, [METRIC])[METRIC] for m in models]))
 
 
@@ -245,15 +245,15 @@ def _gains(candidates: Any) -> dict[str, list[float]]:
 @contextmanager
 def any_kind_of_refit(kinds: list[str] | None = None, any_size: bool = True) -> Iterator[None]:
     """Refits for the metric of these kinds alone; however few the training queries."""
-    from sparserank.crossval import candidates, metric_refits
+    from sparserank.crossval import candidate_set, metric_refits
 
-    before: Any = candidates.METRIC_KINDS, metric_refits.MIN_QUERIES
+    before: Any = candidate_set.METRIC_KINDS, metric_refits.MIN_QUERIES
     try:
-        candidates.METRIC_KINDS = before[0] if kinds is None else tuple(kinds)
+        candidate_set.METRIC_KINDS = before[0] if kinds is None else tuple(kinds)
         metric_refits.MIN_QUERIES = 0 if any_size else before[1]
         yield
     finally:
-        candidates.METRIC_KINDS, metric_refits.MIN_QUERIES = before
+        candidate_set.METRIC_KINDS, metric_refits.MIN_QUERIES = before
 
 
 def _trees(train: Any, test: Any, options: Mapping[str, Any]) -> dict[str, Any]:

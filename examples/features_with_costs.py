@@ -10,15 +10,22 @@ from tempfile import TemporaryDirectory
 import sparserank as sr
 
 data = sr.make_ranking(n_queries=200, n_features=40, n_informative=6, n_redundant=4, noise=0.4, seed=5).data
-groups = {name: f"group_{j // 4 + 1}" for j, name in enumerate(data.feature_names)}
+feature_groups = {name: f"group_{j // 4 + 1}" for j, name in enumerate(data.feature_names)}
 costs = {f"group_{g}": float(g) for g in range(1, 11)}
 
 with TemporaryDirectory() as out:
     for budget in (5, 15, 30):
         result = sr.select(
-            data, groups=groups, costs=costs, budget=budget, penalties="mcp", transform="none", half_samples=0, out=out
+            data,
+            feature_groups=feature_groups,
+            costs=costs,
+            budget=budget,
+            penalties="mcp",
+            transform="none",
+            half_samples=0,
+            out=out,
         )
-        bought = sorted({groups[name] for name in result.table()["feature"].to_pylist()}, key=costs.get)
+        bought = sorted({feature_groups[name] for name in result.table()["feature"].to_pylist()}, key=costs.get)
         print(
             f"budget {budget}: cost {result.chosen.cost:g}, NDCG@10 {result.chosen.mean:.3f} out of fold: "
             f"{', '.join(bought)}"

@@ -29,7 +29,7 @@ FENCE = re.compile(
 SHOWN = ("text", "json", "csv")  # nothing that a reader runs
 NOT_RUN = {"a server", "a cluster", "the data sets, and minutes"}
 NEEDS = {"the data sets"}
-MOST_NOT_RUN = 6
+MAX_NOT_RUN = 6
 
 
 class Block(NamedTuple):

@@ -22,7 +22,7 @@ from sparserank.paths.strengths import Convex, Problems
 from sparserank.penalties import Penalty
 from sparserank.runs.work_store import WorkStore
 from sparserank.solvers import ProxNewton, Stop, solve
-from sparserank.solvers.ahead import MOST_LOOKS, Ahead
+from sparserank.solvers.ahead import MAX_LOOKS, Ahead
 from sparserank.solvers.curvature import Curvature
 from sparserank.solvers.lockstep import Evaluate, Steps, run, run_all
 from sparserank.solvers.problem import Penalised
@@ -33,11 +33,11 @@ from tests.oracles import pairs
 DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, seed=4).data
 PENALTIES: list[Penalty] = [
     sr.L1(),
-    sr.L1(signs=(1,) * 6 + (0,) * 6),
-    sr.L1(always_keep=(1, 7)),
+    sr.L1(monotone=(1,) * 6 + (0,) * 6),
+    sr.L1(keep=(1, 7)),
     sr.ElasticNet(l1_ratio=0.5),
     sr.Ridge(),
-    sr.L1(groups=(0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3)),
+    sr.L1(feature_groups=(0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3)),
 ]
 
 
@@ -179,7 +179,7 @@ def test_along_samples_too_and_the_drift_is_worth_it(
 ) -> None:
     data = sr.make_ranking(1500, (15, 40), 20, n_informative=8, noise=1.0, seed=6).data
     if sampled:
-        for name, value in {"LEAST_WORK": 1e4, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 40}.items():
+        for name, value in {"MIN_WORK": 1e4, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 40}.items():
             monkeypatch.setattr(curvature_module, name, value)
 
     def needed() -> int:
@@ -260,5 +260,5 @@ def test_a_solve_of_many_steps_looks_ahead_a_few_times_only(reads: list[int]) ->
     X = np.hstack([DATA.X, DATA.X + 1e-7 * rng.standard_normal(DATA.X.shape)])
     objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr)
     path = run(following(objective, sr.L1(), n_alphas=12, alpha_min_ratio=1e-3, tol=1e-9))
-    assert path.n_iters.max() > 2 * MOST_LOOKS
-    assert sum(n - 1 for n in reads) <= MOST_LOOKS * len(path.alphas)
+    assert path.n_iters.max() > 2 * MAX_LOOKS
+    assert sum(n - 1 for n in reads) <= MAX_LOOKS * len(path.alphas)

@@ -16,7 +16,7 @@ from sparserank.papers.filters import gas_order
 from sparserank.papers.solvers._importance_kernels import weighted_huber
 from sparserank.papers.solvers.laporte2014 import PENALTIES, laporte2014_penalty, laporte2014_solver, laporte_path
 from sparserank.papers.solvers.truncated_gradient import TruncatedGradient
-from sparserank.penalties import L1, Lp, Mcp
+from sparserank.penalties import L1, MCP, Lp
 from sparserank.solvers import ProxNewton, Reweighted, Status, Stop, lockstep, solve
 from sparserank.solvers.fista import tight_lipschitz
 from sparserank.solvers.lockstep import Steps
@@ -338,7 +338,7 @@ def test_mcp_of_gamma_2_in_sum_scale_is_practically_l1(mq2008_train: RankingData
     assert resolved.shape()[0] == 104_650
     ratios = (0.1, 0.01)
     l1, mcp = (laporte_path(objective, name, ratios) for name in ("l1", "mcp"))
-    literal = laporte_path(objective, "mcp", ratios, penalty=Mcp(gamma=2.0, gamma_scale="mean"))
+    literal = laporte_path(objective, "mcp", ratios, penalty=MCP(gamma=2.0, gamma_scale="mean"))
     for a, b, c in zip(l1, mcp, literal, strict=True):
         assert a.alpha == b.alpha
         assert np.array_equal(a.w != 0, b.w != 0)

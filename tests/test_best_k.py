@@ -12,7 +12,7 @@ from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestK, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path, fit_path_on
 from sparserank.paths.single_columns import best_column
-from sparserank.penalties import Mcp
+from sparserank.penalties import MCP
 from sparserank.solvers.lockstep import run, run_all
 from tests.oracles import best_k as oracle
 from tests.oracles import pairs as pair_oracle
@@ -46,12 +46,12 @@ def test_splicing_finds_the_best_set_nearly_always_and_forward_choice_does_not()
         assert path.nnz.tolist() == [1, 2, 3, 4]
         assert (np.diff(path.objectives) <= 1e-12).all()
         for k in (1, 2, 3, 4):
-            groups = [[j] for j in range(data.n_features)]
-            best, chosen = oracle.best_of_size(K, root, ridge, k, groups)
+            feature_groups = [[j] for j in range(data.n_features)]
+            best, chosen = oracle.best_of_size(K, root, ridge, k, feature_groups)
             assert path.objectives[k - 1] >= best - 1e-9
             n += 1
             found += path.objectives[k - 1] <= best + 1e-8
-            wrong += oracle.forward(K, root, ridge, k, groups)[0] <= best + 1e-8
+            wrong += oracle.forward(K, root, ridge, k, feature_groups)[0] <= best + 1e-8
             if path.objectives[k - 1] <= best + 1e-8:
                 assert tuple(path.support(k - 1)) == chosen
     assert found >= 0.9 * n
@@ -76,9 +76,9 @@ def test_at_one_feature_every_feature_is_tried():
         objective = PairwiseObjective(data)
         K, root, ridge = explicit(data, objective)
         best, (chosen,) = oracle.best_of_size(K, root, ridge, 1, [[j] for j in range(data.n_features)])
-        for signs in (None, np.ones(data.n_features)):
-            column = run(best_column(objective, np.flatnonzero(objective.varying), ridge, signs))
-            if signs is None:
+        for monotone in (None, np.ones(data.n_features)):
+            column = run(best_column(objective, np.flatnonzero(objective.varying), ridge, monotone))
+            if monotone is None:
                 assert column == chosen
             elif column is not None:
                 assert objective.gradient_at_zero[column] < 0
@@ -92,7 +92,7 @@ def test_at_one_feature_every_feature_is_tried():
 def test_it_is_never_above_a_penalty_refitted_at_the_same_size():
     data = make_ranking(60, (8, 14), 25, n_informative=5, n_redundant=8, seed=3).data
     objective = PairwiseObjective(data)
-    mcp = run(PenaltyPath(Mcp()).path(objective, PathPlan(30, 1e-2, 1e-6)))
+    mcp = run(PenaltyPath(MCP()).path(objective, PathPlan(30, 1e-2, 1e-6)))
     starts = PathStarts(mcp.alphas, mcp.sparse_coefs, mcp.losses)
     refits = run(RefitPath().path(objective, PathPlan(tol=1e-7, starts=starts)))
     path = run(BestK(k_max=12).path(objective, PathPlan(tol=1e-7, starts=starts)))
@@ -107,7 +107,7 @@ def test_it_is_never_above_a_penalty_refitted_at_the_same_size():
 def test_rules_hold_and_nothing_is_called_optimal():
     data = correlated(1)
     objective = PairwiseObjective(data)
-    penalty = BestK(k_max=5, never_use=(0,), always_keep=(7,), signs=(0, 1, 0, 0, 0, -1, 0, 0, 0))
+    penalty = BestK(k_max=5, drop=(0,), keep=(7,), monotone=(0, 1, 0, 0, 0, -1, 0, 0, 0))
     path = run(penalty.path(objective, PathPlan(tol=1e-7)))
     w = path.scaled_coefs
     assert not w[:, 0].any()

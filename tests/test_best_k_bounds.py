@@ -34,19 +34,19 @@ def test_from_any_coefficients_it_is_the_dual_of_the_worst_set_and_below_the_bes
     data = correlated(seed, 7)
     objective = PairwiseObjective(data)
     K, root, _ = explicit(data, objective)
-    groups = [[j] for j in range(7)]
+    feature_groups = [[j] for j in range(7)]
     rng = np.random.default_rng(seed)
     above = {"fewer": 0, "without_loss": 0}
     for ridge in (float(r * objective.curvature.mean()) for r in RIDGES):
         path = fit_path_on(objective, BestK(k_max=4, ridge=ridge / float(objective.curvature.mean())), tol=1e-9)
         for k in (1, 2, 4):
-            best = oracle.best_of_size(K, root, ridge, k, groups)[0]
+            best = oracle.best_of_size(K, root, ridge, k, feature_groups)[0]
             for w in (np.zeros(7), 0.3 * rng.standard_normal(7), path.scaled_coef(k - 1)):
                 bound = lower_bound(objective, w, k, ridge)
-                assert bound == pytest.approx(oracle.lower_bound(K, root, ridge, k, groups, w), rel=1e-9)
+                assert bound == pytest.approx(oracle.lower_bound(K, root, ridge, k, feature_groups, w), rel=1e-9)
                 assert 0 < bound <= best + 1e-12
                 for name in above:
-                    above[name] += oracle.lower_bound(K, root, ridge, k, groups, w, **{name: 1}) > best + 1e-6
+                    above[name] += oracle.lower_bound(K, root, ridge, k, feature_groups, w, **{name: 1}) > best + 1e-6
     assert all(above.values()), above
 
 
@@ -56,7 +56,7 @@ def test_bounds_of_a_path_hold_for_all_sets_and_are_the_best_of_their_kind() -> 
         data = correlated(seed)
         objective = PairwiseObjective(data)
         K, root, _ = explicit(data, objective)
-        groups = [[j] for j in range(9)]
+        feature_groups = [[j] for j in range(9)]
         for share in RIDGES:
             path = fit_path_on(objective, BestK(k_max=9, ridge=share), tol=1e-9)
             found = best_k_bounds(objective, path)
@@ -64,7 +64,7 @@ def test_bounds_of_a_path_hold_for_all_sets_and_are_the_best_of_their_kind() -> 
             of_all = oracle.ridge_minimum(K, root, found.ridge, range(9))
             assert of_all * (1 - 1e-3) <= found.of_all <= of_all + 1e-12
             for k in (1, 2, 3, 9):
-                best, bound = oracle.best_of_size(K, root, found.ridge, k, groups)[0], found.bounds[k - 1]
+                best, bound = oracle.best_of_size(K, root, found.ridge, k, feature_groups)[0], found.bounds[k - 1]
                 assert bound <= best + 1e-12
                 assert bound <= found.relaxed[k - 1] + 1e-12
                 assert found.relaxed[k - 1] - bound <= 1.01 * CLOSE
@@ -83,7 +83,7 @@ def test_groups_other_losses_and_rules(case: str) -> None:
     loss = {"huber": ModifiedHuber(), "logistic": PairwiseLogistic()}.get(case, "squared_hinge")
     objective = PairwiseObjective(data, knots=fit_knots(data, 4) if case == "curves" else STRAIGHT, loss=loss)
     never = (int(made.support[0]),) if case == "never used" else ()
-    path = fit_path_on(objective, BestK(k_max=3, ridge=0.05, never_use=never), tol=1e-8)
+    path = fit_path_on(objective, BestK(k_max=3, ridge=0.05, drop=never), tol=1e-8)
     found = best_k_bounds(objective, path)
     for k in (1, 2, 3):
         values = []
@@ -124,12 +124,12 @@ def test_without_anything_to_learn_and_on_what_it_cannot_bound() -> None:
 
 def test_bounds_of_groups_are_below_every_set_of_groups():
     """Counted by features the bounds would be of smaller sets: too high."""
-    groups, columns = (0, 0, 1, 1, 2), [[0, 1], [2, 3], [4]]
+    feature_groups, columns = (0, 0, 1, 1, 2), [[0, 1], [2, 3], [4]]
     rejected = 0
     for seed in range(4):
         data = small_problem(seed, n_queries=10, d=5)
         objective = PairwiseObjective(data)
-        path = fit_path_on(objective, BestK(k_max=3, groups=groups, ridge=0.05), tol=1e-9)
+        path = fit_path_on(objective, BestK(k_max=3, feature_groups=feature_groups, ridge=0.05), tol=1e-9)
         pairs = pair_oracle.pairs_of(data.relevance, data.query_ptr)
         K, root = pair_oracle.pair_matrix(data.X, pairs), np.array([np.sqrt(v) for _, _, v in pairs])
         found, alone = (

@@ -17,7 +17,7 @@ from tests.oracles import scalars
 from tests.penalty_kinds import NESTED, PENALTIES, TOL, Kind, says_nothing
 
 BLOCK_SWEEPS = 5
-MOST_SWEEPS = 500
+MAX_SWEEPS = 500
 STRAYED = (
     500 * 11 * 3 * 3 * 10 * scalars.U
 )  # of a residual: 3 u of numbers below 10 at each of 3 steps, in so many sweeps of 11 columns
@@ -37,7 +37,7 @@ class BlockCase:
     gradient: np.ndarray
     w: np.ndarray
     blocks: tuple[oracle.Block, ...]
-    signs: np.ndarray
+    monotone: np.ndarray
     ridge: float = 0.0
 
     @property
@@ -62,7 +62,7 @@ class BlockCase:
             first,
             behind,
             np.array([price for _, price in curves], dtype=float),
-            self.signs,
+            self.monotone,
             self.largest_h,
             kind.number,
             *kind.shape,
@@ -78,7 +78,7 @@ class BlockCase:
             self.gradient.tolist(),
             self.w.tolist(),
             self.blocks,
-            self.signs.tolist(),
+            self.monotone.tolist(),
             self.largest_h.tolist(),
             kind.scalar,
             self.ridge,
@@ -104,7 +104,7 @@ class BlockCase:
         for block, h in zip(self.blocks, self.largest_h, strict=True):
             if h <= 0:
                 continue
-            if any(u[c] * self.signs[c] < 0 for c in block.columns):
+            if any(u[c] * self.monotone[c] < 0 for c in block.columns):
                 return math.inf
             for columns, price in ((block.columns, block.price), *block.curves):
                 size = oracle.size_of(u.tolist(), columns)
@@ -144,8 +144,8 @@ def random_blocks(seed: int, layout: str, *, ridge: float = 0.0, definite: bool 
     y = rng.standard_normal(len(X)) + X @ rng.choice([0.0, 1.0, -2.0], k)
     w = rng.standard_normal(k) * rng.integers(0, 2, k)
     H = X.T @ X / len(X) + (0.8 * np.eye(k) if definite else 0.0)
-    signs = np.repeat(rng.choice([0, 0, 1, -1], len(blocks)), [len(b.columns) for b in blocks])
-    return BlockCase(0.5 * (H + H.T), X.T @ (X @ w - y) / len(X), w, tuple(blocks), signs.astype(np.int64), ridge)
+    monotone = np.repeat(rng.choice([0, 0, 1, -1], len(blocks)), [len(b.columns) for b in blocks])
+    return BlockCase(0.5 * (H + H.T), X.T @ (X @ w - y) / len(X), w, tuple(blocks), monotone.astype(np.int64), ridge)
 
 
 nested_penalty = pytest.mark.parametrize("name", NESTED)
@@ -167,7 +167,7 @@ def test_the_body_of_block_descent_does_what_it_compiles_to(name: str) -> None:
     assert case.agree(PENALTIES["l1"], descend_blocks.py_func)
 
 
-WRONG_BLOCKS = ("stale", "one step", "tangent at 0", "mean curvature", "whole first", "no ridge", "signs")
+WRONG_BLOCKS = ("stale", "one step", "tangent at 0", "mean curvature", "whole first", "no ridge", "monotone")
 
 
 @pytest.mark.parametrize("wrong", WRONG_BLOCKS)
@@ -178,7 +178,7 @@ def test_wrong_block_descents_are_rejected(wrong: str, name: str) -> None:
     verdicts = []
     for seed in range(8):
         case = random_blocks(seed, "curves and groups of them", ridge=0.05)
-        changed = replace(case, signs=0 * case.signs) if wrong == "signs" else case
+        changed = replace(case, monotone=0 * case.monotone) if wrong == "monotone" else case
         verdicts.append(case.agrees_with(changed.trace(PENALTIES[name], wrong=wrong), PENALTIES[name]))
     never_differs = wrong == "tangent at 0" and name == "l1"  # whose price is the same everywhere
     assert (False in verdicts) != never_differs
@@ -198,14 +198,14 @@ class Shortening:
     def by_kernel(self, kind: Kind) -> np.ndarray:
         out, curves = self.v.copy(), [c for c, _ in self.block.curves]
         first, behind = (np.array([at(c) for c in curves], dtype=np.int64) for at in (min, lambda c: max(c) + 1))
-        signs = np.full(len(out), self.sign)
+        monotone = np.full(len(out), self.sign)
         shrunk(
             out,
             7,
             first,
             behind,
             np.array(self.slopes),
-            signs,
+            monotone,
             self.h,
             self.block.price,
             kind.number,
@@ -216,8 +216,8 @@ class Shortening:
 
     def by_loops(self, kind: Kind, wrong: str = "") -> tuple[np.ndarray, scalars.Found]:
         v = dict(zip(self.block.columns, self.v.tolist(), strict=True))
-        signs = [self.sign] * (7 + len(self.v))
-        u, found = oracle.shrunk(v, self.block, self.slopes, signs, self.h, kind.scalar, self.ridge, wrong)
+        monotone = [self.sign] * (7 + len(self.v))
+        u, found = oracle.shrunk(v, self.block, self.slopes, monotone, self.h, kind.scalar, self.ridge, wrong)
         return np.array([u[c] for c in self.block.columns]), found
 
     def objective(self, kind: Kind, u: np.ndarray) -> float:
@@ -348,7 +348,7 @@ def test_block_descent_on_degenerate_models(what: str, name: str) -> None:
                 if h <= 0:
                     np.testing.assert_array_equal(found[0][at], case.w[at])
                 else:
-                    assert not (found[0] * case.signs < 0)[at].any()
+                    assert not (found[0] * case.monotone < 0)[at].any()
                     assert not found[0][at].any() or block.price < np.inf
 
 
@@ -382,7 +382,7 @@ def blocks_missed(case: BlockCase, kind: Kind, u: np.ndarray, tol: float) -> flo
     r = oracle.residual_at(case.H.tolist(), case.gradient.tolist(), case.w.tolist(), u.tolist())
     left = block_slack(case, kind, tol)
     return max(
-        oracle.block_distance(r, u.tolist(), b, case.signs.tolist(), kind.scalar, case.ridge) - slack
+        oracle.block_distance(r, u.tolist(), b, case.monotone.tolist(), kind.scalar, case.ridge) - slack
         for b, h, slack in zip(case.blocks, case.largest_h, left, strict=True)
         if h > 0
     )
@@ -399,16 +399,16 @@ def test_block_descent_falls_and_ends_at_the_optimum(name: str, layout: str) -> 
         values = [case.value(kind, case.run(descend_blocks, kind, m, tol)[0]) for m in range(1, 30)]
         # A sum of at most 40 terms, none larger than what it starts from.
         assert np.diff(values).max() <= 100 * scalars.U * (1 + abs(values[0]))
-        w, residual, sweeps, largest = case.run(descend_blocks, kind, MOST_SWEEPS, tol)
-        assert sweeps < MOST_SWEEPS
+        w, residual, sweeps, largest = case.run(descend_blocks, kind, MAX_SWEEPS, tol)
+        assert sweeps < MAX_SWEEPS
         assert largest <= tol
         np.testing.assert_allclose(residual, case.gradient + case.H @ (w - case.w), rtol=0, atol=STRAYED)
         assert blocks_missed(case, kind, w, tol) <= 0
         dearer = tuple(
             replace(b, price=10 + b.price, curves=tuple((c, 10 + p) for c, p in b.curves)) for b in case.blocks
         )
-        others = (replace(case, blocks=dearer), replace(case, signs=0 * case.signs), replace(case, ridge=0.0))
-        ends = [other.run(descend_blocks, kind, MOST_SWEEPS, tol)[0] for other in others]
+        others = (replace(case, blocks=dearer), replace(case, monotone=0 * case.monotone), replace(case, ridge=0.0))
+        ends = [other.run(descend_blocks, kind, MAX_SWEEPS, tol)[0] for other in others]
         wrong.append([blocks_missed(case, kind, u, tol) for u in ends])
     assert np.max(wrong, axis=0).min() > 1e-3
 
@@ -425,7 +425,7 @@ def test_block_descent_finds_the_minimum_of_proximal_gradient_steps(name: str, l
         deepest = 1 + any(b.curves for b in case.blocks)  # a column pays for its block and its curve
         m, top = spectrum[0] + case.ridge - deepest * kind.concavity(0.4), float(spectrum[-1])
         assert m > 0.05
-        w = case.run(descend_blocks, kind, MOST_SWEEPS, tol)[0]
+        w = case.run(descend_blocks, kind, MAX_SWEEPS, tol)[0]
         within = float(np.linalg.norm(block_slack(case, kind, tol))) / m
         u = case.w
         for _ in range(5000):
@@ -437,7 +437,7 @@ def test_block_descent_finds_the_minimum_of_proximal_gradient_steps(name: str, l
                     for c, p in block.curves
                 ]
                 target = {c: u[c] - r[c] / top for c in block.columns}
-                step, _ = oracle.shrunk(target, block, slopes, case.signs.tolist(), top, kind.scalar, case.ridge)
+                step, _ = oracle.shrunk(target, block, slopes, case.monotone.tolist(), top, kind.scalar, case.ridge)
                 new[list(step)] = list(step.values())
             change, u = float(np.linalg.norm(new - u)), new
             if change <= 1e-14:

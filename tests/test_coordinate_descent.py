@@ -18,7 +18,7 @@ from tests.oracles import scalars
 from tests.penalty_kinds import PENALTIES, TOL, Kind, says_nothing
 
 SWEEPS = 8
-MOST_SWEEPS = 500
+MAX_SWEEPS = 500
 STRAYED = (
     500 * 6 * 3 * 10 * scalars.U
 )  # of a residual: 3 u of numbers below 10 at each step, in so many sweeps of 6 columns
@@ -38,10 +38,10 @@ class Case:
     gradient: np.ndarray
     w: np.ndarray
     prices: np.ndarray
-    signs: np.ndarray
+    monotone: np.ndarray
 
     def lists(self) -> tuple[list, list, list, list, list]:
-        return self.H.tolist(), self.gradient.tolist(), self.w.tolist(), self.prices.tolist(), self.signs.tolist()
+        return self.H.tolist(), self.gradient.tolist(), self.w.tolist(), self.prices.tolist(), self.monotone.tolist()
 
 
 def random_case(seed: int, k: int, *, definite: bool = False) -> Case:
@@ -66,17 +66,17 @@ def ran(
     kernel: Callable, case: Case, kind: Kind, sweeps: int, tol: float = TOL
 ) -> tuple[np.ndarray, np.ndarray, int, float]:
     w, residual = case.w.copy(), case.gradient.copy()
-    done = kernel(case.H, residual, w, case.prices, case.signs, kind.number, *kind.shape, tol, sweeps)
+    done = kernel(case.H, residual, w, case.prices, case.monotone, kind.number, *kind.shape, tol, sweeps)
     return w, residual, int(done[0]), float(done[1])
 
 
 def agree(case: Case, kind: Kind, kernel: Callable = descend, tol: float = TOL, **variant: Any) -> bool | None:
     """Whether the kernel is where the oracle is after each number of sweeps; None where the oracle cannot tell."""
-    H, gradient, w, prices, signs = case.lists()
-    signs = [0] * len(signs) if variant.get("wrong") == "signs" else signs
+    H, gradient, w, prices, monotone = case.lists()
+    monotone = [0] * len(monotone) if variant.get("wrong") == "monotone" else monotone
     prices = [min(p, 0.3) for p in prices] if variant.get("wrong") == "infinite prices" else prices
     prices = [p or 0.1 for p in prices] if variant.get("wrong") == "free" else prices
-    trace = oracle.descend(H, gradient, w, prices, signs, kind.scalar, tol, SWEEPS, **variant)
+    trace = oracle.descend(H, gradient, w, prices, monotone, kind.scalar, tol, SWEEPS, **variant)
     if says_nothing(trace):
         return None
     found = [ran(kernel, case, kind, m, tol) for m in range(1, SWEEPS + 1)]
@@ -96,7 +96,7 @@ def test_the_body_of_coordinate_descent_does_what_it_compiles_to(name: str) -> N
     assert all(agree(random_case(seed, 7), PENALTIES[name], descend.py_func) is not False for seed in range(3))
 
 
-@pytest.mark.parametrize("wrong", ["signs", "stale", "all", "unscaled", "infinite prices", "free"])
+@pytest.mark.parametrize("wrong", ["monotone", "stale", "all", "unscaled", "infinite prices", "free"])
 @pytest.mark.parametrize("name", ["l1", "mcp", "l0.5"])
 def test_wrong_coordinate_descents_are_rejected(wrong: str, name: str) -> None:
     """Signs forgotten, residuals of the beginning of the sweep, zeros visited in every sweep, a prox of curvature 1, a
@@ -108,8 +108,8 @@ def test_wrong_coordinate_descents_are_rejected(wrong: str, name: str) -> None:
 
 
 def converged(case: Case, kind: Kind, tol: float = 1e-10) -> np.ndarray:
-    w, residual, sweeps, largest = ran(descend, case, kind, MOST_SWEEPS, tol)
-    assert sweeps < MOST_SWEEPS
+    w, residual, sweeps, largest = ran(descend, case, kind, MAX_SWEEPS, tol)
+    assert sweeps < MAX_SWEEPS
     assert largest <= tol
     np.testing.assert_allclose(residual, case.gradient + case.H @ (w - case.w), rtol=0, atol=STRAYED)
     return w
@@ -126,15 +126,15 @@ def slack(case: Case, tol: float) -> np.ndarray:
 def missed(case: Case, kind: Kind, w: np.ndarray, tol: float) -> float:
     """By how much w misses more than `slack` allows: the gradient the subdifferential, or a coordinate with curvature
     its minimiser given the others, which may be a jump away."""
-    H, gradient, start, prices, signs = case.lists()
+    H, gradient, start, prices, monotone = case.lists()
     residual, left = oracle.residual_at(H, gradient, start, w.tolist()), slack(case, tol)
     worst = -math.inf
     for j, h in enumerate(np.diag(case.H)):
         if h <= 0:
             worst = max(worst, abs(w[j] - start[j]))
             continue
-        worst = max(worst, oracle.distance(residual[j], w[j], prices[j], signs[j], kind.scalar) - left[j])
-        best = scalars.minimiser(kind.scalar, w[j] - residual[j] / h, h, prices[j], signs[j])
+        worst = max(worst, oracle.distance(residual[j], w[j], prices[j], monotone[j], kind.scalar) - left[j])
+        best = scalars.minimiser(kind.scalar, w[j] - residual[j] / h, h, prices[j], monotone[j])
         if best.safe > left[j] / h:
             worst = max(worst, abs(w[j] - best.x) - 2 * best.stretch * left[j] / h - best.added)
     return worst
@@ -149,13 +149,13 @@ def test_coordinate_descent_ends_where_no_coordinate_can_gain(name: str) -> None
         case = random_case(seed, 6)
         assert missed(case, kind, converged(case, kind, tol), tol) <= 0
         others = (
-            replace(case, signs=0 * case.signs),
+            replace(case, monotone=0 * case.monotone),
             replace(case, prices=np.where(case.prices > 0, case.prices, 5.0)),
             replace(case, prices=np.where(np.isfinite(case.prices), 0.0, np.inf)),
         )
         wrong.append([missed(case, kind, converged(other, kind, tol), tol) for other in others])
-    signs, free, unpriced = np.max(wrong, axis=0)
-    assert signs > 1e-3
+    monotone, free, unpriced = np.max(wrong, axis=0)
+    assert monotone > 1e-3
     assert unpriced > 1e-3
     assert free > 1e-3
 
@@ -178,7 +178,7 @@ def test_coordinate_descent_finds_the_best_of_all_orthants(name: str) -> None:
         assert off < 1e-11
         within = float(np.linalg.norm(slack(case, tol))) / least + off
         assert np.linalg.norm(converged(case, kind, tol) - best) <= within
-        others = (replace(case, prices=0.5 * case.prices), replace(case, signs=0 * case.signs))
+        others = (replace(case, prices=0.5 * case.prices), replace(case, monotone=0 * case.monotone))
         wrong.append([np.linalg.norm(converged(other, kind, tol) - best) - within for other in others])
     assert np.max(wrong, axis=0).min() > 1e-3
 
@@ -186,12 +186,12 @@ def test_coordinate_descent_finds_the_best_of_all_orthants(name: str) -> None:
 # -- degenerate models ------------------------------------------------------------------------------------------------
 
 
-def case_of(H: Any, gradient: Any, w: Any, prices: Any, signs: Any) -> Case:
+def case_of(H: Any, gradient: Any, w: Any, prices: Any, monotone: Any) -> Case:
     k = len(gradient)
     return Case(
         np.array(H, dtype=float).reshape(k, k),
         *(np.array(v, dtype=float) for v in (gradient, w, prices)),
-        np.array(signs, dtype=np.int64),
+        np.array(monotone, dtype=np.int64),
     )
 
 
@@ -238,7 +238,7 @@ def test_coordinate_descent_on_degenerate_models(what: str, name: str) -> None:
             np.testing.assert_array_equal(found[0][still], case.w[still])
             barred = np.isinf(case.prices) & (np.diag(case.H) > 0)
             assert not found[0][barred].any()
-            assert not (found[0] * case.signs < 0)[np.diag(case.H) > 0].any()
+            assert not (found[0] * case.monotone < 0)[np.diag(case.H) > 0].any()
 
 
 def test_few_degenerate_models_are_in_doubt() -> None:

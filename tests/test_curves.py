@@ -13,7 +13,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.crossval.groups import each_alone
+from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.settings import PathSettings
 from sparserank.curves import CURVE_FREEDOM, curvatures_of, curve_blocks, fit_knots
 from sparserank.data.letor.writer import write_letor
@@ -28,7 +28,7 @@ from sparserank.metrics import parse_metric
 from sparserank.model.model_file import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
-from sparserank.penalties import L1, Log, Mcp, Scad
+from sparserank.penalties import L1, MCP, SCAD, Log
 from sparserank.selection.plan import SelectionPlan
 from sparserank.solvers import Fista, solve
 from sparserank.solvers.certificates import gap_safe_screen
@@ -155,7 +155,7 @@ def test_the_prox_of_nested_norms_is_the_minimum(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_prox_of_a_monotone_curve_is_the_minimum_over_what_may_not_fall(seed):
     v = np.random.default_rng(seed).standard_normal(4)
-    penalty = on_curves_of(L1(0.6), width=4, kappa=[1.5], signs=[1])
+    penalty = on_curves_of(L1(0.6), width=4, kappa=[1.5], monotone=[1])
     np.testing.assert_allclose(penalty.prox(v, 0.5), oracle.nested_prox(v, 0.3, 0.45, nonnegative=True), atol=2e-4)
 
 
@@ -174,10 +174,12 @@ def test_alpha_max_is_the_smallest_strength_that_holds_everything_at_zero(seed):
     assert penalty.with_alpha(0.99 * max(expected)).subdiff_distance(np.zeros(8), v).max() > 0.0
 
 
-def on_curves_of(of, width, kappa, signs=None):
+def on_curves_of(of, width, kappa, monotone=None):
     from sparserank.penalties.nested import nested
 
-    return nested(of, width, np.array(kappa), np.zeros(len(kappa), dtype=int) if signs is None else np.array(signs))
+    return nested(
+        of, width, np.array(kappa), np.zeros(len(kappa), dtype=int) if monotone is None else np.array(monotone)
+    )
 
 
 @pytest.mark.parametrize("directions", [[0, 0, 0, 0, 0], [1, 0, -1, 0, 0]])
@@ -240,7 +242,7 @@ def test_fista_and_newton_agree(problem):
     )
 
 
-@pytest.mark.parametrize("of", [Mcp(), Scad(), Log()], ids=lambda p: p.name)
+@pytest.mark.parametrize("of", [MCP(), SCAD(), Log()], ids=lambda p: p.name)
 def test_concave_paths_are_stationary(problem, of):
     data, knots = problem
     objective = PairwiseObjective(data, knots=knots)
@@ -264,7 +266,7 @@ def test_a_straight_feature_pays_its_price_under_the_scalar_penalty():
     curved = PairwiseObjective(data, knots=straight)
     plain = PairwiseObjective(data)
     linear = PairwiseObjective(data, scale=1.0 / np.sqrt(2.0 * plain.pair_norms) ** -1)
-    for of in (L1(), Mcp()):
+    for of in (L1(), MCP()):
         options = {"n_alphas": 5, "alpha_min_ratio": 0.1, "tol": 1e-9}
         on_line = fit_path_on(linear, of, **options)
         # the ridge of concave curves is left out of the comparison
@@ -277,7 +279,7 @@ def test_a_path_and_its_refits_go_through_makers_and_end_where_curves_are_many()
     made = make_curved_ranking(n_queries=40, docs_per_query=10, n_features=12, n_curved=4, seed=1)
     knots = fit_knots(made.data, 6)
     objective = PairwiseObjective(made.data, knots=knots)
-    path = run(CurvePath(PenaltyPath(Mcp())).path(objective, PathPlan(10, 0.05, 1e-4, max_features=6)))
+    path = run(CurvePath(PenaltyPath(MCP())).path(objective, PathPlan(10, 0.05, 1e-4, max_features=6)))
     assert path.width == objective.width == 5
     assert path.penalty.name == "mcp"
     assert (path.nnz[:-1] <= 6).all()
@@ -478,12 +480,12 @@ def test_other_query_weights_mean_the_same_function():
 def test_rules_of_a_penalty_that_curves_do_not_know_hold_for_those_in_its_place(selection):
     _, train, _, _ = selection
     forbidden = tuple(range(1, 20, 2))
-    result = sr.select(train, penalties=Log(never_use=forbidden), half_samples=0, **FEW)
+    result = sr.select(train, penalties=Log(drop=forbidden), half_samples=0, **FEW)
     for label, path in result.paths.items():
         if "ridge" not in label:
             assert not set(path.support(len(path.alphas) - 1)) & set(forbidden)
-    with pytest.raises(DataError, match="same signs"):
-        sr.select(train, penalties=[L1(signs=(1,) * 20), Mcp()], shapes="curves")
+    with pytest.raises(DataError, match="same monotone"):
+        sr.select(train, penalties=[L1(monotone=(1,) * 20), MCP()], shapes="curves")
 
 
 def test_what_is_written_with_curves_is_not_read_as_less(selection, tmp_path):
@@ -521,9 +523,9 @@ UNASKED = {
     "as they are": ({"transform": "none"}, False, []),
     "linear": ({"shapes": "linear"}, False, []),
     "a scaling with a shape": ({"settings": PathSettings(scaling="query-min-max")}, False, []),
-    "other signs under each penalty": ({"penalties": (L1(signs=(1,) * 100), Mcp())}, False, []),
+    "other signs under each penalty": ({"penalties": (L1(monotone=(1,) * 100), MCP())}, False, []),
     "a penalty that curves do not know": ({"penalties": (Log(),)}, False, []),
-    "one that they know and one that they do not": ({"penalties": (Log(), Mcp())}, True, []),
+    "one that they know and one that they do not": ({"penalties": (Log(), MCP())}, True, []),
     "an engine without them": ({"engine": "ranklib"}, False, []),
     "large, and an engine without them": ({"most": 1000, "engine": "ranklib"}, False, []),
     "large, and a scaling with a shape": ({"most": 1000, "settings": PathSettings(scaling="log-standard")}, False, []),
@@ -536,7 +538,7 @@ UNASKED = {
 @pytest.mark.parametrize("case", UNASKED)
 def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeypatch):
     given, tried, said = UNASKED[case]
-    fields = {"penalties": (L1(), Mcp()), "metric": parse_metric("ndcg@10"), **given}
+    fields = {"penalties": (L1(), MCP()), "metric": parse_metric("ndcg@10"), **given}
     data = SMALL
     monkeypatch.setattr(trials, "MAX_VALUES_OF_CURVES", fields.pop("most", 1e9))
     if fields.pop("stored", False):

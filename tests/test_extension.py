@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
 from sparserank.crossval.settings import PathSettings
 from sparserank.errors import DataError, ParameterError
 from sparserank.metrics import Metric, parse_metric
@@ -167,7 +167,7 @@ def test_a_metric_of_ones_own_is_measured_with_the_others() -> None:
     metrics: list[Metric] = [BestReciprocalRank(), parse_metric("ndcg@10")]
     fold = np.arange(DATA.n_queries) % 2
     work = FoldedPaths(DATA, fold, PathSettings(n_alphas=4), metrics)
-    pieces = work([Wanted(PenaltyPath(L1()), f) for f in (0, 1)])
+    pieces = work([PathRequest(PenaltyPath(L1()), f) for f in (0, 1)])
     unseen = DATA.take_queries(fold == 1)
     scores = unseen.X @ pieces[1].in_units(pieces[1].coefs).toarray()[3]
     for q, (lo, hi) in enumerate(zip(unseen.query_ptr[:-1], unseen.query_ptr[1:], strict=True)):
@@ -193,18 +193,18 @@ def test_a_penalty_of_ones_own_needs_no_kernel() -> None:
     np.testing.assert_allclose(path.scaled_coefs[inside], unbounded.scaled_coefs[inside], atol=1e-6)
     free = np.where(np.abs(path.scaled_coefs[-1]) < BOUND)[0]
     g = PairwiseObjective(DATA).value_and_gradient(path.scaled_coefs[-1])[1]
-    signs = np.sign(path.scaled_coefs[-1])
-    np.testing.assert_allclose((g + path.alphas[-1] * signs)[free][signs[free] != 0], 0.0, atol=1e-6)
+    monotone = np.sign(path.scaled_coefs[-1])
+    np.testing.assert_allclose((g + path.alphas[-1] * monotone)[free][monotone[free] != 0], 0.0, atol=1e-6)
 
 
 def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
     fold = np.arange(DATA.n_queries) % 3
     work = FoldedPaths(DATA, fold, PathSettings(), [parse_metric("ndcg@10")])
     points: dict[int, list] = {f: [] for f in (FINAL, 0, 1, 2)}
-    pieces = work([Wanted(GradientSizes(), f, keep=lambda p, n, f=f: points[f].append(p)) for f in points])
+    pieces = work([PathRequest(GradientSizes(), f, keep=lambda p, n, f=f: points[f].append(p)) for f in points])
     for f, piece in zip(points, pieces, strict=True):
         assert np.diff(piece.coefs.indptr).tolist() == [1, 2, 3]
-        (again,) = work([Wanted(GradientSizes(), f, done=points[f][:2])])
+        (again,) = work([PathRequest(GradientSizes(), f, done=points[f][:2])])
         np.testing.assert_array_equal(again.coefs.toarray(), piece.coefs.toarray())
 
 
@@ -214,7 +214,7 @@ def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_
     found = sr.select(DATA, penalties=[GradientSizes(), "l1"], drop=[names[0]], k=2, **options)
     own = [c for c in found.choice.candidates if c.penalty == "gradient_sizes"]
     assert [c.n_features for c in own] == [1, 2, 3]
-    assert found.paths["gradient_sizes"].penalty == GradientSizes(never_use=(0,))
+    assert found.paths["gradient_sizes"].penalty == GradientSizes(drop=(0,))
     assert not found.paths["gradient_sizes"].sparse_coefs[:, [0]].nnz
     again = sr.select(DATA, penalties=[GradientSizes(), "l1"], drop=[names[0]], k=2, **options)
     for a, b in zip(found.choice.candidates, again.choice.candidates, strict=True):

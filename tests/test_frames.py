@@ -206,15 +206,15 @@ def test_splitters_split_queries(frame, data) -> None:
 def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
     ranker = sr.SparseRanker(penalty="mcp(gamma=2.0)")
     penalty = ranker.get_params()["penalty__gamma"], ranker.set_params(penalty__gamma=5.0).penalty
-    assert penalty == (2.0, sr.Mcp(gamma=5.0))
-    assert sr.SparseRanker().set_params(penalty__never_use=(1,)).penalty == sr.L1(never_use=(1,))
-    assert clone(ranker).penalty == sr.Mcp(gamma=5.0)
+    assert penalty == (2.0, sr.MCP(gamma=5.0))
+    assert sr.SparseRanker().set_params(penalty__drop=(1,)).penalty == sr.L1(drop=(1,))
+    assert clone(ranker).penalty == sr.MCP(gamma=5.0)
     for same in (sr.SparseRanker(), sr.SparseRanker(penalty="mcp")):
         before = same.penalty
         assert same.set_params(**same.get_params()).penalty is before
     both = sr.SparseRanker().set_params(penalty__gamma=2.0, penalty="mcp")
-    assert both.penalty == sr.Mcp(gamma=2.0)
-    frozen = sr.Mcp(gamma=3.0)
+    assert both.penalty == sr.MCP(gamma=2.0)
+    frozen = sr.MCP(gamma=3.0)
     clone(sr.SparseRanker(penalty=frozen)).set_params(penalty__gamma=9.0)
     assert frozen.gamma == 3.0
     with pytest.raises(
@@ -232,8 +232,8 @@ def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
 
 
 def test_rules_of_penalties_by_name(frame, data) -> None:
-    by_name = sr.L1(weights={"c1": 2.0, "c4": 0.5}, signs={"c0": "+", "c2": -1}, always_keep=("c5",), never_use=("c3",))
-    by_number = sr.L1(weights=(1, 2, 1, 1, 0.5, 1), signs=(1, 0, -1, 0, 0, 0), always_keep=(5,), never_use=(3,))
+    by_name = sr.L1(weights={"c1": 2.0, "c4": 0.5}, monotone={"c0": "+", "c2": -1}, keep=("c5",), drop=("c3",))
+    by_number = sr.L1(weights=(1, 2, 1, 1, 0.5, 1), monotone=(1, 0, -1, 0, 0, 0), keep=(5,), drop=(3,))
     assert by_name.for_features(NAMES) == by_number
     assert sr.parse_penalty(repr(by_name)) == by_name
     for ranker in (sr.SparseRanker(alpha_ratio=0.2), sr.SparseRankerCV(n_alphas=8)):
@@ -245,12 +245,12 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
         assert np.abs(named.coef_ - free.coef_).max() > 1e-3
         with pytest.raises(
             DataError,
-            match=f"{type(ranker).__name__}: L1: never_use names 'c9', which is no feature; there are c0 ... c5",
+            match=f"{type(ranker).__name__}: L1: drop names 'c9', which is no feature; there are c0 ... c5",
         ):
-            clone(ranker).set_params(penalty=sr.L1(never_use=("c9",))).fit(frame, data.relevance, qid=data.qid)
+            clone(ranker).set_params(penalty=sr.L1(drop=("c9",))).fit(frame, data.relevance, qid=data.qid)
     assert sr.L1(weights=pd.Series({"c4": 0.5, "c1": 2.0})) == sr.L1(weights={"c4": 0.5, "c1": 2.0})
     assert sr.L1(weights={}) == sr.L1()
-    grouped = sr.Mcp(groups={"c0": "a", "c1": "a", "c4": "b"}).for_features(NAMES)
+    grouped = sr.MCP(feature_groups={"c0": "a", "c1": "a", "c4": "b"}).for_features(NAMES)
     assert np.array_equal(grouped.group_of(6), [0, 0, 1, 2, 3, 4])
     whole = frame.assign(label=data.relevance, qid=data.qid)
     paths = [sr.fit_path(whole, penalty=p, n_alphas=6).coefs for p in (by_name, by_number)]
@@ -259,12 +259,12 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
     np.testing.assert_array_equal(*chosen)
     for rules, message in (
         ({"weights": {"c1": -1.0}}, "weights must be >= 0"),
-        ({"signs": {"c1": "up"}}, "the sign of 'c1' must be '\\+', '-'"),
-        ({"signs": {"c1": 2}}, "signs must be -1, 0 or 1"),
+        ({"monotone": {"c1": "up"}}, "the sign of 'c1' must be '\\+', '-'"),
+        ({"monotone": {"c1": 2}}, "monotone must be -1, 0 or 1"),
         ({"weights": {1: 2.0}}, "must map each feature name"),
-        ({"always_keep": ("c1", 1.5)}, "names of features, or whole numbers"),
-        ({"groups": {"c1": 0.5}}, "must be a name or a number"),
-        ({"never_use": "c1"}, "must be a tuple"),
+        ({"keep": ("c1", 1.5)}, "names of features, or whole numbers"),
+        ({"feature_groups": {"c1": 0.5}}, "must be a name or a number"),
+        ({"drop": "c1"}, "must be a tuple"),
     ):
         with pytest.raises(DataError, match=message):
             sr.L1(**rules)
@@ -347,18 +347,18 @@ def test_frames_that_hold_no_features_get_a_sentence(frame, data) -> None:
 def test_rules_that_contradict_each_other_are_refused(frame, data) -> None:
     whole = frame.assign(label=data.relevance, qid=data.qid)
     for penalty, options, message in (
-        (sr.L1(signs={"c0": "-"}), {"monotone": {"c0": "+"}}, "the opposite of a penalty's signs for 'c0'"),
-        (sr.L1(never_use=("c3",)), {"keep": ["c3"]}, "names 'c3', of which a penalty's never_use says the opposite"),
+        (sr.L1(monotone={"c0": "-"}), {"monotone": {"c0": "+"}}, "the opposite of a penalty's monotone for 'c0'"),
+        (sr.L1(drop=("c3",)), {"keep": ["c3"]}, "names 'c3', of which a penalty's drop says the opposite"),
         (
-            sr.L1(always_keep=("c3",)),
+            sr.L1(keep=("c3",)),
             {"drop": ["c3"]},
-            "names 'c3', of which a penalty's always_keep says the opposite",
+            "names 'c3', of which a penalty's keep says the opposite",
         ),
         (sr.L1(weights={"c0": 3.0}), {"costs": [1.0] * 6}, "and the weights of penalty l1 exclude each other"),
     ):
         with pytest.raises(ParameterError, match=message):
             sr.select(whole, **{**QUICK, "penalties": [penalty], **options})
-    both = sr.select(whole, **{**QUICK, "penalties": [sr.L1(signs={"c0": "-"})], "monotone": {"c1": "+"}})
+    both = sr.select(whole, **{**QUICK, "penalties": [sr.L1(monotone={"c0": "-"})], "monotone": {"c1": "+"}})
     assert both.model.coef[0] <= 0 <= both.model.coef[1]
-    assert sr.L1(always_keep={"c5"}) == sr.L1(always_keep=("c5",)) == sr.L1(always_keep=np.array(["c5"]))
+    assert sr.L1(keep={"c5"}) == sr.L1(keep=("c5",)) == sr.L1(keep=np.array(["c5"]))
     assert sr.parse_penalty("l1(weights={'c0': inf})") == sr.L1(weights={"c0": np.inf})

@@ -207,7 +207,7 @@ def test_features_that_are_constant_within_queries_are_nothing_to_learn_from(mod
 
 
 def test_features_that_may_never_be_used_are_nothing_to_learn_from() -> None:
-    for penalty in (sr.L1(never_use=tuple(range(6))), sr.Mcp(weights=(np.inf,) * 6), sr.Ridge(weights=(np.inf,) * 6)):
+    for penalty in (sr.L1(drop=tuple(range(6))), sr.MCP(weights=(np.inf,) * 6), sr.Ridge(weights=(np.inf,) * 6)):
         for alpha in (None, 0.1):
             sentence = _fit(sr.SparseRanker(penalty=penalty, alpha=alpha), X)
             assert sentence is not None

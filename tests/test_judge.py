@@ -121,7 +121,7 @@ def test_rules_hold_for_every_list(data):
     assert cheap.chosen.cost <= 2.0
     assert select_for_trees(train, k=2, **RULED).chosen.n_features <= 2
     of = dict.fromkeys(train.feature_names[:6], "together")
-    grouped = select_for_trees(train, groups=of, costs={"together": 2.0}, budget=3.0, **RULED)
+    grouped = select_for_trees(train, feature_groups=of, costs={"together": 2.0}, budget=3.0, **RULED)
     assert grouped.chosen.cost <= 3.0
     for c in grouped.choice.candidates:
         assert c.cost <= c.n_features  # the six together cost 2, and come together
@@ -255,7 +255,7 @@ def test_what_cannot_be_judged_is_refused(data):
     for sizes in ((), (0,), (1.5,), (True,), 5, "12"):
         with pytest.raises(ParameterError, match="sizes"):
             select_for_trees(train, **{**QUICK, "sizes": sizes})
-    with pytest.raises(ParameterError, match="needs costs or groups"):
+    with pytest.raises(ParameterError, match="needs costs or feature_groups"):
         select_for_trees(train, budget=1.0, **QUICK)
     for name, bad in (("n_seeds", 0), ("n_seeds", 1.5), ("n_trees", 0), ("n_leaves", 1), ("learning_rate", -1.0)):
         with pytest.raises(ParameterError, match=name):

@@ -54,9 +54,9 @@ def worlds(m: int, n: int, n_worlds: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("n", [40, 300])
 def test_worlds_in_which_a_bound_is_broken_are_rare(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place, name, less in ((leads, "ROUND", 512), (leads, "PILOT", 256), (bounds, "LEAST_ROUNDS", 4)):
+    for place, name, less in ((leads, "ROUND", 512), (leads, "PILOT", 256), (bounds, "MIN_ROUNDS", 4)):
         monkeypatch.setattr(place, name, less)  # quicker; the draws' noise can only break more of them
-    monkeypatch.setattr(bounds, "MOST_ROUNDS", 4)
+    monkeypatch.setattr(bounds, "MAX_ROUNDS", 4)
     ours, old = worlds(25, n, 300)
     assert ours <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)
     assert old > 0.15  # the test can fail
@@ -129,7 +129,7 @@ def test_no_run_of_ten_seeds_shows_more_noise_than_is_stated() -> None:
         assert np.median(spread / stated) == pytest.approx(1.0, abs=0.5)  # of ten and of eight rounds: a quarter each
     with pytest.MonkeyPatch.context() as patch:  # the test can fail
         patch.setattr(leads, "ROUND", 256)
-        patch.setattr(bounds, "MOST_ROUNDS", bounds.LEAST_ROUNDS)
+        patch.setattr(bounds, "MAX_ROUNDS", bounds.MIN_ROUNDS)
         upper = np.array([loss_bounds(values, seed=seed).upper for seed in range(10)])
         assert (upper.std(axis=0, ddof=1) > 0.005 * upper.mean(axis=0)).any()
 

@@ -16,7 +16,7 @@ from sparserank.losses import LOSSES, ModifiedHuber, PairwiseLoss, SquaredHinge
 from sparserank.losses._sizes import WORK_ROWS
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import fit_path_on
-from sparserank.penalties import L1, ElasticNet, Mcp, Penalty
+from sparserank.penalties import L1, MCP, ElasticNet, Penalty
 from sparserank.solvers import ProxNewton, Status, Stop, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
 from tests.extension.logistic import PairwiseLogistic
@@ -286,7 +286,7 @@ def test_a_concave_path_is_stationary(name: str) -> None:
     data = ranking()
     objective = solved(name, data)
     pairs = oracle.pairs_of(data.relevance, data.query_ptr)
-    path = fit_path_on(objective, Mcp(1.0), n_alphas=6, alpha_min_ratio=0.03, tol=1e-8)
+    path = fit_path_on(objective, MCP(1.0), n_alphas=6, alpha_min_ratio=0.03, tol=1e-8)
     assert set(path.statuses) == {"stationary"}
     for alpha, w in zip(path.alphas, path.coefs, strict=True):
         g = data.X.T @ oracle.score_gradient(data.X @ w, pairs, oracle.PHI[name])

@@ -196,9 +196,9 @@ def test_processes_and_threads_give_one_result(finished: Path, tmp_path: Path, m
         "none",
     )
     with monkeypatch.context() as patch:
-        patch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
+        patch.setattr(fitting, "MIN_PROCESS_WORK", 0)
         assert _run(patch, "select", *args, "--threads", 2, "--out", tmp_path / "processes") == 0
-        patch.setattr(fitting, "LEAST_PROCESS_WORK", np.inf)
+        patch.setattr(fitting, "MIN_PROCESS_WORK", np.inf)
         assert _run(patch, "select", *args, "--threads", 2, "--out", tmp_path / "threads") == 0
         assert _run(patch, "select", *args, "--threads", 1, "--out", tmp_path / "one") == 0
     models = {(tmp_path / name / "model.json").read_bytes() for name in ("processes", "threads", "one")}

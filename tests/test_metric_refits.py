@@ -23,7 +23,7 @@ from sparserank.paths.follow import refit_problem
 from sparserank.paths.metric_refits import METRIC_KINDS
 from sparserank.paths.metric_sample import MetricSample, metric_sample
 from sparserank.paths.polishing import Units, polish
-from sparserank.penalties import L1, Mcp, parse_penalty
+from sparserank.penalties import L1, MCP, parse_penalty
 from sparserank.selection.plan import make_plan
 from sparserank.solvers.lockstep import run
 from tests.oracles import metric_refits as oracle
@@ -199,12 +199,14 @@ def test_groups_are_scaled_as_a_whole() -> None:
     no = np.zeros(3, dtype=bool)
     factor = polish(sample, w, Units(np.array([0, 0, 1, 2, 2]), no, ~no))
     assert factor.shape == (3,)
-    maker = MetricRefitPath(parse_metric("ndcg@5"), (5.0,), 0, L1(groups=(0, 0, 1, 2, 2, 3, 4, 5), always_keep=(3,)), 8)
+    maker = MetricRefitPath(
+        parse_metric("ndcg@5"), (5.0,), 0, L1(feature_groups=(0, 0, 1, 2, 2, 3, 4, 5), keep=(3,)), 8
+    )
     units = maker._units(np.array([0, 1, 3, 4, 5]), 1)
     assert units.of_column.tolist() == [0, 0, 1, 1, 2]
     assert units.keep.tolist() == [False, True, False]
     assert units.one_sided.tolist() == [True, True, False]
-    signed = replace(maker, rules=L1(), signs=(0, 1, 0, 0, 0, -1, 0, 0))
+    signed = replace(maker, rules=L1(), monotone=(0, 1, 0, 0, 0, -1, 0, 0))
     assert signed._units(np.array([0, 1, 5]), 1).one_sided.tolist() == [False, True, True]
     curved = signed._units(np.array([0, 1, 3, 4]), 3)  # coefficients of two curves
     assert curved.of_column.tolist() == [0, 0, 1, 1]
@@ -213,7 +215,7 @@ def test_groups_are_scaled_as_a_whole() -> None:
 
 # -- as a path, and in a selection -----------------------------------------------------------------------------------
 
-MAKER = MetricRefitPath(parse_metric("ndcg@5"), (2.0, 4.0, 6.0), 1, Mcp(), 8)
+MAKER = MetricRefitPath(parse_metric("ndcg@5"), (2.0, 4.0, 6.0), 1, MCP(), 8)
 
 
 def starts_of(objective: sr.PairwiseObjective, **rules: Any) -> PathStarts:
@@ -262,9 +264,9 @@ def test_halves_depend_on_seed_and_fold_and_on_nothing_else() -> None:
 
 def test_rules_hold() -> None:
     objective = sr.PairwiseObjective(DATA)
-    signs = (1, -1, 1, 0, 0, 0, 0, 0)
-    maker = replace(MAKER, rules=Mcp(signs=signs, always_keep=(6,), never_use=(3,)), signs=signs)
-    starts = starts_of(objective, signs=signs, always_keep=(6,), never_use=(3,))
+    monotone = (1, -1, 1, 0, 0, 0, 0, 0)
+    maker = replace(MAKER, rules=MCP(monotone=monotone, keep=(6,), drop=(3,)), monotone=monotone)
+    starts = starts_of(objective, monotone=monotone, keep=(6,), drop=(3,))
     path = run(maker.path(objective, PathPlan(starts=starts)))
     coefs = path.scaled_coefs
     assert len(coefs) > 0
@@ -302,8 +304,8 @@ def pool_of(data: Any, **options: Any) -> list[Any]:
     names = {k: v for k, v in (OPTIONS | options).items() if k not in ("penalties", "n_alphas", "alpha_min_ratio")}
     settings = PathSettings(n_alphas=10, alpha_min_ratio=0.02)
     plan = make_plan(refits=False, penalties=["mcp"], also=(), convention="default", settings=settings, **names)
-    pool = SelectionJob(plan, data, None, None, n_threads=1).candidates()
-    return [c for c in pool.sparse if c.for_metric]
+    candidate_set = SelectionJob(plan, data, None, None, n_threads=1).candidates()
+    return [c for c in candidate_set.sparse if c.for_metric]
 
 
 @pytest.mark.usefixtures("any_size")
@@ -334,14 +336,14 @@ def test_containers_threads_and_a_run_directory_give_the_same_bits(tmp_path: Any
 def test_the_saved_model_says_that_it_has_no_certificate() -> None:
     found = sr.select(DATA, **OPTIONS)
     plan, job = found.plan, SelectionJob(found.plan, DATA, None, None)
-    pool = job.candidates()
-    own = [c for c in pool.sparse if c.for_metric]
+    candidate_set = job.candidates()
+    own = [c for c in candidate_set.sparse if c.for_metric]
     assert plan.metric_refits
     assert len(own) <= 20
     for c in own:
-        said = pool.certificate(c)
+        said = candidate_set.certificate(c)
         assert (said.problem, said.status, said.kkt_violation, said.gap) == (None, "not certified", None, None)
-        model = job.model(pool, c)
+        model = job.model(candidate_set, c)
         assert model.parameters["for_metric"] == c.for_metric
         assert model.metadata["status"] == "not certified"
         assert len(model.support) == c.n_features <= c.k  # features at 0 are counted again
@@ -360,17 +362,17 @@ def test_a_metric_without_support_and_few_queries_are_said() -> None:
 @pytest.mark.usefixtures("any_size")
 def test_groups_are_paid_for_and_go_as_a_whole() -> None:
     of = {name: f"g{j // 2}" for j, name in enumerate(DATA.feature_names or ())}
-    found = sr.select(DATA, **OPTIONS, groups=of, costs={"g0": 2.0})
-    pool = SelectionJob(found.plan, DATA, None, None).candidates()
-    own = [c for c in pool.sparse if c.for_metric]
+    found = sr.select(DATA, **OPTIONS, feature_groups=of, costs={"g0": 2.0})
+    candidate_set = SelectionJob(found.plan, DATA, None, None).candidates()
+    own = [c for c in candidate_set.sparse if c.for_metric]
     assert own
     for c in own:
         assert c.cost <= c.k
-        used = set(np.flatnonzero(pool.coefficients(c).toarray()[0]).tolist())
+        used = set(np.flatnonzero(candidate_set.coefficients(c).toarray()[0]).tolist())
         assert c.cost == sum(2.0 if g == 0 else 1.0 for g in {j // 2 for j in used})
         if c.for_metric == "polished":
             full = next(o for o in own if (o.k, o.for_metric) == (c.k, "half polished"))
-            a, b = pool.coefficients(c).toarray()[0], pool.coefficients(full).toarray()[0]
+            a, b = candidate_set.coefficients(c).toarray()[0], candidate_set.coefficients(full).toarray()[0]
             for g in range(4):
                 own_columns = np.flatnonzero(b[2 * g : 2 * g + 2]) + 2 * g
                 if len(own_columns) == 2:
@@ -385,8 +387,10 @@ def test_under_holdout_only_train_is_looked_at() -> None:
     models = []
     for judged in (valid, flipped):
         found = sr.select(train, judged, protocol="holdout", **{k: v for k, v in OPTIONS.items() if k != "folds"})
-        pool = SelectionJob(found.plan, train, judged, None).candidates()
-        models.append({(c.k, c.for_metric): pool.coefficients(c).toarray() for c in pool.sparse if c.for_metric})
+        candidate_set = SelectionJob(found.plan, train, judged, None).candidates()
+        models.append(
+            {(c.k, c.for_metric): candidate_set.coefficients(c).toarray() for c in candidate_set.sparse if c.for_metric}
+        )
     assert models[0]
     assert models[0].keys() == models[1].keys()
     for key, coefs in models[0].items():
@@ -403,13 +407,15 @@ def test_no_cutoff_is_said() -> None:
 def test_curves_are_scaled_as_a_whole() -> None:
     plan_options = {"shapes": "curves", "transform": "none"}
     found = sr.select(DATA, **(OPTIONS | plan_options))
-    pool = SelectionJob(found.plan, DATA, None, None).candidates()
-    curved = [c for c in pool.sparse if c.for_metric == "polished" and pool.look(c).knots.curved]
+    candidate_set = SelectionJob(found.plan, DATA, None, None).candidates()
+    curved = [c for c in candidate_set.sparse if c.for_metric == "polished" and candidate_set.look(c).knots.curved]
     assert curved
     checked = 0
     for c in curved:
-        half = next(o for o in pool.sparse if (o.penalty, o.k, o.for_metric) == (c.penalty, c.k, "half polished"))
-        a, b = pool.coefficients(c).toarray()[0], pool.coefficients(half).toarray()[0]
+        half = next(
+            o for o in candidate_set.sparse if (o.penalty, o.k, o.for_metric) == (c.penalty, c.k, "half polished")
+        )
+        a, b = candidate_set.coefficients(c).toarray()[0], candidate_set.coefficients(half).toarray()[0]
         width = len(a) // DATA.n_features
         for feature in np.unique(np.flatnonzero(b) // width):
             own = slice(feature * width, (feature + 1) * width)

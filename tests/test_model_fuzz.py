@@ -22,7 +22,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import SCALINGS, fit_scaling
 from tests.problems import small_problem
 
-MOST_MEMORY = 8 * 2**20  # bytes; a valid file here has about 1,000
+MAX_MEMORY = 8 * 2**20  # bytes; a valid file here has about 1,000
 
 HOSTILE = [  # as they stand in the file
     "null",
@@ -184,7 +184,7 @@ def check(path: Path, content: bytes, rng: np.random.Generator) -> bool:
         assert "\n" not in message
         return False
     finally:
-        assert tracemalloc.get_traced_memory()[1] - before < MOST_MEMORY + 20 * len(content)
+        assert tracemalloc.get_traced_memory()[1] - before < MAX_MEMORY + 20 * len(content)
     for X in (
         rng.standard_normal((8, model.n_features)),
         rng.choice([0.0, 1e300, -1e300, 5e-324], (8, model.n_features)),

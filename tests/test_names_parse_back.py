@@ -37,10 +37,10 @@ VALUES: dict[str, list[Any]] = {
         (2.0, 1 / 3, 0.0),
         {"bm25": 0.1},
     ],
-    "signs": [(0, 1, -1), np.array([1.0, -1.0]), {"bm25": "+", "age": "-"}, {np.str_("age"): -1}],
-    "always_keep": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
-    "never_use": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
-    "groups": [(0, 0, 1), np.array([1, 0]), {"bm25": "text", "age": 3}, {"bm25": np.str_("text")}],
+    "monotone": [(0, 1, -1), np.array([1.0, -1.0]), {"bm25": "+", "age": "-"}, {np.str_("age"): -1}],
+    "keep": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
+    "drop": [(0, 3), {2}, np.array([1]), ("bm25", 1), np.array(["bm25"]), [np.str_("bm25")]],
+    "feature_groups": [(0, 0, 1), np.array([1, 0]), {"bm25": "text", "age": 3}, {"bm25": np.str_("text")}],
     "p": [0.3, 1 / 3, np.float32(0.9)],
     "eps": [1e-9, 0.1, 7],
     "gamma": [2.0, 1 / 3, np.float64(9.0)],
@@ -51,7 +51,7 @@ VALUES: dict[str, list[Any]] = {
     "k_max": [1, 7, np.int64(9)],
     "ridge": [1e-9, 0.3],
 }
-RIDGE_REFUSES = {("weights", 6), ("weights", 7), *(("always_keep", i) for i in range(6))}  # it has no prices
+RIDGE_REFUSES = {("weights", 6), ("weights", 7), *(("keep", i) for i in range(6))}  # it has no prices
 # Conventions of a caller's own: another value of every field, and names that no metric's name could hold.
 OWN = {
     "gain": "linear",

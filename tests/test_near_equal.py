@@ -117,9 +117,9 @@ def by_copies(data: RankingDataset, columns: dict[int, np.ndarray], metric: Any)
 def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that_judge_it(data):
     result = sr.select(data, transform="none", refits=False, **OPTIONS)
     job = SelectionJob(result.plan, data, None, None)
-    pool = job.candidates()
-    chosen = next(c for c in pool.sparse if (c.penalty, c.k) == (result.chosen.penalty, result.chosen.k))
-    supports = {f: pool.features(chosen, f) for f in range(3)}
+    candidate_set = job.candidates()
+    chosen = next(c for c in candidate_set.sparse if (c.penalty, c.k) == (result.chosen.penalty, result.chosen.k))
+    supports = {f: candidate_set.features(chosen, f) for f in range(3)}
     whole = by_copies(data, supports, result.plan.metric)
     rows = result.worth.features
     assert len(rows) == result.chosen.n_features >= 2
@@ -138,8 +138,10 @@ def ablation(copies) -> Ablation:
     """Of the best model of three features."""
     result = sr.select(copies, **OPTIONS, transform="none", k=3)
     job = SelectionJob(result.plan, copies, None, None)
-    pool = job.candidates()
-    return Ablation(job.cv, pool, result.plan.choose(pool.sparse, pool.dense), result.model, result.plan)
+    candidate_set = job.candidates()
+    return Ablation(
+        job.cv, candidate_set, result.plan.choose(candidate_set.sparse, candidate_set.dense), result.model, result.plan
+    )
 
 
 def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, ablation):
@@ -153,7 +155,7 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
     other = (first + 3) % 6
     assert (found.feature, found.other, found.correlation) == (names[first], names[other], 0.9)
     chosen, metric = ablation.chosen, ablation.cv.metrics[0]
-    supports = {f: ablation.pool.features(chosen, f) for f in range(3)}
+    supports = {f: ablation.candidate_set.features(chosen, f) for f in range(3)}
     moved = {f: np.union1d(own[own != first], [other]) if first in own else own for f, own in supports.items()}
     assert any(first in own for own in supports.values())
     difference = (by_copies(copies, moved, metric) - by_copies(copies, supports, metric)).mean()
@@ -177,8 +179,10 @@ def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):
     noisy = copies.replace_features(np.concatenate([copies.X, np.random.default_rng(0).random((copies.n_docs, 1))], 1))
     result = sr.select(noisy, **OPTIONS, transform="none", k=3)
     job = SelectionJob(result.plan, noisy, None, None)
-    pool = job.candidates()
-    own = Ablation(job.cv, pool, result.plan.choose(pool.sparse, pool.dense), result.model, result.plan)
+    candidate_set = job.candidates()
+    own = Ablation(
+        job.cv, candidate_set, result.plan.choose(candidate_set.sparse, candidate_set.dense), result.model, result.plan
+    )
     support = set(own.model.support.tolist())
     first = min(support)
     sets = [support, support - {first} | {6}]
@@ -189,7 +193,7 @@ def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):
 
 def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):
     chosen = ablation.chosen
-    everything = np.unique(np.concatenate([ablation.pool.features(chosen, f) for f in (-1, 0, 1, 2)]))
+    everything = np.unique(np.concatenate([ablation.candidate_set.features(chosen, f) for f in (-1, 0, 1, 2)]))
     (zero,) = per_query_values(np.zeros(copies.n_docs), copies, [ablation.cv.metrics[0]])
     found = ablation._refitted([everything], [])
     np.testing.assert_allclose(found[0, 1], zero)
@@ -205,10 +209,10 @@ def test_rules_hold_in_what_is_said_of_other_shapes(data, more):
 
 def test_with_a_holdout_and_groups(data):
     train, valid = data.take_queries(np.arange(45)), data.take_queries(np.arange(45, 70))
-    groups = {name: f"g{i // 3}" for i, name in enumerate(data.feature_names)}
+    feature_groups = {name: f"g{i // 3}" for i, name in enumerate(data.feature_names)}
     options = {**OPTIONS, "transform": "none", "penalties": "l1"}
-    result = sr.select(train, valid, protocol="holdout", groups=groups, **options)
-    assert result.worth.groups
-    for row in result.worth.groups:
+    result = sr.select(train, valid, protocol="holdout", feature_groups=feature_groups, **options)
+    assert result.worth.feature_groups
+    for row in result.worth.feature_groups:
         assert np.isfinite(row["cost"]["ndcg@10"]["cost"])
     assert result.worth.substitutes == ()

@@ -95,19 +95,19 @@ def test_limits_end_a_path_early() -> None:
 
 
 def test_always_keep_features_are_in_every_model() -> None:
-    path = sr.fit_path(PROBLEM.data, sr.L1(always_keep=(7,), never_use=(0,)), n_alphas=8)
+    path = sr.fit_path(PROBLEM.data, sr.L1(keep=(7,), drop=(0,)), n_alphas=8)
     assert path.coefs[:, 7].all()
     assert not path.coefs[:, 0].any()
     assert path.nnz[0] == 1
     for seed in range(12):
         data = sr.make_ranking(30, 15, 12, n_informative=3, n_redundant=2, noise=1.0, seed=seed).data
         for penalty in (
-            sr.L1(always_keep=(0, 3, 5)),
-            sr.Mcp(always_keep=(0, 3, 5)),
-            sr.L1(always_keep=(1, 2), signs=(1,) * 12),
+            sr.L1(keep=(0, 3, 5)),
+            sr.MCP(keep=(0, 3, 5)),
+            sr.L1(keep=(1, 2), monotone=(1,) * 12),
         ):
             first = sr.fit_path(data, penalty, n_alphas=3, tol=1e-10).scaled_coefs[0]
-            assert set(np.flatnonzero(first)) <= set(penalty.always_keep)  # nothing else enters at its own strength
+            assert set(np.flatnonzero(first)) <= set(penalty.keep)  # nothing else enters at its own strength
 
 
 def test_progress_is_reported() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.penalties import L1, ElasticNet, Log, Lp, Mcp, Penalty, Ridge, Scad, SmoothedLp, parse_penalty
+from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge, SmoothedLp, parse_penalty
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
 from sparserank.solvers.loop import Solver
 from tests.oracles import prox as oracle
@@ -31,10 +31,10 @@ PENALTIES: list[tuple[Penalty, Callable[[float], float]]] = [
     (SmoothedLp(ALPHA, p=0.2), partial(oracle.smoothed_lp, alpha=ALPHA, p=0.2, eps=1e-3)),
     (Log(ALPHA, eps=0.1), partial(oracle.log, alpha=ALPHA, eps=0.1)),
     (Log(ALPHA, eps=1.5), partial(oracle.log, alpha=ALPHA, eps=1.5)),
-    (Mcp(ALPHA, gamma=2.0, gamma_scale="mean"), partial(oracle.mcp, alpha=ALPHA, gamma=2.0)),
-    (Scad(ALPHA, a=3.7, gamma_scale="mean"), partial(oracle.scad, alpha=ALPHA, a=3.7, s=1.0)),
+    (MCP(ALPHA, gamma=2.0, gamma_scale="mean"), partial(oracle.mcp, alpha=ALPHA, gamma=2.0)),
+    (SCAD(ALPHA, a=3.7, gamma_scale="mean"), partial(oracle.scad, alpha=ALPHA, a=3.7, s=1.0)),
     (
-        Scad(ALPHA, a=2.5, gamma_scale="mean", threshold_scale=3.0),
+        SCAD(ALPHA, a=2.5, gamma_scale="mean", threshold_scale=3.0),
         partial(oracle.scad, alpha=ALPHA, a=2.5, s=3.0),
     ),
 ]
@@ -115,7 +115,7 @@ def test_a_prox_that_returns_its_input_is_rejected() -> None:
 @every_penalty
 @pytest.mark.parametrize("sign", [1, -1])
 def test_prox_under_a_sign_constraint(penalty: Penalty, formula: Callable[[float], float], sign: int) -> None:
-    constrained = replace(penalty, signs=(sign,))
+    constrained = replace(penalty, monotone=(sign,))
     for z in (-3.0, -0.2, 0.0, 0.2, 3.0):
         x = constrained.prox(np.array([z]), 1.0)[0]
         assert x * sign >= 0
@@ -156,13 +156,13 @@ def test_repr_parses_back(penalty: Penalty, formula: Callable[[float], float]) -
     assert parse_penalty(repr(penalty)) == penalty
     kept, second = ((), 1.0) if isinstance(penalty, Ridge) else ((0,), 2.0)  # ridge honours neither
     weights = (1.0, second, float("inf"))
-    dressed = replace(penalty, weights=weights, signs=(0, 1, -1), always_keep=kept, never_use=(2,))
+    dressed = replace(penalty, weights=weights, monotone=(0, 1, -1), keep=kept, drop=(2,))
     assert parse_penalty(repr(dressed)) == dressed
     assert hash(dressed) != hash(penalty)
 
 
 def test_weights_rule_features() -> None:
-    penalty = L1(0.5, weights=(1.0, 2.0, 4.0), always_keep=(0,), never_use=(2,))
+    penalty = L1(0.5, weights=(1.0, 2.0, 4.0), keep=(0,), drop=(2,))
     np.testing.assert_array_equal(penalty.feature_alphas(3), [0.0, 1.0, np.inf])
     np.testing.assert_allclose(penalty.prox(np.array([3.0, 3.0, 3.0]), 1.0), [3.0, 2.0, 0.0])
     assert penalty.value(np.array([1.0, 1.0, 0.0])) == 1.0
@@ -173,12 +173,12 @@ def test_alpha_max_is_where_zero_stops_being_stationary() -> None:
     gradient = np.array([0.3, -0.8, 0.1])
     assert L1().alpha_max(gradient) == pytest.approx(0.8)
     assert Log(eps=0.1).alpha_max(gradient) == pytest.approx(0.08)
-    assert Mcp().alpha_max(gradient) == pytest.approx(0.8)
+    assert MCP().alpha_max(gradient) == pytest.approx(0.8)
     assert ElasticNet(l1_ratio=0.5).alpha_max(gradient) == pytest.approx(1.6)
     assert Lp().alpha_max(gradient) == 0.0
     assert SmoothedLp(p=0.5, eps=0.25).alpha_max(gradient) == pytest.approx(0.8)
     assert L1(weights=(1.0, 4.0, 1.0)).alpha_max(gradient) == pytest.approx(0.3)
-    assert L1(signs=(0, -1, 0)).alpha_max(gradient) == pytest.approx(0.3)
+    assert L1(monotone=(0, -1, 0)).alpha_max(gradient) == pytest.approx(0.3)
     for penalty, _ in PENALTIES:
         if not penalty.smooth_at_zero and not penalty.kkt_is_vacuous_at_zero:
             top = penalty.alpha_max(gradient)
@@ -198,30 +198,30 @@ def test_paths_start_where_no_coordinate_step_leaves_zero(penalty: Penalty) -> N
 
 def test_gamma_scales_mean_the_same_penalty() -> None:
     curvature, n_pairs = np.array([0.5, 2.0, 1.0, 0.0]), 100
-    assert Mcp(gamma=3.0).resolve(curvature, n_pairs).gamma == pytest.approx(3.0)  # median curvature is 1
-    assert Mcp(gamma=2.0, gamma_scale="sum").resolve(curvature, n_pairs).gamma == pytest.approx(200.0)
-    assert Mcp(gamma=2.0, gamma_scale="mean").resolve(curvature, n_pairs).gamma == 2.0
+    assert MCP(gamma=3.0).resolve(curvature, n_pairs).gamma == pytest.approx(3.0)  # median curvature is 1
+    assert MCP(gamma=2.0, gamma_scale="sum").resolve(curvature, n_pairs).gamma == pytest.approx(200.0)
+    assert MCP(gamma=2.0, gamma_scale="mean").resolve(curvature, n_pairs).gamma == 2.0
     # A sum-scaled penalty divided by P is the resolved one at alpha / P.
     t, lam = 0.9, 40.0
     summed = oracle.scad(t, lam, 3.7, 1.0) / n_pairs
-    resolved = Scad(lam / n_pairs, gamma_scale="sum").resolve(curvature, n_pairs)
+    resolved = SCAD(lam / n_pairs, gamma_scale="sum").resolve(curvature, n_pairs)
     assert resolved.value(np.array([t])) == pytest.approx(summed)
-    again = Scad(1.0).resolve(curvature, n_pairs)
+    again = SCAD(1.0).resolve(curvature, n_pairs)
     assert again.resolve(curvature, n_pairs) == again
 
 
 def test_the_prox_of_each_coordinate_obeys_its_rules() -> None:
-    kept = L1(0.5, always_keep=(2,), never_use=(4,))
+    kept = L1(0.5, keep=(2,), drop=(4,))
     assert kept.prox(np.full(5, 3.0), 1.0).tolist() == [2.5, 2.5, 3.0, 2.5, 0.0]
-    signed = L1(0.5, signs=(1, -1, 0), always_keep=(1,))
+    signed = L1(0.5, monotone=(1, -1, 0), keep=(1,))
     assert signed.prox(np.full(3, -3.0), 1.0).tolist() == [0.0, -3.0, -2.5]
-    with pytest.raises(DataError, match="signs must hold 4 values"):
+    with pytest.raises(DataError, match="monotone must hold 4 values"):
         signed.prox(np.ones(4), 1.0)
 
 
 def test_ridge_refuses_weights_that_it_cannot_honour() -> None:
-    assert Ridge(0.5, weights=(1.0, float("inf")), never_use=(1,)).feature_alphas(2).tolist() == [0.0, np.inf]
-    for rules in ({"weights": (1.0, 2.0)}, {"weights": (0.0, 1.0)}, {"always_keep": (0,)}):
+    assert Ridge(0.5, weights=(1.0, float("inf")), drop=(1,)).feature_alphas(2).tolist() == [0.0, np.inf]
+    for rules in ({"weights": (1.0, 2.0)}, {"weights": (0.0, 1.0)}, {"keep": (0,)}):
         with pytest.raises(DataError, match=r"Ridge: .* ElasticNet"):
             Ridge(0.5, **rules)  # type: ignore[arg-type]
 
@@ -251,7 +251,7 @@ def test_labels_of_different_shapes_differ() -> None:
         "scad(a=1.5)",
         "elastic_net(l1_ratio=0.0)",
         "l1(weights=(-1.0,))",
-        "l1(signs=(2,))",
+        "l1(monotone=(2,))",
         "nonsense",
         "l1(gamma=1.0)",
         "mcp(gamma_scale='other')",
@@ -269,13 +269,13 @@ def test_labels_of_different_shapes_differ() -> None:
         "l1(weights='12')",
         "l1(weights=((1,2),))",
         "l1(weights=(None,))",
-        "l1(signs=5)",
-        "l1(signs=('a',))",
-        "l1(signs=(0.5,))",
-        "l1(always_keep=3)",
-        "l1(always_keep=(1.5,))",
-        "l1(never_use=('x', 1.5))",
-        "l1(never_use=(-1,))",
+        "l1(monotone=5)",
+        "l1(monotone=('a',))",
+        "l1(monotone=(0.5,))",
+        "l1(keep=3)",
+        "l1(keep=(1.5,))",
+        "l1(drop=('x', 1.5))",
+        "l1(drop=(-1,))",
         "mcp(gamma='x')",
         "mcp(gamma=inf)",
         "mcp(gamma_scale=[])",

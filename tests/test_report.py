@@ -122,7 +122,7 @@ def test_the_headline_says_what_is_kept_and_never_less_than_is_lost(result: Sele
         r"Keep (\d+) of (\d+) features; (\S+) an estimated ([\d.]+)% below the best, at most ([\d.]+)%", result.headline
     )
     assert found is not None
-    kept, of, metric, estimate, bound = found.groups()
+    kept, of, metric, estimate, bound = found.feature_groups()
     assert (int(kept), int(of), metric) == (len(result.model.support), 12, "ndcg@10")
     loss, exact = (100 * f(result.chosen) / result.best.mean for f in (result.choice.loss, result.choice.bound))
     assert float(estimate) == pytest.approx(loss, abs=0.05)
@@ -237,7 +237,7 @@ def test_kept_features_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) 
     names, kept = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0)
     asked = {0: 10, 2: 7, 3: 11}
     whole, beside = alike(ALL, names, kept, lambda d: d, asked)
-    monkeypatch.setattr(alike_module, "MOST_PRODUCTS", 12)
+    monkeypatch.setattr(alike_module, "MAX_PRODUCTS", 12)
     pieces, beside_pieces = alike(ALL, names, kept, lambda d: d, asked)
     assert [replace(r, correlation=0.0) for r in pieces.left] == [replace(r, correlation=0.0) for r in whole.left]
     assert [r.correlation for r in pieces.left] == pytest.approx([r.correlation for r in whole.left])  # to rounding
@@ -247,7 +247,7 @@ def test_kept_features_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) 
 
 def test_of_very_many_documents_some_queries_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     names = tuple(ALL.feature_names or ())
-    monkeypatch.setattr(alike_module, "MOST_DOCUMENTS", ALL.n_docs // 3)
+    monkeypatch.setattr(alike_module, "MAX_DOCUMENTS", ALL.n_docs // 3)
     found, _ = alike(ALL, names, {0: 0}, lambda d: d, {})
     assert found.n_queries == pytest.approx(ALL.n_queries / 4, abs=1)
     assert [r.feature for r in found.left] == ["again"]
@@ -333,7 +333,7 @@ def test_the_decisive_pair_is_the_one_whose_exchange_gains_most() -> None:
 
 def test_a_query_that_is_too_large_is_not_explained(monkeypatch: pytest.MonkeyPatch, result: SelectionResult) -> None:
     values, metric = result.queries, parse_metric("ndcg@10")
-    monkeypatch.setattr(queries_module, "MOST_VALUES", 10)
+    monkeypatch.setattr(queries_module, "MAX_VALUES", 10)
     dense = InUse("dense", (), sr.RankSVM().fit_dataset(TRAIN).to_model())
     both = [per_query_values(m.score_dataset(TEST), TEST, [metric])[0] for m in (result.model, dense.model)]
     found = queries_module.compare_queries(TEST, metric, (both[0], both[1]), lambda q: (result.model, dense), "test")
@@ -365,16 +365,16 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
         **shapes,
     )
     job = SelectionJob(plan, data, None, None, n_threads=1)
-    pool = job.candidates()
-    sparse, dense = pool.sparse, pool.dense
+    candidate_set = job.candidates()
+    sparse, dense = candidate_set.sparse, candidate_set.dense
     some = [*sparse[:: max(len(sparse) // 6, 1)], dense[0], dense[-1]]
     assert kind != "auto" or len({c.penalty for c in some}) > 2
     for c in some:
         for f in job.cv.folds:
             own = data.take_queries(np.flatnonzero(job.cv.fold == f))
-            (values,) = per_query_values(pool.model(c, job.names, f).score_dataset(own), own, [plan.metric])
+            (values,) = per_query_values(candidate_set.model(c, job.names, f).score_dataset(own), own, [plan.metric])
             np.testing.assert_allclose(values, c.values[job.cv.fold == f], atol=1e-9)
-        assert pool.model(c, job.names).n_features == data.n_features
+        assert candidate_set.model(c, job.names).n_features == data.n_features
 
 
 def test_without_test_data_queries_are_explained_by_models_that_have_not_seen_them() -> None:
@@ -426,7 +426,7 @@ def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyP
     poor = Candidate("l1", 1, 0.0, 0, 1, 1.0, 0.05 * result.chosen.values)
     choice = choose([poor, *result.choice.candidates])
     assert figures.lowest_shown(choice, 0.0) == pytest.approx(-100.0)  # 1.35 times its loss would be 128%
-    assert figures.lowest_shown(choice, -math.inf) == -figures.MOST_LOST
+    assert figures.lowest_shown(choice, -math.inf) == -figures.MAX_LOST
 
 
 def test_metrics_of_ours_lie_between_their_limits_and_others_may_lie_anywhere() -> None:

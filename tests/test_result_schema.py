@@ -32,7 +32,7 @@ def results() -> dict[str, dict[str, Any]]:
             "test": test,
             "half_samples": 4,
             "current": now,
-            "groups": dict.fromkeys(list(data.feature_names or ())[:2], "a"),
+            "feature_groups": dict.fromkeys(list(data.feature_names or ())[:2], "a"),
             "penalties": ["l1", "mcp"],
         },
         "curves": {"half_samples": 0, "shapes": "curves", "penalties": "mcp", "transform": "log"},

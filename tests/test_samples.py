@@ -26,7 +26,7 @@ KEPT = (0.0,) * 2 + (1.0,) * 10
 
 @pytest.fixture
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"LEAST_WORK": 1000.0, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 5}.items():
+    for name, value in {"MIN_WORK": 1000.0, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 5}.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module, "AVERAGED_DOCUMENTS_PER_COLUMN", 5)
 

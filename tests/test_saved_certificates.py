@@ -54,10 +54,10 @@ def job_of(penalties: list[Any], transform: str) -> SelectionJob:
 
 def saved_models(job: SelectionJob, folder: Path) -> list[tuple[Candidate, sr.RankingModel]]:
     """Every candidate of a job as the file that it would be chosen into, read again."""
-    pool = job.candidates()
+    candidate_set = job.candidates()
     out = []
-    for k, c in enumerate([*pool.sparse, *pool.dense]):
-        job.model(pool, c).save(folder / f"{k}.json")
+    for k, c in enumerate([*candidate_set.sparse, *candidate_set.dense]):
+        job.model(candidate_set, c).save(folder / f"{k}.json")
         out.append((c, sr.load_model(folder / f"{k}.json")))
     return out
 
@@ -122,12 +122,12 @@ def test_every_saved_certificate_is_that_of_the_saved_coefficients(transform: st
 def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -> None:
     """The wrong variant: a refit under the penalty and strength of the point that it comes from."""
     job = job_of(["l1"], "none")
-    pool = job.candidates()
-    refits = [c for c in pool.sparse if c.relax > 0]
+    candidate_set = job.candidates()
+    refits = [c for c in candidate_set.sparse if c.relax > 0]
     assert len(refits) >= 8
     for c in refits:
-        model = job.model(pool, c)
-        true, top = true_violation(model, pool.path("l1").penalty.with_alpha(pool.alpha(c)), "all")
+        model = job.model(candidate_set, c)
+        true, top = true_violation(model, candidate_set.path("l1").penalty.with_alpha(candidate_set.alpha(c)), "all")
         assert true > 100 * TOL * top
 
 
@@ -135,11 +135,11 @@ def test_certificates_of_curves_say_that_the_problem_is_another(tmp_path: Path) 
     found = sr.select(
         DATA, penalties="l1", folds=3, n_alphas=8, n_knots=4, transform="none", shapes="curves", half_samples=0
     )
-    pool = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
-    on_curves = [c for c in pool.sparse if "curves" in c.penalty]
+    candidate_set = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
+    on_curves = [c for c in candidate_set.sparse if "curves" in c.penalty]
     assert {c.relax for c in on_curves} == {0.0, 0.5, 1.0}
     for c in on_curves:
-        said = pool.certificate(c)
+        said = candidate_set.certificate(c)
         assert said.problem is None if c.relax == 0.5 else str(said.problem).endswith("on the coefficients of curves")
     fitted = sr.SparseRanker(shapes="curves", n_knots=4).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert str(fitted.certificate_.problem).endswith("on the coefficients of curves")
@@ -156,10 +156,10 @@ def test_the_result_says_what_the_model_file_says(tmp_path: Path) -> None:
 
 
 def test_a_gap_with_kept_features_names_its_box() -> None:
-    free, held = (sr.fit_path(DATA, sr.L1(1.0, always_keep=keep), n_alphas=4) for keep in ((), (0,)))
+    free, held = (sr.fit_path(DATA, sr.L1(1.0, keep=keep), n_alphas=4) for keep in ((), (0,)))
     assert free.certificate().gap_condition is None
     assert held.certificate().gap is not None
     assert "10 max(1, |w_j|)" in str(held.certificate().gap_condition)
-    assert sr.fit_path(DATA, sr.Mcp(1.0, always_keep=(0,)), n_alphas=4).certificate().gap_condition is None
-    fitted = sr.SparseRanker(penalty=sr.L1(1.0, always_keep=(0,))).fit(DATA.X, DATA.relevance, qid=DATA.qid)
+    assert sr.fit_path(DATA, sr.MCP(1.0, keep=(0,)), n_alphas=4).certificate().gap_condition is None
+    fitted = sr.SparseRanker(penalty=sr.L1(1.0, keep=(0,))).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert "always-kept" in str(fitted.certificate_.gap_condition)

@@ -362,7 +362,7 @@ def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
 ) -> None:
     import sparserank.crossval.fitting as fitting
 
-    monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0 if processes else np.inf)
+    monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", 0 if processes else np.inf)
     seen: list[tuple[int, int, str, float | None]] = []
     sr.select(
         SMALL,
@@ -402,7 +402,7 @@ def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
     import sparserank.crossval.fitting as fitting
 
     monkeypatch.setattr(fitting, "CHECKPOINT_S", 0.0)
-    monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", np.inf)
+    monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", np.inf)
     calls = 0
 
     def stop(done: int, total: int, what: str, left: float | None) -> None:
@@ -416,7 +416,7 @@ def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
     kept = list((tmp_path / "run/units").glob("*.npz"))
     assert kept
     if ends_in_processes:
-        monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
+        monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", 0)
     again = sr.select(SMALL, out=tmp_path / "run", **RESUMED)
     assert again.model.to_json() == undisturbed.model.to_json()
     assert not list((tmp_path / "run").rglob("unfinished-*"))

@@ -27,8 +27,8 @@ CASES: dict[str, dict[str, Any]] = {
     "by default": {},
     "with trees": {"rival": "lightgbm"},
     "four": {"k": 4},
-    "groups": {"groups": GROUPS, "transform": "none"},
-    "a budget": {"groups": GROUPS, "transform": "none", "budget": 3},
+    "feature_groups": {"feature_groups": GROUPS, "transform": "none"},
+    "a budget": {"feature_groups": GROUPS, "transform": "none", "budget": 3},
     "today": {"current": (DATA.feature_names or ("",))[0]},
     "a guarantee": {"guarantee": 0.02},
     "no half-samples": {"half_samples": 0},
@@ -78,7 +78,7 @@ def test_its_figures_are_those_of_the_result(selected: tuple[str, sr.SelectionRe
         level, dense = result.choice.corrected_chosen, result.all_features.mean
         assert f"{100 * (level - dense) / dense + 0.0:+.1f}%" in chosen
     used = [f["feature"] for f in result.to_json()["features"]]
-    if name not in ("groups", "a budget", "long names"):
+    if name not in ("feature_groups", "a budget", "long names"):
         shown = [f for f in used if f in text]
         assert shown
     if name == "with trees":

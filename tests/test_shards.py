@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
@@ -22,7 +22,7 @@ from sparserank.losses import LOSSES, SquaredHinge
 from sparserank.metrics import parse_metric
 from sparserank.objective import PairwiseObjective, objectives_of
 from sparserank.paths import PathStarts, PenaltyPath, following
-from sparserank.penalties import L1, Log, Mcp, Penalty
+from sparserank.penalties import L1, MCP, Log, Penalty
 from sparserank.shards import LocalShards, as_rows, local, make_shards
 from sparserank.shards.scaling import SCALINGS, fit_scaling, fit_scalings, prepared
 from sparserank.solvers import ProxNewton, Stop
@@ -168,7 +168,7 @@ class Reads:
         monkeypatch.setattr(Weighting, "evaluate", evaluate)
 
 
-@pytest.mark.parametrize("penalty", [L1(), Mcp(), Log()])
+@pytest.mark.parametrize("penalty", [L1(), MCP(), Log()])
 def test_paths_in_lockstep_have_the_bits_of_paths_alone_at_fewer_reads(
     penalty: Penalty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +210,7 @@ def test_batched_evaluations_do_not_mix_weightings() -> None:
 # -- nothing crosses from strength to strength but the solution -------------------------------------------------------
 
 
-@pytest.mark.parametrize("penalty", [L1(), Mcp()])
+@pytest.mark.parametrize("penalty", [L1(), MCP()])
 def test_a_path_goes_on_behind_known_points_to_the_same_bits(penalty: Penalty) -> None:
     objective = PairwiseObjective(DATA)
     l1 = run(following(objective, L1(), n_alphas=8, alpha_min_ratio=0.02))
@@ -235,7 +235,7 @@ def test_path_starts_are_the_path_between_its_points() -> None:
 def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
     metrics = [parse_metric("ndcg@10"), parse_metric("map")]
     work, folds = FoldedPaths(DATA, FOLD, SETTINGS, metrics, n_threads=2), [FINAL, 0, 1, 2, 3]
-    pieces = dict(zip(folds, work([Wanted(PenaltyPath(L1()), f) for f in folds]), strict=True))
+    pieces = dict(zip(folds, work([PathRequest(PenaltyPath(L1()), f) for f in folds]), strict=True))
     assert pieces[FINAL].values is None
     for f in range(4):
         unseen = DATA.take_queries(f == FOLD)
@@ -270,10 +270,10 @@ def test_no_copy_of_the_features_is_made() -> None:
     )
     fold = np.arange(800) % 4
     settings = PathSettings(n_alphas=3, alpha_min_ratio=0.3)
-    FoldedPaths(DATA, FOLD, settings, [])([Wanted(PenaltyPath(L1()), 0)])  # compiles
+    FoldedPaths(DATA, FOLD, settings, [])([PathRequest(PenaltyPath(L1()), 0)])  # compiles
     tracemalloc.start()
     work = FoldedPaths(data, fold, settings, [parse_metric("ndcg@10")], n_threads=1)
-    work([Wanted(PenaltyPath(L1()), f) for f in (FINAL, 0, 1, 2, 3)])
+    work([PathRequest(PenaltyPath(L1()), f) for f in (FINAL, 0, 1, 2, 3)])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.5 * data.X.nbytes + 20e6 - data.X.nbytes
@@ -352,7 +352,7 @@ def test_float32_is_not_used_where_products_leave_it(scale: float) -> None:
     np.testing.assert_allclose(found, exact.hessian(np.zeros(9), np.arange(9)), rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("penalty", [Mcp(), Log()])
+@pytest.mark.parametrize("penalty", [MCP(), Log()])
 def test_a_concave_path_with_starts_of_its_own_is_resumed_to_the_same_bits(penalty: Penalty) -> None:
     points: list = []
     options = {"n_alphas": 10, "alpha_min_ratio": 0.01}

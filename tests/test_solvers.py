@@ -12,7 +12,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import ConvergenceWarning
 from sparserank.objective import PairwiseObjective
-from sparserank.penalties import L1, ElasticNet, Log, Lp, Mcp, Penalty, Ridge, Scad
+from sparserank.penalties import L1, MCP, SCAD, ElasticNet, Log, Lp, Penalty, Ridge
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Status, Stop, solve
 from sparserank.solvers.certificates import dual_scale, duality_gap, gap_safe_screen
 from sparserank.solvers.curvature import corrected
@@ -38,7 +38,7 @@ def scale(objective: PairwiseObjective) -> float:
     return float(np.abs(objective.gradient_at_zero).max())
 
 
-def _minimum_by_splitting(data: RankingDataset, alphas: np.ndarray, alpha2: float, signs: np.ndarray) -> float:
+def _minimum_by_splitting(data: RankingDataset, alphas: np.ndarray, alpha2: float, monotone: np.ndarray) -> float:
     """Optimal value by L-BFGS-B on w = u - v, u, v >= 0, with explicit pairs: another formulation, another solver."""
     pairs = oracle.pairs_of(data.relevance, data.query_ptr)
     K = oracle.pair_matrix(data.X, pairs)
@@ -52,7 +52,7 @@ def _minimum_by_splitting(data: RankingDataset, alphas: np.ndarray, alpha2: floa
         value = h @ h + alphas @ (uv[:d] + uv[d:]) + alpha2 / 2 * w @ w
         return float(value), np.concatenate([g + alphas, -g + alphas])
 
-    bounds = [(0, 0 if s < 0 else None) for s in signs] + [(0, 0 if s > 0 else None) for s in signs]
+    bounds = [(0, 0 if s < 0 else None) for s in monotone] + [(0, 0 if s > 0 else None) for s in monotone]
     best = minimize(
         f,
         np.zeros(2 * d),
@@ -69,12 +69,12 @@ def _convex_cases(scale: float) -> list[Penalty]:
         L1(0.2 * scale),
         L1(0.01 * scale),
         L1(0.05 * scale, weights=tuple(np.linspace(0.5, 3, 10))),
-        L1(0.02 * scale, signs=(1, -1, 0, 1, 1, -1, 0, 1, -1, 1)),
+        L1(0.02 * scale, monotone=(1, -1, 0, 1, 1, -1, 0, 1, -1, 1)),
         ElasticNet(0.1 * scale, l1_ratio=0.7),
-        ElasticNet(0.05 * scale, l1_ratio=0.4, signs=(1,) * 10),
+        ElasticNet(0.05 * scale, l1_ratio=0.4, monotone=(1,) * 10),
         Ridge(0.1 * scale),
-        L1(0.1 * scale, always_keep=(1, 4)),
-        L1(0.1 * scale, never_use=(0, 1)),
+        L1(0.1 * scale, keep=(1, 4)),
+        L1(0.1 * scale, drop=(0, 1)),
     ]
 
 
@@ -93,8 +93,8 @@ def test_convex_optimum_equals_an_independent_solver_and_the_gap_closes(
     alpha2 = penalty.shape()[0]
     expected = _minimum_by_splitting(data, np.where(np.isinf(alphas), 1e6, alphas), alpha2, penalty.feature_signs(10))
     assert solution.value == pytest.approx(expected, abs=2e-9)
-    signs = penalty.feature_signs(10)
-    assert (solution.w * signs >= 0).all()
+    monotone = penalty.feature_signs(10)
+    assert (solution.w * monotone >= 0).all()
     assert not solution.w[np.isinf(alphas)].any()
 
 
@@ -112,7 +112,7 @@ def test_gap_is_an_upper_bound_away_from_the_optimum(objective: PairwiseObjectiv
 
 def test_the_two_sided_dual_is_rejected_under_sign_constraints(objective: PairwiseObjective, scale: float) -> None:
     """The wrong variant: |g_j| instead of the open side leaves a gap at the optimum."""
-    penalty = L1(0.02 * scale, signs=(-1,) * 10)
+    penalty = L1(0.02 * scale, monotone=(-1,) * 10)
     solution = solve(ProxNewton(), objective, penalty, stop=Stop(1e-10, 500, scale))
     _, wrong = dual_scale(objective, L1(0.02 * scale), solution.iterate)
     assert solution.gap is not None
@@ -146,10 +146,10 @@ def test_screening_never_discards_a_feature_of_the_solution(objective: PairwiseO
     [
         Log(0.02),
         Lp(0.01),
-        Mcp(0.05),
-        Scad(0.05),
-        Log(0.02, signs=(1,) * 10),
-        Mcp(0.05, always_keep=(2,), never_use=(3,)),
+        MCP(0.05),
+        SCAD(0.05),
+        Log(0.02, monotone=(1,) * 10),
+        MCP(0.05, keep=(2,), drop=(3,)),
     ],
     ids=repr,
 )
@@ -167,7 +167,7 @@ def test_nonconvex_solutions_are_stationary_and_never_called_optimal(
         assert resolved.subdiff_distance(solution.w, solution.gradient)[objective.varying].max() <= 1e-7
 
 
-@pytest.mark.parametrize("penalty", [Log(0.02), Lp(0.01).smoothed(), Mcp(0.05), Scad(0.05)], ids=repr)
+@pytest.mark.parametrize("penalty", [Log(0.02), Lp(0.01).smoothed(), MCP(0.05), SCAD(0.05)], ids=repr)
 @pytest.mark.parametrize("inner", [ProxNewton, Fista])
 def test_reweighting_never_increases_its_objective(
     objective: PairwiseObjective, scale: float, penalty: Penalty, inner: type
@@ -210,7 +210,7 @@ def test_sampled_hessian_reaches_the_same_optimum(
     import sparserank.solvers.curvature as module
 
     exact = solve(ProxNewton(), objective, L1(0.02 * scale), stop=Stop(1e-9, 500, scale))
-    monkeypatch.setattr(module, "LEAST_WORK", 2000.0)
+    monkeypatch.setattr(module, "MIN_WORK", 2000.0)
     monkeypatch.setattr(module, "WORK_PER_DOCUMENT", 0.0)
     sampled = solve(ProxNewton(), objective, L1(0.02 * scale), stop=Stop(1e-9, 500, scale))
     assert sampled.status is Status.OPTIMAL

@@ -24,7 +24,7 @@ from sparserank.objective import PairwiseObjective
 from sparserank.pages.selection_page import render_page
 from sparserank.papers.protocol.experiment import Experiment
 from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
-from sparserank.penalties import L1, Mcp, Penalty, Ridge
+from sparserank.penalties import L1, MCP, Penalty, Ridge
 from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
@@ -39,9 +39,9 @@ def select(*penalties: Penalty, **options: object) -> SelectionResult:
 
 
 def test_penalties_that_differ_in_signs_or_weights_alone_are_kept_apart() -> None:
-    free, positive, heavy = L1(), L1(signs=(1,) * 8), L1(weights=(1.0,) * 7 + (9.0,))
+    free, positive, heavy = L1(), L1(monotone=(1,) * 8), L1(weights=(1.0,) * 7 + (9.0,))
     short = {"half_samples": 0, "settings": PathSettings(n_alphas=15)}
-    result = select(free, positive, heavy, Mcp(), **short)
+    result = select(free, positive, heavy, MCP(), **short)
     assert list(result.paths) == ["l1", "l1 #2", "l1 #3", "mcp", "ridge"]
     for label, penalty in (("l1", free), ("l1 #2", positive), ("l1 #3", heavy)):
         (alone,) = (p for name, p in select(penalty, **short).paths.items() if name != "ridge")
@@ -117,7 +117,7 @@ def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest
     noise = sp.csr_matrix(noise @ sp.diags(np.where(np.arange(60) == 3, 1e150, 1.0)))  # sizes play no part
     X = sp.csr_matrix(sp.hstack([noise, sp.csr_matrix(DATA.relevance[:, None])]))
     wide = sr.RankingDataset(X, DATA.relevance, DATA.qid)
-    monkeypatch.setattr(rivals, "MOST_SINGLE_FEATURES", 10)
+    monkeypatch.setattr(rivals, "MAX_SINGLE_FEATURES", 10)
     settings = PathSettings(n_alphas=15)
     plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), folds=2, half_samples=0, settings=settings)
     result = SelectionJob(plan, wide, None, wide, n_threads=1).execute()
@@ -205,7 +205,7 @@ def test_no_command_touches_a_folder_that_is_not_its_own(
         ("1 qid:1 1:5\n0 qid:1 1:5\n1 qid:2 1:7\n0 qid:2 1:7\n", (), "no feature varies within the queries"),
         (
             "1 qid:1 1:1 2:0\n0 qid:1 1:0 2:0\n",
-            ("--penalty", "l1(never_use=(0,1))"),
+            ("--penalty", "l1(drop=(0,1))"),
             "forbids every feature that varies",
         ),
     ],

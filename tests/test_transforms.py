@@ -20,7 +20,7 @@ from sparserank.crossval.looks import looks
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.errors import DataError, ModelFormatError, ParameterError
 from sparserank.paths import OneFormEach, PathPlan, PenaltyPath
-from sparserank.penalties import L1, Mcp
+from sparserank.penalties import L1, MCP
 from sparserank.solvers.lockstep import run
 from sparserank.transforms import Transform
 
@@ -94,7 +94,7 @@ def test_logs_are_left_out_where_they_change_nothing_whatever_the_labels() -> No
     assert len(looks(sparse, "auto", "within-query-std")) == 3
 
 
-@pytest.mark.parametrize("penalty", [L1(), Mcp(), L1(always_keep=(2,), never_use=(5,), weights=(1.0,) * 9 + (3.0,))])
+@pytest.mark.parametrize("penalty", [L1(), MCP(), L1(keep=(2,), drop=(5,), weights=(1.0,) * 9 + (3.0,))])
 def test_each_feature_enters_in_the_form_that_separates_pairs_best(penalty: Any) -> None:
     forms = [fit_transform(SOME_HEAVY, "none"), fit_transform(SOME_HEAVY, "log")]
     both = transformed(SOME_HEAVY, forms)
@@ -117,7 +117,7 @@ def test_each_feature_enters_in_the_form_that_separates_pairs_best(penalty: Any)
     used = np.abs(path.scaled_coefs).max(axis=0).reshape(2, 10) > 0
     assert set(form.tolist()) == {0, 1}
     assert not used[1 - form, np.arange(10)].any()
-    if penalty.never_use:
+    if penalty.drop:
         assert not used[:, 5].any()
         assert (np.abs(path.scaled_coefs).reshape(8, 2, 10).sum(axis=1)[:, 2] > 0).all()
     # The path is that of the chosen columns alone.
@@ -177,7 +177,7 @@ def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkey
     few = {**QUICK, "refits": False}
     memory = sr.select(HEAVY, **few)
     stored = sr.select(tmp_path / "store", **few)
-    monkeypatch.setattr(fitting, "LEAST_PROCESS_WORK", 0)
+    monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", 0)
     processes = sr.select(HEAVY, n_threads=2, **few)
     for other in (stored, processes):
         assert other.sentence == memory.sentence

@@ -42,7 +42,7 @@ def test_truncated_newton_is_for_ridge() -> None:
 def test_ridge_paths_do_not_depend_on_which_solver_the_width_calls_for(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"n_alphas": 5, "alpha_min_ratio": 1e-5, "tol": 1e-9}
     few = sr.fit_path(DATA, sr.Ridge(), **options)
-    monkeypatch.setattr(follow, "MOST_IN_HESSIAN", 10)
+    monkeypatch.setattr(follow, "MAX_IN_HESSIAN", 10)
     many = sr.fit_path(DATA, sr.Ridge(), **options)
     np.testing.assert_allclose(many.coefs, few.coefs, atol=1e-6)
 

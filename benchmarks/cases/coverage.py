@@ -21,7 +21,7 @@ from benchmarks.report import Verdict, table
 
 N_RESAMPLED = int(os.environ.get("SPARSERANK_WORLDS", "500"))
 N_REFITTED = N_RESAMPLED // 5
-MOST_ROWS = 60  # candidates of a table, evenly spread: bounds of 700 take seconds each
+MAX_ROWS = 60  # candidates of a table, evenly spread: bounds of 700 take seconds each
 SHIFT = 0.1
 REFITTED_QUERIES = (100, 300)
 TREES = 50  # of each ensemble in a refitted world
@@ -97,7 +97,7 @@ def _tables(data: Path) -> dict[str, Table]:
     for name, paths in sources.items():
         held = sr.read_data(paths)
         candidates = sr.select(held, metric_refits=True, half_samples=0, rival="none").choice.candidates
-        rows = np.unique(np.linspace(0, len(candidates) - 1, MOST_ROWS).round().astype(int))
+        rows = np.unique(np.linspace(0, len(candidates) - 1, MAX_ROWS).round().astype(int))
         out[name] = Table(np.array([candidates[i].values for i in rows]), _rival_values(held))
     return out
 
@@ -207,17 +207,17 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     settings = PathSettings(n_alphas=25)
     plan = SelectionPlan(tuple(map(parse_penalty, ("l1", "mcp"))), metric, settings=settings, metric_refits=True)
     job = SelectionJob(plan, here, None, None, n_threads=1)
-    pool = job.candidates()
-    candidates = [*pool.sparse, *pool.dense]
+    candidate_set = job.candidates()
+    candidates = [*candidate_set.sparse, *candidate_set.dense]
     values = np.array([c.values for c in candidates])
     truth = np.zeros(len(candidates))
     for look in job.cv.works:
-        own = [i for i, c in enumerate(candidates) if pool.look(c) == look]
+        own = [i for i, c in enumerate(candidates) if candidate_set.look(c) == look]
         if not own:
             continue
         judging = FoldedPaths(here, job.cv.fold, plan.settings, [metric], valid=rest, n_threads=1, look=look)
         for f in job.cv.folds:
-            models = sp.csr_array(sp.vstack([pool.in_units(candidates[i], f) for i in own]))
+            models = sp.csr_array(sp.vstack([candidate_set.in_units(candidates[i], f) for i in own]))
             (values_there,) = judging.measure({FINAL: models})[FINAL]
             seen_by_nobody = np.hstack([values_there, values[own][:, job.cv.fold == f]])
             truth[own] += [mean_of(v) / len(job.cv.folds) for v in seen_by_nobody]

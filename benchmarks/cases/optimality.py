@@ -28,7 +28,7 @@ SIZES = (3, 6, 10)
 LIMIT_S = 120.0
 RIDGES = (1e-4, 1e-2)  # of the mean curvature
 MOST = 10
-MOST_SETS = 1000  # that are all tried
+MAX_SETS = 1000  # that are all tried
 
 
 def run() -> list[Verdict]:
@@ -174,7 +174,7 @@ def _of_all_sets(objective: Any, ridge: float, k: int) -> str:
     from sparserank.solvers import ProxNewton, Stop, solve
 
     varying = np.flatnonzero(objective.varying)
-    if math.comb(len(varying), k) > MOST_SETS:
+    if math.comb(len(varying), k) > MAX_SETS:
         return "-"
     lowest = np.inf
     stop = Stop(1e-6, scale=float(np.abs(objective.gradient_at_zero).max()))

@@ -46,12 +46,12 @@ from sparserank.paths import alpha_max as alpha_max
 from sparserank.paths import fit_path as fit_path
 from sparserank.paths import refit_on_support as refit_on_support
 from sparserank.penalties import L1 as L1
+from sparserank.penalties import MCP as MCP
+from sparserank.penalties import SCAD as SCAD
 from sparserank.penalties import ElasticNet as ElasticNet
 from sparserank.penalties import Log as Log
 from sparserank.penalties import Lp as Lp
-from sparserank.penalties import Mcp as Mcp
 from sparserank.penalties import Ridge as Ridge
-from sparserank.penalties import Scad as Scad
 from sparserank.penalties import parse_penalty as parse_penalty
 from sparserank.rankers import RankSVM as RankSVM
 from sparserank.rankers import SparseRanker as SparseRanker

@@ -15,7 +15,7 @@ from sparserank.errors import RunDirectoryError
 
 PART = ".sparserank-*.part"  # what unfinished files are called, so that nobody else's are ever taken for ours
 
-MOST_LINKS = 40  # in a chain, as systems have it
+MAX_LINKS = 40  # in a chain, as systems have it
 _DESCRIPTOR = re.compile(rf"/(?:dev|proc/(?:self|{os.getpid()}))/fd/(\d+)")
 
 _unfinished: set[str] = set()
@@ -96,7 +96,7 @@ def _discard(part: str) -> None:
 def _open_descriptor(path: str | os.PathLike) -> int | None:
     """The number of this process's open file that `path` names, through however many links; None for other paths."""
     name = os.path.abspath(path)
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         found = _DESCRIPTOR.fullmatch(name)
         if found is not None:
             return int(found[1])

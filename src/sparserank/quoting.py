@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 LONGEST = 60
-MOST_BITS = 1000  # of an integer that is written out
+MAX_BITS = 1000  # of an integer that is written out
 
 
 def brief(value: Any) -> str:
@@ -24,7 +24,7 @@ class _Short(reprlib.Repr):
         self.maxlevel = 3
 
     def repr_int(self, x: int, level: int) -> str:
-        if x.bit_length() > MOST_BITS:  # Python refuses to write integers of many thousand digits
+        if x.bit_length() > MAX_BITS:  # Python refuses to write integers of many thousand digits
             return f"<an integer of {x.bit_length()} bits>"
         return super().repr_int(x, level)
 

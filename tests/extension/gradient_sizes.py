@@ -34,7 +34,7 @@ class GradientSizes(SizedMaker):
         points = list(plan.done)
         for k in range(len(points) + 1, self.most + 1):
             began = yield Seconds()
-            ridge = Ridge(self.strength, never_use=tuple(map(int, order[k:])))
+            ridge = Ridge(self.strength, drop=tuple(map(int, order[k:])))
             solution = yield from solving(ProxNewton(), objective, ridge, stop=Stop(plan.tol, plan.max_iter, top))
             now = yield Seconds()
             points.append(Point.of(solution, now - began))

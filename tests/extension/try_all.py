@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import sparserank as sr
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.metrics import parse_metric
@@ -34,7 +34,7 @@ def main() -> None:
     print("proximal gradient:", solve(ProxGradient(), plain, sr.L1(0.1)).status.value)
     fold = query_folds(data.n_queries, 3, 0)
     work = FoldedPaths(data, fold, PathSettings(), [BestReciprocalRank(), parse_metric("ndcg@10")])
-    pieces = work([Wanted(GradientSizes(), f) for f in (FINAL, 0, 1, 2)])
+    pieces = work([PathRequest(GradientSizes(), f) for f in (FINAL, 0, 1, 2)])
     print("sizes:", pieces[0].n_used.tolist(), pieces[1].values.shape)
 
 

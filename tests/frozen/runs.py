@@ -203,7 +203,12 @@ def select_curves_of_logs(data: Path, folder: Path) -> Arrays:
 @run
 def select_groups_within_a_budget(data: Path, folder: Path) -> Arrays:
     found = sr.select(
-        generated(), groups=GROUPS, costs=GROUP_COSTS, budget=6.0, penalties=["l1", "mcp", "log", "best_k"], **QUICK
+        generated(),
+        feature_groups=GROUPS,
+        costs=GROUP_COSTS,
+        budget=6.0,
+        penalties=["l1", "mcp", "log", "best_k"],
+        **QUICK,
     )
     return of_selection(found)
 
@@ -211,8 +216,10 @@ def select_groups_within_a_budget(data: Path, folder: Path) -> Arrays:
 @run
 def select_groups_on_logs(data: Path, folder: Path) -> Arrays:
     train = mslr(data)
-    groups = {name: f"g{j // 9}" for j, name in enumerate(train.feature_names)}
-    return of_selection(sr.select(train, groups=groups, penalties=["l1", "scad"], **{**QUICK, "transform": "auto"}))
+    feature_groups = {name: f"g{j // 9}" for j, name in enumerate(train.feature_names)}
+    return of_selection(
+        sr.select(train, feature_groups=feature_groups, penalties=["l1", "scad"], **{**QUICK, "transform": "auto"})
+    )
 
 
 @run

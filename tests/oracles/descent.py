@@ -25,7 +25,7 @@ from itertools import product
 
 from tests.oracles.scalars import INF, ROUNDINGS, Found, Scalar, U, minimiser
 
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 BLOCK_STEPS = 3  # prox steps at a visit to a block of several columns
 
 
@@ -110,7 +110,7 @@ def descend(
     gradient: Sequence[float],
     w: Sequence[float],
     prices: Sequence[float],
-    signs: Sequence[int],
+    monotone: Sequence[int],
     p: Scalar,
     tol: float,
     max_sweeps: int,
@@ -136,7 +136,7 @@ def descend(
             r = before[j] if wrong == "stale" else model.residual(j)
             z = model.w[j] - r / h
             off = model.noise(j, but=j) / h + 2 * U * (abs(r) / h + abs(z))
-            found = minimiser(p, z, 1.0 if wrong == "unscaled" else h, prices[j], signs[j])
+            found = minimiser(p, z, 1.0 if wrong == "unscaled" else h, prices[j], monotone[j])
             trace.doubtful |= off > 0 and 2 * off >= found.safe
             before_off, model.off[j] = model.off[j], found.stretch * off + found.added
             step = model.move(j, found.x)
@@ -167,19 +167,19 @@ def shrunk(
     v: dict[int, float],
     block: Block,
     slopes: Sequence[float],
-    signs: Sequence[int],
+    monotone: Sequence[int],
     h: float,
     p: Scalar,
     ridge: float,
     wrong: str = "",
 ) -> tuple[dict[int, float], Found]:
     """(argmin over u of h/2 |u - v|^2 + p(|u|; price) + ridge |u|^2 / 2 + sum over curves of slope |u of the curve|,
-    under signs; what was found of |u|).
+    under monotone; what was found of |u|).
 
     Signs first, then each curve is shortened by slope / h, then the whole to the minimiser of its size. Wrong variants:
     "whole first", "no ridge".
     """
-    u = {c: 0.0 if signs[c] * x < 0 else x for c, x in v.items()}
+    u = {c: 0.0 if monotone[c] * x < 0 else x for c, x in v.items()}
     ridge = 0.0 if wrong == "no ridge" else ridge
 
     def shorten_curves() -> None:
@@ -205,7 +205,7 @@ def descend_blocks(
     gradient: Sequence[float],
     w: Sequence[float],
     blocks: Sequence[Block],
-    signs: Sequence[int],
+    monotone: Sequence[int],
     largest_h: Sequence[float],
     p: Scalar,
     ridge: float,
@@ -245,7 +245,7 @@ def descend_blocks(
                         off += (abs(p.bend(bends, price)) * off_bends + ROUNDINGS * U * slopes[-1]) / h
                 length = math.sqrt(math.fsum(x * x for x in v.values()))
                 off += (len(columns) + ROUNDINGS) * U * length
-                u, found = shrunk(v, block, slopes, signs, h, p, ridge, wrong)
+                u, found = shrunk(v, block, slopes, monotone, h, p, ridge, wrong)
                 trace.doubtful |= off > 0 and 2 * off >= found.safe
                 before_off, model.off[b] = model.off[b], found.stretch * off + found.added
                 most = off_most = 0.0
@@ -290,19 +290,19 @@ def distance(r: float, u: float, price: float, sign: int, p: Scalar) -> float:
 
 
 def block_distance(
-    r: Sequence[float], u: Sequence[float], block: Block, signs: Sequence[int], p: Scalar, ridge: float
+    r: Sequence[float], u: Sequence[float], block: Block, monotone: Sequence[int], p: Scalar, ridge: float
 ) -> float:
     """How far -r is on a block from the subdifferential of p(|u|) + ridge |u|^2 / 2 + sum over its curves of p(|u|),
     under signs."""
     if block.price == INF:
         return INF if any(u[c] for c in block.columns) else 0.0
-    if any(signs[c] * u[c] < 0 for c in block.columns):
+    if any(monotone[c] * u[c] < 0 for c in block.columns):
         return INF
     size = size_of(u, block.columns)
     rest = {}
     for c in block.columns:
         rest[c] = -r[c] - ridge * u[c] - (p.slope(size, block.price) * u[c] / size if size else 0.0)
-        if u[c] == 0 and signs[c] * rest[c] < 0:
+        if u[c] == 0 and monotone[c] * rest[c] < 0:
             rest[c] = 0.0  # the sign holds it back
     for curve, price in block.curves:
         bends = size_of(u, curve)
@@ -313,7 +313,7 @@ def block_distance(
         elif bends:
             for c in curve:
                 without = rest[c] - p.slope(bends, price) * u[c] / bends
-                rest[c] = 0.0 if u[c] == 0 and signs[c] * without < 0 else without
+                rest[c] = 0.0 if u[c] == 0 and monotone[c] * without < 0 else without
         else:
             pull = math.sqrt(math.fsum(rest[c] ** 2 for c in curve))
             left = max(1 - p.slope(0.0, price) / pull, 0.0) if pull else 0.0
@@ -327,7 +327,7 @@ def best_of_orthants(
     gradient: Sequence[float],
     w: Sequence[float],
     prices: Sequence[float],
-    signs: Sequence[int],
+    monotone: Sequence[int],
     p: Scalar,
     curved: tuple[float, float],
 ) -> tuple[list[float], float]:
@@ -337,10 +337,10 @@ def best_of_orthants(
     n = range(len(w))
     best: tuple[float, list[float], float] = (INF, [], INF)
     for side in product((-1, 1), repeat=len(w)):
-        if any(s * sign < 0 for s, sign in zip(side, signs, strict=True)):
+        if any(s * sign < 0 for s, sign in zip(side, monotone, strict=True)):
             continue
         x, change, floor = [0.0] * len(w), INF, 0.0
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             r = residual_at(H, gradient, w, [s * v for s, v in zip(side, x, strict=True)])
             new = [
                 0.0 if prices[j] == INF else max(0.0, x[j] - (side[j] * r[j] + p.slope(x[j], prices[j])) / most)

@@ -149,10 +149,10 @@ Drop = Annotated[
         "--drop", help="Feature that no model may use; may be repeated.", rich_help_panel="Models", show_default=False
     ),
 ]
-Groups = Annotated[
+FeatureGroups = Annotated[
     Path | None,
     typer.Option(
-        "--groups",
+        "--feature-groups",
         help="File of lines feature,group,cost: features that are computed together. A group enters "
         "whole and is paid for once; others are groups of their own, and a cost that is not given "
         "is 1.",
@@ -621,7 +621,7 @@ def select(
     monotone: Monotone = None,
     keep: Keep = None,
     drop: Drop = None,
-    groups: Groups = None,
+    feature_groups: FeatureGroups = None,
     refits: Refits = True,
     metric_refits: MetricRefits = False,
     query_weight: QueryWeight = None,
@@ -712,7 +712,7 @@ def fit(
     monotone: Monotone = None,
     keep: Keep = None,
     drop: Drop = None,
-    groups: Groups = None,
+    feature_groups: FeatureGroups = None,
     loss: Loss = "squared_hinge",
     tol: Tol = 1e-06,
     n_features: NFeatures = None,

@@ -36,7 +36,7 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check_given(FIT, options)
-    read = [options[name] for name in ("feature_names", "groups") if name in options]
+    read = [options[name] for name in ("feature_names", "feature_groups") if name in options]
     refuse_inputs(out, [*train, *read])
     announce_compiling(parse_lines, descend)
     fitted = fit_model(train, client=client_of(client), **options)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sparserank.data.tables.guess import Proposal
     from sparserank.data.tables.survey import Column, Survey
 
-MOST_SHOWN = 100  # columns on the screen; programs get all
+MAX_SHOWN = 100  # columns on the screen; programs get all
 IN_MEMORY = 1 << 28  # bytes of features; of more, the queries and labels alone are read
 WORDS = {"label": "label", "qid": "query", "docid": "document"}
 
@@ -57,9 +57,9 @@ def show_tables(files: Sequence[Path], kind: str, reading: Reading) -> None:
     _show_columns(f"{' '.join(str(f) for f in files)}: {found.n_rows} rows", found, use)
     for role, name, why in roles(told):
         say(f"{WORDS[role]}: {name} ({why})")
-    for name, why in list(told.left_out.items())[:MOST_SHOWN]:
+    for name, why in list(told.left_out.items())[:MAX_SHOWN]:
         say(f"left out: {name} ({why})")
-    for name, (policy, why) in list(told.missing.items())[:MOST_SHOWN]:
+    for name, (policy, why) in list(told.missing.items())[:MAX_SHOWN]:
         say(f"missing: {name} becomes {'its ' if policy == 'median' else ''}{policy} ({why})")
     gap()
     if rows:
@@ -160,7 +160,7 @@ def _told(c: Column, use: str) -> dict[str, Any]:
 def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
     from sparserank.data.tables.guess import counted, percent
 
-    shown = list(found.columns.values())[:MOST_SHOWN]
+    shown = list(found.columns.values())[:MAX_SHOWN]
     table(
         title,
         ["column", "use", "type", "missing", "distinct", "range"],
@@ -176,5 +176,5 @@ def _show_columns(title: str, found: Survey, use: dict[str, str]) -> None:
             for c in shown
         ],
     )
-    if len(found.columns) > MOST_SHOWN:
-        say(f"and {len(found.columns) - MOST_SHOWN} more columns (all of them: --format json)")
+    if len(found.columns) > MAX_SHOWN:
+        say(f"and {len(found.columns) - MAX_SHOWN} more columns (all of them: --format json)")

@@ -24,7 +24,7 @@ from sparserank.text import visible
 
 QUIET_INTERVAL_S = 5.0
 WIDTH_ELSEWHERE = 160  # of tables in files and pipes
-MOST_UNBROKEN = 24  # characters of a cell beside the first that stays in one line, however narrow the terminal
+MAX_UNBROKEN = 24  # characters of a cell beside the first that stays in one line, however narrow the terminal
 
 
 def prepare_streams() -> None:
@@ -54,7 +54,7 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
             Text(heading),
             justify="left" if k == 0 else "right",
             overflow="fold",
-            no_wrap=k > 0 and widest <= MOST_UNBROKEN,
+            no_wrap=k > 0 and widest <= MAX_UNBROKEN,
         )
     for row in shown:
         out.add_row(*map(Text, row))

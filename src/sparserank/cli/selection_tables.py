@@ -19,9 +19,7 @@ from sparserank.pages.selection_tables import (
 )
 from sparserank.selection.result import SelectionResult
 
-MOST_SIZES = (
-    20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
-)
+MAX_SIZES = 20  # features of the largest model in the table of sizes, or rows of the table of costs; the report has all
 
 
 def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, *, k: bool = True) -> None:
@@ -37,13 +35,13 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
     for text in result.notes:
         say(f"note: {text}")
     gap()
-    show(size_table(result, most=MOST_SIZES))
+    show(size_table(result, most=MAX_SIZES))
     if result.rivals.compared:
         show(rival_table(result))
     show(penalty_table(result))
     show(feature_table(result))
     show(zeroed_table(result))
-    if result.worth.groups:
+    if result.worth.feature_groups:
         show(group_table(result))
     if result.test is not None:
         show(test_table(result))

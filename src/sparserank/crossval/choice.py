@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.groups import within_budget
+from sparserank.crossval.feature_groups import within_budget
 from sparserank.crossval.resampling import Resamples
 from sparserank.errors import DataError
 from sparserank.evaluation import mean_of

@@ -21,7 +21,7 @@ from sparserank.penalties import FeatureRules
 from sparserank.quoting import brief
 
 LABEL = "model in use"
-MOST_WORST = 5  # queries that are named
+MAX_WORST = 5  # queries that are named
 SAME = 1e-12  # a difference that is none
 
 
@@ -77,7 +77,7 @@ def left_out(current: Any, names: Sequence[str], keep: Any, drop: Any, penalties
         return None
     named = [n for given in (keep, drop) if given is not None for n in ([given] if isinstance(given, str) else given)]
     j = list(names).index(current)
-    if current in named or any(k in (current, j) for p in penalties for k in (*p.always_keep, *p.never_use)):
+    if current in named or any(k in (current, j) for p in penalties for k in (*p.keep, *p.drop)):
         return None
     if len(names) == 1:
         raise ParameterError("current", f"is {brief(current)}, the only feature; there is nothing else to choose from.")
@@ -160,7 +160,7 @@ def change(choice: Choice, rivals: Rivals, current: InUse, model: RankingModel, 
     known = np.flatnonzero(np.isfinite(difference))
     order = known[np.argsort(difference[known], kind="stable")]
     worst = tuple(
-        (str(query_ids[q]), float(difference[q])) for q in order[:MOST_WORST].tolist() if difference[q] < -SAME
+        (str(query_ids[q]), float(difference[q])) for q in order[:MAX_WORST].tolist() if difference[q] < -SAME
     )
     names = [model.feature_names[j] for j in model.support]
     return Change(

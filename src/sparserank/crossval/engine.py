@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.crossval.candidates import Pool
+from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.families import Trial, families
+from sparserank.crossval.feature_groups import FeatureGroups, each_alone
 from sparserank.crossval.fitting import FittedPaths
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
-from sparserank.crossval.groups import Groups, each_alone
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
 from sparserank.crossval.looks import Look
 from sparserank.crossval.metric_refits import MetricRefits
 from sparserank.crossval.settings import PathSettings
@@ -39,7 +39,7 @@ class CrossValidation:
         settings      of all paths; metrics: those that candidates are judged by, the first by default
         valid         queries that the final paths are judged on, where there are no folds
         query_weight  (n_queries,) weights >= 0 of the training queries in the loss (0 leaves one out), or None
-        groups        of the features, paid for once; default each alone, of cost 1
+        feature_groups  of the features, paid for once; default each alone, of cost 1
         by_cost       models are matched by what they cost, not by their number of features
         max_iter      of the solver, per strength
         n_workers     processes, where they pay; n_threads: of a pass. No result depends on either
@@ -56,7 +56,7 @@ class CrossValidation:
         *,
         valid: RankingDataset | None = None,
         query_weight: np.ndarray | None = None,
-        groups: Groups | None = None,
+        feature_groups: FeatureGroups | None = None,
         by_cost: bool = False,
         max_iter: int = 300,
         n_workers: int = 1,
@@ -67,8 +67,11 @@ class CrossValidation:
         self.folds: list[int] = sorted(set(fold[fold >= 0].tolist()))
         if not self.folds and valid is None:
             raise ValueError("candidates need queries that judge them: folds, or valid.")
-        self.groups, self.by_cost = groups or each_alone(data.feature_names or range(data.n_features)), by_cost
-        self._size_of: SizeOf = self.groups.costs_of if by_cost else n_used
+        self.feature_groups, self.by_cost = (
+            feature_groups or each_alone(data.feature_names or range(data.n_features)),
+            by_cost,
+        )
+        self._size_of: SizeOf = self.feature_groups.costs_of if by_cost else n_used
         self._n_workers = n_workers
         self.works: dict[Look, FoldedPaths] = {
             look: FoldedPaths(
@@ -109,7 +112,7 @@ class CrossValidation:
         metric_refits: MetricRefits | None = None,
         store: WorkStore | None = None,
         progress: Progress | None = None,
-    ) -> Pool:
+    ) -> CandidateSet:
         """The paths of all trials, those that are in `store` taken from there, and their candidates.
 
         Parameters
@@ -122,24 +125,26 @@ class CrossValidation:
         wanted = families(trials, refits=refits, metric_refits=metric_refits, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers).all(store, progress)
         for_metric = {f.start: f for f in wanted if f.start is not None and f.sizes}
-        return Pool(trials, fitted, self.fold if self.folds else None, self.groups, self.by_cost, for_metric)
+        return CandidateSet(
+            trials, fitted, self.fold if self.folds else None, self.feature_groups, self.by_cost, for_metric
+        )
 
-    def kept(self, trials: Sequence[Trial], store: WorkStore, *, refits: bool = False) -> Pool | None:
+    def kept(self, trials: Sequence[Trial], store: WorkStore, *, refits: bool = False) -> CandidateSet | None:
         """The candidates of trials, on looks of this, whose paths an earlier run left in `store`; None where one is
         missing: nothing is computed."""
         wanted = families(trials, refits=refits, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], 1).kept(store)
         fold = self.fold if self.folds else None
-        return None if fitted is None else Pool(trials, fitted, fold, self.groups, self.by_cost)
+        return None if fitted is None else CandidateSet(trials, fitted, fold, self.feature_groups, self.by_cost)
 
-    def without(self, pool: Pool, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
+    def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) what a candidate is worth with its weights of each set of features at 0, by
         the models that have not seen the query."""
-        look, n = pool.look(c), len(c.values)
+        look, n = candidate_set.look(c), len(c.values)
         values = np.full((len(self.metrics), len(sets), n), np.nan)
         models = {}
         for f in self.folds or [FINAL]:
-            whole = pool.in_units(c, f)
+            whole = candidate_set.in_units(c, f)
             own = [_without(whole, features, self.data.n_features, look.columns_of_feature) for features in sets]
             models[f] = sp.csr_array(sp.vstack(own, format="csr"))
         for f, measured in self.works[look].measure(models).items():
@@ -147,28 +152,30 @@ class CrossValidation:
             values[:, :, where] = measured
         return values
 
-    def refitted(self, look: Look, starts: Mapping[int, sp.csr_array], signs: tuple[int, ...] | None) -> np.ndarray:
+    def refitted(self, look: Look, starts: Mapping[int, sp.csr_array], monotone: tuple[int, ...] | None) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) what refits on given sets of coefficients are worth, by the models that have
         not seen the query.
 
         starts   {fold: (n_sets, n_coefficients) CSR, whose entries are the sets}, FINAL where there are no folds;
-                 signs: of all coefficients, or None
+                 monotone: of all coefficients, or None
         """
         n = len(self.fold) if self.folds else self.first.n_judged
         values = np.full((len(self.metrics), next(iter(starts.values())).shape[0], n), np.nan)
-        wanted = [Wanted(GivenSupports(own, signs), f) for f, own in starts.items()]
+        wanted = [PathRequest(GivenSupports(own, monotone), f) for f, own in starts.items()]
         for want, fitted in zip(wanted, self.works[look](wanted), strict=True):
             values[:, :, self.fold == want.fold if self.folds else slice(None)] = fitted.values
         return values
 
-    def on_halves(self, pool: Pool, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int) -> dict[str, np.ndarray]:
+    def on_halves(
+        self, candidate_set: CandidateSet, c: Candidate, usable: np.ndarray, n_pairs: int, seed: int
+    ) -> dict[str, np.ndarray]:
         """The maker and the size of a candidate on complementary halves of the usable queries (n_queries,) bool: which
         features each keeps, `kept` (2 n_pairs, n_features) bool, and how the solves ended, `statuses`."""
-        of_label = {f.label: f for f in families(list(pool.trials.values()), size_of=self._size_of)}
+        of_label = {f.label: f for f in families(list(candidate_set.trials.values()), size_of=self._size_of)}
         family = of_label[c.penalty]
         start = None if family.start is None else of_label[family.start].maker
         samples = complementary_halves(usable, n_pairs, seed)
-        work = self.works[pool.look(c)]
+        work = self.works[candidate_set.look(c)]
         supports, statuses = work.halves(family.maker, samples, c.k, start, self._size_of, c.n_features)
         return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}
 

@@ -82,7 +82,7 @@ def _for_metric(trials: Sequence[Trial], made_of: MetricRefits, size_of: SizeOf)
         made_of.seed,
         t.maker.rules,
         made_of.n_features,
-        t.look.signs(t.maker.rules),
+        t.look.monotone(t.maker.rules),
         t.maker.shrinks,
         size_of,
     )
@@ -108,7 +108,7 @@ def _on_look(trials: Sequence[Trial], refits: bool, size_of: SizeOf) -> list[Fam
                 first.append(start)
             second.append(Family(t.label, look.on(t.maker), look, type(t.maker.rules), starts[source]))
     again = [
-        Family(refit_label(t.label), RefitPath(look.signs(t.maker.rules), size_of), look, Ridge, t.label)
+        Family(refit_label(t.label), RefitPath(look.monotone(t.maker.rules), size_of), look, Ridge, t.label)
         for t in trials
         if refits and t.maker.shrinks
     ]

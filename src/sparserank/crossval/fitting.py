@@ -15,7 +15,7 @@ from sparserank.crossval.checkpoints import drop_points, save_points, stored_poi
 from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.families import Family
 from sparserank.crossval.fitted_path import FittedPath
-from sparserank.crossval.folded_paths import FINAL, FoldedPaths, Wanted
+from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
 from sparserank.crossval.looks import Look
 from sparserank.crossval.path_files import packed, unpacked
 from sparserank.paths import PathStarts, Point
@@ -26,9 +26,9 @@ from sparserank.runs.work_store import WorkStore
 
 CHECKPOINT_S = 1.0  # at least between two checkpoints of unfinished paths, a family each
 CHECKPOINT_SHARE = 0.05  # and no more of the time than this
-MOST_TOGETHER = 12  # paths in lockstep, or one family: more hold more orders of documents than they save reads of X
-LEAST_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
-MOST_PROCESS_BYTES = (
+MAX_TOGETHER = 12  # paths in lockstep, or one family: more hold more orders of documents than they save reads of X
+MIN_PROCESS_WORK = 4e8  # values read by one pass of every solve: below, a second or two of work
+MAX_PROCESS_BYTES = (
     48 << 20
 )  # of X: above, threads share each pass as well as processes share the paths, without copies
 
@@ -44,7 +44,7 @@ class _OnePath:
 
     work: FoldedPaths
 
-    def __call__(self, wanted: Wanted) -> FittedPath:
+    def __call__(self, wanted: PathRequest) -> FittedPath:
         return self.work([wanted])[0]
 
 
@@ -131,9 +131,9 @@ class FittedPaths:
         X = work.data.X
         size = X.data.nbytes if work.data.is_sparse and not work.data.is_stored else X.nbytes
         values = work.data.n_docs * work.data.n_features
-        enough = n_paths * work.settings.n_alphas * values >= LEAST_PROCESS_WORK
+        enough = n_paths * work.settings.n_alphas * values >= MIN_PROCESS_WORK
         here = work.client is None
-        return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MOST_PROCESS_BYTES
+        return here and self.n_workers > 1 and n_paths > 1 and enough and size <= MAX_PROCESS_BYTES
 
     def _stages(self, waiting: Mapping[str, list[int]], most: float) -> list[list[tuple[Family, int]]]:
         """(family, fold) of what is computed at the same time, whole families of at most so many paths: what others
@@ -157,12 +157,12 @@ class FittedPaths:
             depths[f.label] = 0 if f.start is None else 1 + depths[f.start]
         return depths
 
-    def _wanted(self, family: Family, fold: int, done: Paths, points: Sequence[Point]) -> Wanted:
+    def _wanted(self, family: Family, fold: int, done: Paths, points: Sequence[Point]) -> PathRequest:
         start = None
         if family.start is not None:
             first = done[family.start, fold].path
             start = PathStarts(first.alphas, first.sparse_coefs, first.losses)
-        return Wanted(family.maker, fold, start, tuple(points), scored=family.scored)
+        return PathRequest(family.maker, fold, start, tuple(points), scored=family.scored)
 
     def _by_processes(self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None) -> Computed:
         labels = [f.label for f in self.families for _ in waiting[f.label]]
@@ -185,7 +185,7 @@ class FittedPaths:
         each = {f.label: f.maker.n_points(self.works[f.look].path_plan) for f in self.families}
         left = TimeLeft([f.label for f in self.families for _ in range(each[f.label] * len(waiting[f.label]))], 1)
         work = None
-        for stage in self._stages(waiting, MOST_TOGETHER):
+        for stage in self._stages(waiting, MAX_TOGETHER):
             began = time.perf_counter()
             if work is not None and work is not self.works[stage[0][0].look]:
                 work.release()

@@ -40,7 +40,7 @@ FOLD_TOL = 1e-4  # paths that only estimate quality: no ranking changes between 
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PathRequest:
     """One path: of a maker, without the queries of a fold.
 
     start   an l1 path: where a concave penalty is started from besides its own last solution
@@ -236,7 +236,7 @@ class FoldedPaths:
                     "other folds, or the holdout protocol."
                 )
 
-    def __call__(self, wanted: Sequence[Wanted]) -> list[FittedPath]:
+    def __call__(self, wanted: Sequence[PathRequest]) -> list[FittedPath]:
         """Each path; all in lockstep: one read of X serves all."""
         with one_blas_thread():
             objectives, scalings = self.objectives([want.fold for want in wanted])
@@ -254,7 +254,7 @@ class FoldedPaths:
                     fitted[i] = replace(fitted[i], values=own)
             return fitted
 
-    def _plan(self, wanted: Wanted) -> PathPlan:
+    def _plan(self, wanted: PathRequest) -> PathPlan:
         return replace(
             self.path_plan,
             tol=self._tol(wanted.fold),

@@ -42,14 +42,14 @@ class Look:
             return CurvePath(maker) if maker.shrinks else maker
         return maker if len(self.forms) < 2 else OneFormEach(maker, len(self.forms))
 
-    def signs(self, rules: FeatureRules) -> tuple[int, ...] | None:
+    def monotone(self, rules: FeatureRules) -> tuple[int, ...] | None:
         """The signs of all its coefficients under the rules of a penalty."""
-        signs = self.knots.signs(rules.signs)
-        if signs is None:
+        monotone = self.knots.monotone(rules.monotone)
+        if monotone is None:
             return None
         if self.knots.curved:
-            return tuple(np.repeat(signs, self.knots.n_coordinates).tolist())
-        return signs * max(len(self.forms), 1)
+            return tuple(np.repeat(monotone, self.knots.n_coordinates).tolist())
+        return monotone * max(len(self.forms), 1)
 
     def lacking(self, engine: Engine) -> str:
         """What of it an engine cannot run; "" where it can run all."""

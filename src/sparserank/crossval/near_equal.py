@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparserank.crossval.candidates import Pool
+from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Choice
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.lazy import cached_property
@@ -59,15 +59,15 @@ class NearEqual:
         return out
 
 
-def near_equal(choice: Choice, pool: Pool) -> NearEqual:
+def near_equal(choice: Choice, candidate_set: CandidateSet) -> NearEqual:
     """Those of a choice."""
     chosen = choice.chosen
     most = min(math.ceil(MORE_FEATURES * chosen.n_features - 1e-9), max(c.n_features for c in choice.candidates))
     if choice.rule.k is not None:
         most = min(most, max(choice.rule.k, chosen.n_features))
-    sets = {tuple(pool.features(chosen, FINAL).tolist()): None}
+    sets = {tuple(candidate_set.features(chosen, FINAL).tolist()): None}
     for c in choice.sparse:
         enough = choice.within_margin(c) or choice.loss(c) <= choice.loss(chosen)
         if enough and c.n_features <= most:
-            sets.setdefault(tuple(pool.features(c, FINAL).tolist()))
+            sets.setdefault(tuple(candidate_set.features(c, FINAL).tolist()))
     return NearEqual.of(most, list(sets))

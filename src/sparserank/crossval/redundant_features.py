@@ -13,9 +13,9 @@ from sparserank.data.matrices import n_stored
 from sparserank.shards.centred_products import centred_products
 
 SAME = 0.9  # size of the correlation from which two features say the same
-MOST_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
+MAX_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
 BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
-MOST_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
+MAX_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def alike(
         np.zeros(d, dtype=np.int64),
     )  # of each feature: the largest correlation with a kept one, and with which
     asked: dict[int, float] = {}
-    at_once = max(MOST_PRODUCTS // max(d, 1), 1)
+    at_once = max(MAX_PRODUCTS // max(d, 1), 1)
     for lo in range(0, len(features), at_once):
         own = features[lo : lo + at_once]
         correlations = within_query_correlations(data, queries, shaped, own, form[lo : lo + at_once], d)
@@ -105,7 +105,7 @@ def within_query_correlations(
 def _looked_at(data: RankingDataset) -> np.ndarray:
     """The queries that hold documents, every so many-th where they are too many."""
     sizes = np.diff(data.query_ptr)
-    return np.flatnonzero(sizes > 0)[:: max(-(-data.n_docs // MOST_DOCUMENTS), 1)]
+    return np.flatnonzero(sizes > 0)[:: max(-(-data.n_docs // MAX_DOCUMENTS), 1)]
 
 
 def _blocks(data: RankingDataset, queries: np.ndarray) -> list[np.ndarray]:

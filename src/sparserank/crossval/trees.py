@@ -24,8 +24,8 @@ from sparserank.quoting import brief
 MISSING = "trees need LightGBM; install it with: pip install 'sparserank[trees]'"
 PLAIN_NAME = re.compile(r"[\w.-]+")  # LightGBM refuses commas, colons, quotes and brackets, and changes blanks
 SOURCE_LINE = re.compile(r",? at \S+, line \d+")  # of LightGBM's own code, in its messages
-MOST_GRADE = 30  # LightGBM's table of gains ends there
-MOST_DOCUMENTS = 10_000  # of a query
+MAX_GRADE = 30  # LightGBM's table of gains ends there
+MAX_DOCUMENTS = 10_000  # of a query
 SHAP_ROWS = 4000  # that contributions are averaged over, about
 
 
@@ -136,16 +136,16 @@ def check_trees(data: RankingDataset) -> None:
             "one query cannot be split into folds; a comparison needs two at least, and says something from ten on."
         )
     y, sizes = data.relevance, np.diff(data.query_ptr)
-    wrong = (y != np.floor(y)) | (y < 0) | (y > MOST_GRADE)
+    wrong = (y != np.floor(y)) | (y < 0) | (y > MAX_GRADE)
     if wrong.any():
         raise DataError(
-            f"LightGBM's lambdarank takes whole grades from 0 to {MOST_GRADE}; row "
+            f"LightGBM's lambdarank takes whole grades from 0 to {MAX_GRADE}; row "
             f"{data.row_index[int(np.argmax(wrong))]} has {y[wrong][0]:g}. Round or cap the grades."
         )
-    if sizes.max() > MOST_DOCUMENTS:
+    if sizes.max() > MAX_DOCUMENTS:
         raise DataError(
             f"query {data.query_ids[int(np.argmax(sizes))]} has {sizes.max()} documents; LightGBM's lambdarank takes "
-            f"at most {MOST_DOCUMENTS}. Sample its documents."
+            f"at most {MAX_DOCUMENTS}. Sample its documents."
         )
 
 

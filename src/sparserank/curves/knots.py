@@ -16,13 +16,13 @@ from sparserank.shards.shaped import ShapedRows
 
 LINEAR, CURVES = SHAPES = ("linear", "curves")
 DEFAULT_KNOTS = 10
-LEAST_KNOTS = 3
+MIN_KNOTS = 3
 CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
-MOST_KNOTS = 256  # segments are numbered in one byte
+MAX_KNOTS = 256  # segments are numbered in one byte
 ROWS_AT_ONCE = 1 << 14
 CLOSE = 1e-12  # of the largest value: knots that are closer are one
 SMALLEST_VALUE = 1e-290  # a feature of smaller values is taken for 0
-MOST_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dense
+MAX_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dense
 
 
 def not_in_memory() -> str:
@@ -62,7 +62,7 @@ class Knots:
         """Coefficients that each feature has, of so many in all."""
         return n_coefficients // len(self.at)
 
-    def signs(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    def monotone(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
         """1 for the features whose curve may not turn: all their coefficients are >= 0, whatever signs are given; None:
         there are none."""
         return tuple(np.abs(self.directions).tolist()) if self.directions.any() else None
@@ -91,7 +91,7 @@ class Knots:
             DataError   sparse features that would take too much memory: their segments are dense
         """
         n, d = X.shape
-        if n_stored(X) < n * d and 5 * n * d > MOST_SPARSE_BYTES:
+        if n_stored(X) < n * d and 5 * n * d > MAX_SPARSE_BYTES:
             raise DataError(
                 f"curves of {n} x {d} sparse values would take {5 * n * d / 2**30:.3g} GB, as if none were 0; keep the "
                 "features that matter with a linear selection first."
@@ -117,8 +117,8 @@ def fit_knots(data: RankingDataset, n_knots: int = DEFAULT_KNOTS, directions: np
     Raises
         DataError   a number of knots outside 3 .. 256, values too large to be told apart by their differences
     """
-    if not LEAST_KNOTS <= n_knots <= MOST_KNOTS:
-        raise DataError(f"a curve has {LEAST_KNOTS} to {MOST_KNOTS} knots; got {n_knots}.")
+    if not MIN_KNOTS <= n_knots <= MAX_KNOTS:
+        raise DataError(f"a curve has {MIN_KNOTS} to {MAX_KNOTS} knots; got {n_knots}.")
     sample = by_columns(data.X[sample_rows(data)[0]])
     d = data.n_features
     at, n_segments = np.zeros((d, n_knots)), np.zeros(d, dtype=np.int64)

@@ -21,7 +21,7 @@ class Straight:
     def rows(self, X: Any) -> Rows | list[Rows]:
         return as_rows(X)
 
-    def signs(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    def monotone(self, given: tuple[int, ...] | None) -> tuple[int, ...] | None:
         return given
 
     def scaling(self, method: str) -> str:

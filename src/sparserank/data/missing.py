@@ -19,7 +19,7 @@ KEPT = "keep"  # of KEEP alone: no word for users
 # from here on a number means "no value": Istella writes the largest float64, rounded up, which some parsers read as
 # infinity
 HUGE = 1.79e308
-MOST_DIGITS = 18  # of a feature's number; longer ones are names
+MAX_DIGITS = 18  # of a feature's number; longer ones are names
 EXPECTED = f"{', '.join(repr(w) for w in WORDS)} or a number"
 
 
@@ -162,7 +162,7 @@ def _key(feature: Any) -> int | str:
         return int(feature)
     if not isinstance(feature, str) or not feature:
         raise DataError(f"missing policy: a feature must be a name, a number or '*'; got {brief(feature)}.")
-    is_number = feature.isascii() and feature.isdigit() and len(feature) <= MOST_DIGITS and str(int(feature)) == feature
+    is_number = feature.isascii() and feature.isdigit() and len(feature) <= MAX_DIGITS and str(int(feature)) == feature
     return int(feature) if is_number else feature
 
 

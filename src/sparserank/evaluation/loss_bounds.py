@@ -15,10 +15,10 @@ from sparserank.lazy import cached_property
 
 DRAW_ERROR = 0.0035  # standard error of a bound from its draws, relative to the bound
 DRAW_ERROR_BEYOND = 0.007  # the same for a confidence above 0.95
-LEAST_ROUNDS = 8  # independent randomisations of the draws, whose differences tell the error
-MOST_ROUNDS = 128
-LEAST_QUERIES = 10  # below, differences that happen to be absent would pass for differences that cannot be
-LEAST_ERROR = 0.2  # of the median standard error: below, differences of two candidates are taken to be no better known
+MIN_ROUNDS = 8  # independent randomisations of the draws, whose differences tell the error
+MAX_ROUNDS = 128
+MIN_QUERIES = 10  # below, differences that happen to be absent would pass for differences that cannot be
+MIN_ERROR = 0.2  # of the median standard error: below, differences of two candidates are taken to be no better known
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LossBounds:
     means       (m,) mean metric
     upper       (m,) bound on the mean loss of each against the best of all, >= 0; together they hold with probability
                 `confidence`
-    error       (m, m) standard error of the difference of two means, no less than LEAST_ERROR of the median one
+    error       (m, m) standard error of the difference of two means, no less than MIN_ERROR of the median one
     quantile    (m,) t quantiles: with candidate j as the best, no other's lead is overestimated by more than
                 quantile[j] error[:, j]
     n_queries   queries that have a value; n_zero of them are 0 for every candidate
@@ -76,7 +76,7 @@ def loss_bounds(
     *,
     seed: int = 0,
     draw_error: float | None = None,
-    n_draws: int = LEAST_ROUNDS * ROUND,
+    n_draws: int = MIN_ROUNDS * ROUND,
 ) -> LossBounds:
     """Compare candidates with the best of them.
 
@@ -85,12 +85,12 @@ def loss_bounds(
         confidence   > 0.5 and <= 0.99
         seed         of the draws
         draw_error   draw until the standard error of every bound, relative to it (or to the resolution, if that is
-                     more), is at most this; by default 0.35%, above a confidence of 0.95 0.7%. After MOST_ROUNDS rounds
+                     more), is at most this; by default 0.35%, above a confidence of 0.95 0.7%. After MAX_ROUNDS rounds
                      of draws it stays as it is
         n_draws      at least so many, in any case
     Returns
         LossBounds: with probability about `confidence` every candidate's true mean loss is at most its bound; bounds
-        are infinite for fewer than LEAST_QUERIES queries. The same bits whatever the number of threads
+        are infinite for fewer than MIN_QUERIES queries. The same bits whatever the number of threads
     Raises
         ParameterError   confidence out of its range
     Cost
@@ -99,13 +99,13 @@ def loss_bounds(
     Source
         Hsu (1981), Ann. Statist. 9(5), with critical values of Dunnett's kind drawn from the candidates' own
         covariance, each candidate in turn as the best. Departs from it: a normal quantile is turned into one of
-        Student's t with n - 1 degrees of freedom, and standard errors below LEAST_ERROR of the median are raised to it.
+        Student's t with n - 1 degrees of freedom, and standard errors below MIN_ERROR of the median are raised to it.
     """
     check_confidence(confidence)
     V = values[:, np.isfinite(values).all(axis=0)].astype(np.float64)
     m, n = V.shape
     n_zero = int((V == 0).all(axis=0).sum())
-    if n < LEAST_QUERIES:
+    if n < MIN_QUERIES:
         means = V.mean(axis=1) if n else np.full(m, np.nan)
         unknown = np.full(m, np.inf)
         return LossBounds(means, unknown, np.full((m, m), np.inf), unknown, n, n_zero, confidence, np.zeros(m))
@@ -129,7 +129,7 @@ def _errors(covariance: np.ndarray) -> np.ndarray:
     variance = np.diag(covariance)
     error = np.sqrt(np.maximum(variance[:, None] + variance[None, :] - 2.0 * covariance, 0.0))
     others = error[~np.eye(len(error), dtype=bool)]
-    least = LEAST_ERROR * float(np.median(others)) if len(others) else 0.0
+    least = MIN_ERROR * float(np.median(others)) if len(others) else 0.0
     error = np.maximum(error, least)
     np.fill_diagonal(error, 0.0)
     return error
@@ -156,12 +156,12 @@ def _quantiles(
         normal = leads.round()
         total += normal
         uppers.append(_upper(means, student_of_normal(normal, n)[:, None] * error))
-        if len(uppers) < max(least_rounds, LEAST_ROUNDS):
+        if len(uppers) < max(least_rounds, MIN_ROUNDS):
             continue
         quantile = student_of_normal(total / len(uppers), n)
         noise = np.std(uppers, axis=0, ddof=1) / np.sqrt(len(uppers))
         bounds = LossBounds(means, _upper(means, quantile[:, None] * error), error, quantile, n, 0, confidence, noise)
-        if len(uppers) >= MOST_ROUNDS or (noise <= draw_error * np.maximum(bounds.upper, bounds.resolution)).all():
+        if len(uppers) >= MAX_ROUNDS or (noise <= draw_error * np.maximum(bounds.upper, bounds.resolution)).all():
             return quantile, noise
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from sparserank.evaluation.leads import ROUND, normal_points, quantile_position
 from sparserank.evaluation.loss_bounds import (
     DRAW_ERROR,
-    LEAST_ERROR,
-    LEAST_QUERIES,
-    LEAST_ROUNDS,
-    MOST_ROUNDS,
+    MAX_ROUNDS,
+    MIN_ERROR,
+    MIN_QUERIES,
+    MIN_ROUNDS,
     student_of_normal,
 )
 from sparserank.evaluation.statistics import check_confidence
@@ -26,7 +26,7 @@ class RivalIntervals:
 
     differences   (m, n_rivals)
     reach         (m, n_rivals) half the length of each interval; all of them hold together with probability
-                  of the confidence asked for; inf for fewer than LEAST_QUERIES queries
+                  of the confidence asked for; inf for fewer than MIN_QUERIES queries
     """
 
     differences: np.ndarray
@@ -57,7 +57,7 @@ def rival_intervals(
     Source
         Dunnett (1955), JASA 50, two-sided, with a quantile drawn from the candidates' and rivals' own covariance: that
         of the largest |z_i - z_r| / error_ir over all i and r. Departs from it as `loss_bounds` does: the normal
-        quantile is turned into one of Student's t with n - 1 degrees of freedom, and errors below LEAST_ERROR of the
+        quantile is turned into one of Student's t with n - 1 degrees of freedom, and errors below MIN_ERROR of the
         median are raised to it.
     """
     check_confidence(confidence)
@@ -66,14 +66,14 @@ def rival_intervals(
     m, n = len(values), V.shape[1]
     means = V.mean(axis=1) if n else np.full(len(V), np.nan)
     differences = means[:m, None] - means[None, m:]
-    if n < LEAST_QUERIES:
+    if n < MIN_QUERIES:
         return RivalIntervals(differences, np.full(differences.shape, np.inf))
     with one_blas_thread():
         root = _root((V - means[:, None]) / np.sqrt(n * (n - 1.0)))
         squares = (root**2).sum(axis=1)
         variance = squares[:m, None] + squares[None, m:] - 2.0 * root[:m] @ root[m:].T
         error = np.sqrt(np.maximum(variance, 0.0))
-        error = np.maximum(error, LEAST_ERROR * float(np.median(error)))
+        error = np.maximum(error, MIN_ERROR * float(np.median(error)))
         reach = _quantile(root[:m], root[m:], error, n, confidence, seed) * error
     return RivalIntervals(differences, reach)
 
@@ -99,11 +99,11 @@ def _quantile(own: np.ndarray, others: np.ndarray, error: np.ndarray, n: int, co
         z, rival = points @ own.T, points @ others.T
         largest = np.max([(np.abs(z - rival[:, [r]]) * inverse[:, r]).max(axis=1) for r in range(len(others))], axis=0)
         rounds.append(_quantile_of(largest, confidence))
-        if len(rounds) < LEAST_ROUNDS:
+        if len(rounds) < MIN_ROUNDS:
             continue
         found = float(np.mean(rounds))
         noise = float(np.std(rounds, ddof=1)) / np.sqrt(len(rounds))
-        if len(rounds) >= MOST_ROUNDS or noise <= DRAW_ERROR * found:
+        if len(rounds) >= MAX_ROUNDS or noise <= DRAW_ERROR * found:
             return float(student_of_normal(np.array(found), n))
 
 

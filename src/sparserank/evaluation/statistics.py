@@ -22,7 +22,7 @@ class Paired:
 
 
 DEFAULT_CONFIDENCE = 0.95
-MOST_CONFIDENCE = 0.99  # of simultaneous bounds: their draws are made for this much
+MAX_CONFIDENCE = 0.99  # of simultaneous bounds: their draws are made for this much
 
 
 def as_percent(confidence: float) -> str:
@@ -31,9 +31,9 @@ def as_percent(confidence: float) -> str:
 
 
 def check_confidence(confidence: float) -> None:
-    """Raise ParameterError unless simultaneous bounds can have this confidence: > 0.5 and <= MOST_CONFIDENCE."""
-    if not 0.5 < confidence <= MOST_CONFIDENCE:
-        raise ParameterError("confidence", f"must be > 0.5 and <= {MOST_CONFIDENCE:g}; got {brief(confidence)}.")
+    """Raise ParameterError unless simultaneous bounds can have this confidence: > 0.5 and <= MAX_CONFIDENCE."""
+    if not 0.5 < confidence <= MAX_CONFIDENCE:
+        raise ParameterError("confidence", f"must be > 0.5 and <= {MAX_CONFIDENCE:g}; got {brief(confidence)}.")
 
 
 def mean_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, float, float]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from sparserank.crossval.candidates import Pool
+from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.folded_paths import FINAL
@@ -33,7 +33,7 @@ class Ablation:
     """The ablation of the chosen candidate of a choice, whose final model is `model`."""
 
     cv: CrossValidation
-    pool: Pool
+    candidate_set: CandidateSet
     choice: Choice
     model: RankingModel
     plan: SelectionPlan
@@ -45,18 +45,18 @@ class Ablation:
     def worth(self, near: NearEqual, correlations: Mapping[int, float], store: WorkStore | None = None) -> Worth:
         """correlations: {feature: that with its substitute}, for each that has one; refits are kept in `store`, and
         taken from there."""
-        model, groups, with_groups = self.model, self.cv.groups, self.plan.groups is not None
+        model, feature_groups, with_groups = self.model, self.cv.feature_groups, self.plan.feature_groups is not None
         features = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")]
         alone = [np.array([j]) for j in features]
-        used = sorted(groups.used(model.support), key=lambda g: -groups.costs[g]) if with_groups else []
-        members = [np.flatnonzero(np.array(groups.of_feature) == g) for g in used]
+        used = sorted(feature_groups.used(model.support), key=lambda g: -feature_groups.costs[g]) if with_groups else []
+        members = [np.flatnonzero(np.array(feature_groups.of_feature) == g) for g in used]
         swaps = [(int(j), near.substitutes[int(j)]) for j in features[:MAX_REFITTED] if int(j) in near.substitutes]
-        price = groups.cost_of_feature
+        price = feature_groups.cost_of_feature
         swaps = [] if with_groups else [(j, other) for j, other in swaps if price[other] <= price[j]]
         n = min(len(alone), MAX_REFITTED)
         refitted = self._kept([*alone[:n], *members], swaps, store)
-        zeroed = self.cv.without(self.pool, self.chosen, [*alone, *members])
-        own = np.array([self.pool.values(self.chosen, m) for m in range(len(self.cv.metrics))])
+        zeroed = self.cv.without(self.candidate_set, self.chosen, [*alone, *members])
+        own = np.array([self.candidate_set.values(self.chosen, m) for m in range(len(self.cv.metrics))])
         costs = [self._costs(refitted[:, 0], refitted[:, 1 + i]) for i in range(n)] + [None] * (len(alone) - n)
         rows = [
             {
@@ -66,7 +66,7 @@ class Ablation:
                 "shape": model.shape_of(j),
                 "curve": drawn(model, self.cv.data, int(j)),
                 "share": near.share(int(j)),
-                "folds": sum(int(j) in self.pool.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
+                "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
                 "cost": cost,
                 "zeroed": self._costs(own, zeroed[:, i]),
             }
@@ -74,8 +74,8 @@ class Ablation:
         ]
         of_groups = [
             {
-                "group": groups.names[g],
-                "group_cost": groups.costs[g],
+                "group": feature_groups.names[g],
+                "group_cost": feature_groups.costs[g],
                 "features": [model.feature_names[j] for j in np.intersect1d(features_of, model.support)],
                 "cost": self._costs(refitted[:, 0], refitted[:, 1 + n + i]),
                 "zeroed": self._costs(own, zeroed[:, len(alone) + i]),
@@ -104,15 +104,19 @@ class Ablation:
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
         """(n_metrics, 1 + n_sets + n_swaps, n_queries) refits of the chosen model as it is, without each set of
         features, and with one feature in the place of another, by the models that have not seen the query."""
-        look, width, d = self.pool.look(self.chosen), self.pool.width(self.chosen), self.cv.data.n_features
+        look, width, d = (
+            self.candidate_set.look(self.chosen),
+            self.candidate_set.width(self.chosen),
+            self.cv.data.n_features,
+        )
         starts = {}
         for f in self.cv.folds or [FINAL]:
-            own = self.pool.coefficients(self.chosen, f)
+            own = self.candidate_set.coefficients(self.chosen, f)
             feature = own.indices // width % d  # of each coefficient
             rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
             rows += [_moved(own, feature == j, (other - j) * width) for j, other in swaps]
             starts[f] = sp.csr_array(sp.vstack(rows, format="csr"))
-        return self.cv.refitted(look, starts, look.signs(self.pool.trials[self.chosen.penalty].maker.rules))
+        return self.cv.refitted(look, starts, look.monotone(self.candidate_set.trials[self.chosen.penalty].maker.rules))
 
     def _costs(self, values: np.ndarray, without: np.ndarray) -> Costs:
         """Of (n_metrics, n_queries) each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparserank.crossval.candidates import Pool
+from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.current_model import LABEL, Change, InUse, change
 from sparserank.crossval.engine import CrossValidation
@@ -53,7 +53,9 @@ class Comparisons:
         (values,) = per_query_values(scores, self.judged, [self.plan.metric])
         return Rival(LABEL, len(self.current.features), values)
 
-    def with_trees(self, pool: Pool, choice: Choice, store: WorkStore | None, progress: Progress | None) -> RivalReport:
+    def with_trees(
+        self, candidate_set: CandidateSet, choice: Choice, store: WorkStore | None, progress: Progress | None
+    ) -> RivalReport:
         """Trees that were finished in their time; those that are shown better are tried on the chosen features too."""
         fitted = self.trees.fit(store, progress)
         rivals = Rivals(choice, fitted) if fitted else None
@@ -61,7 +63,7 @@ class Comparisons:
         if first.better is None:
             return first
         name, chosen = first.better.name, choice.chosen
-        features = {f: pool.features(chosen, f) for f in self.cv.folds or [FINAL]}
+        features = {f: candidate_set.features(chosen, f) for f in self.cv.folds or [FINAL]}
         values = self.trees.on_features(name, features, store)
         return first if values is None else first.with_chosen_features(name, mean_of(values), chosen.mean)
 
@@ -71,25 +73,32 @@ class Comparisons:
             return None
         return change(choice, Rivals(choice, [self.held]), self.current, model, self.query_ids)
 
-    def on_test(self, pool: Pool, model: RankingModel, dense: Candidate, notes: list[str]) -> Comparison | None:
+    def on_test(
+        self, candidate_set: CandidateSet, model: RankingModel, dense: Candidate, notes: list[str]
+    ) -> Comparison | None:
         """The final model beside the final dense one, what ranks today, and trees, on the test queries."""
         if self.test is None:
             return None
-        full = self._dense_in_use(pool, dense)
+        full = self._dense_in_use(candidate_set, dense)
         assert full.model is not None
         scores = {} if self.current is None else {self.current.name: self.current.scores(self.test)}
         others = {**scores, **self.trees.test_scores}
         return compare_on_test(self.plan, self.test, self.cv.first, model, {full.name: full.model}, others, notes)
 
     def by_query(
-        self, pool: Pool, chosen: Candidate, model: RankingModel, dense: Candidate, test: Comparison | None
+        self,
+        candidate_set: CandidateSet,
+        chosen: Candidate,
+        model: RankingModel,
+        dense: Candidate,
+        test: Comparison | None,
     ) -> Queries:
         """The chosen model beside what is in use, or the dense model: on the test queries, or else on those that
         candidates are judged on, each by the models that have not seen it."""
         metric, cv, rival = self.plan.metric, self.cv, self.held or dense
         if test is not None:
             assert self.test is not None
-            of_rival = self._scorer(pool, rival)
+            of_rival = self._scorer(candidate_set, rival)
             names = next(iter(test.values)), of_rival.name
             values = tuple(test.values[name][repr(metric)] for name in names)
             return compare_queries(self.test, metric, (values[0], values[1]), lambda q: (model, of_rival), "test")
@@ -98,21 +107,21 @@ class Comparisons:
         def scorers(q: int) -> tuple[RankingModel, InUse]:
             f = int(cv.fold[q]) if cv.folds else FINAL
             if f not in models:
-                models[f] = pool.model(chosen, self.names, f), self._scorer(pool, rival, f)
+                models[f] = candidate_set.model(chosen, self.names, f), self._scorer(candidate_set, rival, f)
             return models[f]
 
         on = "out of fold" if cv.folds else "validation"
         return compare_queries(self.judged, metric, (chosen.values, rival.values), scorers, on)
 
-    def _scorer(self, pool: Pool, rival: Candidate | Rival, fold: int = FINAL) -> InUse:
+    def _scorer(self, candidate_set: CandidateSet, rival: Candidate | Rival, fold: int = FINAL) -> InUse:
         """What ranks as the rival of the chosen model."""
         if isinstance(rival, Rival):
             assert self.current is not None
             return self.current
-        return self._dense_in_use(pool, rival, fold)
+        return self._dense_in_use(candidate_set, rival, fold)
 
-    def _dense_in_use(self, pool: Pool, dense: Candidate, fold: int = FINAL) -> InUse:
+    def _dense_in_use(self, candidate_set: CandidateSet, dense: Candidate, fold: int = FINAL) -> InUse:
         """The dense reference as what ranks."""
-        look = pool.look(dense)
+        look = candidate_set.look(dense)
         name = f"dense RankSVM ({dense.n_features} features{f' {look.name}' if look.forms else ''})"
-        return InUse(name, (), pool.model(dense, self.names, fold))
+        return InUse(name, (), candidate_set.model(dense, self.names, fold))

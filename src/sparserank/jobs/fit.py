@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from sparserank.crossval.groups import groups_of
+from sparserank.crossval.feature_groups import groups_of
 from sparserank.curves import LINEAR
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import training_medians
@@ -73,7 +73,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         train     as in `select`
         client    as in `select`
         options   penalty, alpha, alpha_ratio or n_features_to_select as in SparseRanker; scaling (nonlinear ones too),
-                  transform, monotone, keep, drop, groups and options of reading as in `select`
+                  transform, monotone, keep, drop, feature_groups and options of reading as in `select`
     Raises
         ParameterError   names the parameter that is out of its range
         DataError        data that cannot be used
@@ -89,8 +89,10 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     for name, plain in (("transform", NONE), ("shapes", LINEAR)):
         if chosen[name] != plain and not linear:
             raise ParameterError(name, f"must be {plain} with {option('scaling', scaling)}.")
-    if chosen["groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):
-        raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}.")
+    if chosen["feature_groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):
+        raise ParameterError(
+            "feature_groups", f"know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}."
+        )
     to_store = ["train"] if client is not None and linear else []  # others are done here first
     ranker = SparseRanker(
         penalty=penalty,
@@ -103,9 +105,9 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     names = tuple(data.feature_names or ())
     drop = chosen["drop"]
     warn_of_suspects(data, drop if isinstance(drop, Sequence) else (), stacklevel=3)
-    if chosen["groups"] is not None:
-        own = groups_of(chosen["groups"], None, names)
-        penalty = replace(penalty, weights=own.cost_of_feature, groups=own.of_feature)
+    if chosen["feature_groups"] is not None:
+        own = groups_of(chosen["feature_groups"], None, names)
+        penalty = replace(penalty, weights=own.cost_of_feature, feature_groups=own.of_feature)
     penalty = replace(penalty, **rules_of(chosen["monotone"], chosen["keep"], drop, names, penalty))
     shape = fit_transform(data, chosen["transform"])
     ready = transformed(prepared(data, scaling), [shape])  # what no factor per feature can do; else the data themselves

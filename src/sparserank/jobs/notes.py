@@ -47,8 +47,8 @@ def notes_of_kept(plan: SelectionPlan, model: RankingModel) -> list[str]:
         {
             model.feature_names[j]
             for p in plan.penalties
-            for j in p.always_keep
-            if j in at_0 and p.signs is not None and p.signs[j] != 0
+            for j in p.keep
+            if j in at_0 and p.monotone is not None and p.monotone[j] != 0
         }
     )
     if not names:
@@ -81,7 +81,7 @@ def notes_of_metric_refits(plan: SelectionPlan, n_queries: int) -> list[str]:
 def notes_of_rules(plan: SelectionPlan, data: RankingDataset) -> list[str]:
     """What is said, and warned, of features that were to be kept although no weight of theirs changes a ranking."""
     constant = set(np.flatnonzero(data.constant_features()).tolist())
-    kept = sorted({j for p in plan.penalties for j in p.always_keep} & constant)
+    kept = sorted({j for p in plan.penalties for j in p.keep} & constant)
     if not kept:
         return []
     names = data.feature_names or ()

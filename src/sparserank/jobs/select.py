@@ -83,8 +83,8 @@ def select(
                              after a kill
         n_threads            threads; None for all cores. Results do not depend on it
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
-        options              transform, shapes, groups, costs, keep, drop, folds, missing, current, ...: each with its
-                             type, default and meaning in `SelectOptions` and in docs/options.md
+        options              transform, shapes, feature_groups, costs, keep, drop, folds, missing, current, ...: each
+                             with its type, default and meaning in `SelectOptions` and in docs/options.md
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()
     Raises
@@ -128,7 +128,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> SelectionResult:
         train_data, valid_data, weight = _weighted(train_data, valid_data, query_weight, plan.protocol)
     used = {"train": train_data, "validation": valid_data, "test": test_data}
     held = None if current is None else in_use(current, names)
-    never = set.intersection(*(set(p.never_use) for p in plan.penalties))
+    never = set.intersection(*(set(p.drop) for p in plan.penalties))
     trees = tree_rivals(chosen["rival"], train_data, never, here=client is None)
     if trees.trees and train_data.doc_weight is not None:
         trees = replace(trees, notes=(*trees.notes, NO_DOC_WEIGHT))

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from sparserank.crossval.candidates import Pool, best_of_sizes
+from sparserank.crossval.candidate_set import CandidateSet, best_of_sizes
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.engine import CrossValidation
+from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
-from sparserank.crossval.groups import each_alone
 from sparserank.crossval.near_equal import NearEqual, near_equal
 from sparserank.crossval.redundant_features import Alike, alike
 from sparserank.crossval.stability import Stability
@@ -90,10 +90,10 @@ class SelectionJob:
             raise ParameterError(
                 "costs", f"must hold {len(self.names)} values, one per feature; got {len(plan.costs)}."
             )
-        groups = plan.groups or each_alone(self.names, plan.costs)
+        feature_groups = plan.feature_groups or each_alone(self.names, plan.costs)
         n_threads = n_threads or available_cores()
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
-        tried = trials_of(plan, data, groups, client)
+        tried = trials_of(plan, data, feature_groups, client)
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
         runs = [self.engine is None or not t.look.lacking(self.engine) for t in tried]
         self.trials = list(compress(tried, runs))
@@ -106,8 +106,8 @@ class SelectionJob:
             plan.metrics,
             valid=valid,
             query_weight=query_weight,
-            groups=groups,
-            by_cost=plan.groups is not None,
+            feature_groups=feature_groups,
+            by_cost=plan.feature_groups is not None,
             n_workers=n_threads,
             n_threads=n_threads,
             client=client,
@@ -135,10 +135,10 @@ class SelectionJob:
     def _execute(self, store: WorkStore | None, progress: Progress | None) -> SelectionResult:
         plan, cv = self.plan, self.cv
         began = time.perf_counter()
-        pool = self.candidates(store, progress)
-        choice = plan.choose(pool.sparse, pool.dense)
-        trees = self.beside.with_trees(pool, choice, store, self._after(len(pool.paths), progress))
-        short = unsolved_paths(pool.paths, plan.settings.tol)
+        candidate_set = self.candidates(store, progress)
+        choice = plan.choose(candidate_set.sparse, candidate_set.dense)
+        trees = self.beside.with_trees(candidate_set, choice, store, self._after(len(candidate_set.paths), progress))
+        short = unsolved_paths(candidate_set.paths, plan.settings.tol)
         notes = [
             *notes_of_loss(plan, cv.data, self.weighted),
             *notes_of_rules(plan, cv.data),
@@ -147,39 +147,39 @@ class SelectionJob:
             *([short] if short else []),
             *notes_of_choice(plan, choice),
         ]
-        chosen, strongest = choice.chosen, max(pool.dense, key=lambda c: c.mean)
-        model = self.model(pool, chosen, choice.corrected_chosen if choice.is_corrected else None)
+        chosen, strongest = choice.chosen, max(candidate_set.dense, key=lambda c: c.mean)
+        model = self.model(candidate_set, chosen, choice.corrected_chosen if choice.is_corrected else None)
         notes += notes_of_kept(plan, model)
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
-        stability = self._stability(pool, chosen, model, store, progress, notes)
-        engine = self._for_engine(pool, model, store, notes)
-        test = self.beside.on_test(pool, model, strongest, notes)
-        ablation = Ablation(cv, pool, choice, model, plan)
-        near = near_equal(choice, pool)
-        redundant, correlations = self._alike(pool, chosen, near)
+        stability = self._stability(candidate_set, chosen, model, store, progress, notes)
+        engine = self._for_engine(candidate_set, model, store, notes)
+        test = self.beside.on_test(candidate_set, model, strongest, notes)
+        ablation = Ablation(cv, candidate_set, choice, model, plan)
+        near = near_equal(choice, candidate_set)
+        redundant, correlations = self._alike(candidate_set, chosen, near)
         worth = ablation.worth(near, correlations, store)
         result = SelectionResult(
             plan=plan,
             model=model,
             choice=choice,
             dense=strongest,
-            certificate=pool.certificate(chosen),
+            certificate=candidate_set.certificate(chosen),
             by_penalty={
                 label: choice.smallest([c for c in choice.candidates if c.penalty == label])
-                for label, trial in pool.trials.items()
+                for label, trial in candidate_set.trials.items()
                 if trial.maker.selects
             },
             by_size=by_size,
-            used=[tuple(self.names[j] for j in pool.features(c, FINAL)) for c in by_size],
-            paths={label: pool.path(label) for label in pool.trials},
-            scalings={label: pool.paths[label, FINAL].scaling for label in pool.trials},
+            used=[tuple(self.names[j] for j in candidate_set.features(c, FINAL)) for c in by_size],
+            paths={label: candidate_set.path(label) for label in candidate_set.trials},
+            scalings={label: candidate_set.paths[label, FINAL].scaling for label in candidate_set.trials},
             all_features=against_all_features(choice, strongest, by_size),
             worth=worth,
             stability=stability,
             alike=redundant,
             change=self.beside.with_today(choice, model),
             rivals=trees,
-            queries=self.beside.by_query(pool, chosen, model, strongest, test),
+            queries=self.beside.by_query(candidate_set, chosen, model, strongest, test),
             test=test,
             constant_features=tuple(np.array(self.names)[cv.data.constant_features()]),
             query_ids=self.beside.query_ids,
@@ -190,7 +190,7 @@ class SelectionJob:
             store.log({"event": "done", "seconds": round(time.perf_counter() - began, 3)})
         return result
 
-    def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> Pool:
+    def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> CandidateSet:
         """Everything that was tried; fits what is missing in `store`."""
         if any(t.look.knots.curved for t in self.trials):
             load_curve_kernels()
@@ -204,7 +204,7 @@ class SelectionJob:
         return self.cv.fit(
             self.trials,
             refits=self.plan.refits,
-            metric_refits=self.plan.metric_refits_on(self.cv.data, self.cv.groups),
+            metric_refits=self.plan.metric_refits_on(self.cv.data, self.cv.feature_groups),
             store=store,
             progress=report,
         )
@@ -220,20 +220,20 @@ class SelectionJob:
         """Pieces of work that follow the paths: trees of rivals, the half-samples."""
         return self.trees.n_pieces + bool(self.plan.half_samples)
 
-    def model(self, pool: Pool, chosen: Candidate, corrected: float | None = None) -> RankingModel:
+    def model(self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None = None) -> RankingModel:
         """The final model of a candidate, with all that is known of it; corrected: its mean, where it was chosen."""
-        path, alpha = pool.path(chosen.penalty), pool.alpha(chosen)
+        path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
         parameters = {
             "loss": loss_name(self.plan.settings.loss),
             "penalty": repr(path.penalty.with_alpha(alpha)),
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
             **({"for_metric": chosen.for_metric} if chosen.for_metric else {}),
-            "transform": pool.look(chosen).name,
+            "transform": candidate_set.look(chosen).name,
         }
         metadata = {
             "metric": repr(self.plan.metric),
-            **vars(pool.certificate(chosen)),
+            **vars(candidate_set.certificate(chosen)),
             "n_pairs": path.n_pairs,
             "quality": float(chosen.mean) if corrected is None else corrected,
             "quality_from": ("out of fold" if self.cv.folds else "validation queries")
@@ -244,7 +244,7 @@ class SelectionJob:
             "metadata": metadata,
             "fill_values": self.train.fill_values,
         }
-        model = pool.model(chosen, self.names, **known)
+        model = candidate_set.model(chosen, self.names, **known)
         model = replace(model, medians=training_medians(self.cv.data.X, model.support))
         model = model.with_list_lengths(self.cv.data.query_ptr)
         return model if self.cv.first.client is not None else with_lowest_score(model, self.cv.data.X)
@@ -253,7 +253,7 @@ class SelectionJob:
 
     def _stability(
         self,
-        pool: Pool,
+        candidate_set: CandidateSet,
         chosen: Candidate,
         model: RankingModel,
         store: WorkStore | None,
@@ -261,8 +261,8 @@ class SelectionJob:
         notes: list[str],
     ) -> Stability | None:
         """The chosen maker at the chosen size on halves of the queries that have pairs; one piece of work."""
-        n_pairs, n_before = self.plan.half_samples // 2, len(pool.paths) + self.trees.n_pieces
-        usable = self.cv.works[pool.look(chosen)].pairs() > 0
+        n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
+        usable = self.cv.works[candidate_set.look(chosen)].pairs() > 0
         report = progress or (lambda done, n, what, left: None)
         if n_pairs == 0 or usable.sum() < 4:
             if n_pairs > 0:
@@ -272,7 +272,7 @@ class SelectionJob:
         arrays = store.load(name) if store is not None else None
         if arrays is None:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", None)
-            arrays = self.cv.on_halves(pool, chosen, usable, n_pairs, self.plan.seed)
+            arrays = self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.seed)
             if store is not None:
                 store.save(name, arrays)
         report(n_before + 1, n_before + 1, "half-samples", 0.0)
@@ -283,14 +283,14 @@ class SelectionJob:
         n_varying = len(self.names) - int(self.cv.data.constant_features().sum())
         return Stability(arrays["kept"], model.support, n_varying)
 
-    def _alike(self, pool: Pool, chosen: Candidate, near: NearEqual) -> tuple[Alike, dict[int, float]]:
+    def _alike(self, candidate_set: CandidateSet, chosen: Candidate, near: NearEqual) -> tuple[Alike, dict[int, float]]:
         """What was left out and says the same as a selected feature; how selected ones correlate with what takes their
         place."""
-        work, kept = self.cv.works[pool.look(chosen)], pool.forms(chosen)
+        work, kept = self.cv.works[candidate_set.look(chosen)], candidate_set.forms(chosen)
         return alike(self.cv.data, self.names, kept, work.in_forms, near.substitutes)
 
     def _for_engine(
-        self, pool: Pool, model: RankingModel, store: WorkStore | None, notes: list[str]
+        self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]
     ) -> ForEngine | None:
         """What the engine cannot run, and what that costs where an earlier run without it left its candidates."""
         if self.engine is None:
@@ -300,7 +300,7 @@ class SelectionJob:
         if store is not None and self.left_out:
             known = self.cv.kept(self.left_out, store, refits=self.plan.refits)
             others = None if known is None else [*known.sparse, *known.dense]
-        found = for_engine(self.engine.name, tuple(names), [*pool.sparse, *pool.dense], others)
+        found = for_engine(self.engine.name, tuple(names), [*candidate_set.sparse, *candidate_set.dense], others)
         notes += [found.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]
         return found
 

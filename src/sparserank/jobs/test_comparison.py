@@ -13,7 +13,7 @@ from sparserank.evaluation import Comparison, evaluate
 from sparserank.model.ranking_model import RankingModel
 from sparserank.selection.plan import SelectionPlan
 
-MOST_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
+MAX_SINGLE_FEATURES = 2000  # beyond, ranking by every feature would take longer than the paths
 
 
 def compare_on_test(
@@ -39,14 +39,14 @@ def compare_on_test(
 def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]) -> tuple[int, float]:
     """Feature and direction with the highest mean metric on the training queries."""
     sought = np.flatnonzero(~work.data.constant_features())
-    if len(sought) > MOST_SINGLE_FEATURES:
+    if len(sought) > MAX_SINGLE_FEATURES:
         notes.append(
-            f"the best single feature was sought among the {MOST_SINGLE_FEATURES} of {len(sought)} that separate "
+            f"the best single feature was sought among the {MAX_SINGLE_FEATURES} of {len(sought)} that separate "
             "preferred pairs best."
         )
         (objective,), _ = work.objectives([FINAL])
         separation = np.abs(objective.gradient_at_zero) / np.sqrt(np.maximum(objective.pair_norms, 1e-300))
-        sought = np.sort(np.argsort(-separation, kind="stable")[:MOST_SINGLE_FEATURES])
+        sought = np.sort(np.argsort(-separation, kind="stable")[:MAX_SINGLE_FEATURES])
     means = work.single_features(sought, plan.metric)
     _, negative, sign = max(
         (mean, -j, sign)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.families import Trial
-from sparserank.crossval.groups import Groups
+from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.looks import AUTO, Look, curve_look, looks
 from sparserank.curves import CURVES, not_in_memory
 from sparserank.data.dataset import RankingDataset
@@ -16,7 +16,7 @@ from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
 from sparserank.options import option
 from sparserank.paths import PenaltyPath, SizedMaker, maker_of
-from sparserank.penalties import Mcp, Penalty, Ridge
+from sparserank.penalties import MCP, Penalty, Ridge
 from sparserank.penalties.nested import like_l1
 from sparserank.selection.options import MAX_VALUES_OF_CURVES
 from sparserank.selection.plan import SelectionPlan
@@ -28,7 +28,9 @@ RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of
 RIDGE_MIN_RATIO = 1e-6
 
 
-def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client: Any = None) -> list[Trial]:
+def trials_of(
+    plan: SelectionPlan, data: RankingDataset, feature_groups: FeatureGroups, client: Any = None
+) -> list[Trial]:
     """Look by look, on each the penalties and behind them the dense reference; curves have no dense reference.
 
     Raises
@@ -42,11 +44,11 @@ def trials_of(plan: SelectionPlan, data: RankingDataset, groups: Groups, client:
     out: list[Trial] = []
     for look in linear:
         dense = PenaltyPath(_dense(plan), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
-        out += _on(look, _limited(plan, groups, data.n_features))
+        out += _on(look, _limited(plan, feature_groups, data.n_features))
         out.append(Trial(look.label(DENSE), dense, look))
     if curved:
         curves = curve_look(data, linear, plan.n_knots, _directions(plan, data.n_features))
-        out += _on(curves, _for_curves(_limited(plan, groups, data.n_features)))
+        out += _on(curves, _for_curves(_limited(plan, feature_groups, data.n_features)))
     return out
 
 
@@ -100,9 +102,9 @@ def _on(look: Look, labelled: dict[str, Penalty | SizedMaker]) -> list[Trial]:
 
 def _dense(plan: SelectionPlan) -> Ridge:
     """The dense reference, held to what all penalties are held to: a model that breaks it is no rival."""
-    signs = {p.signs for p in plan.penalties}
-    never = set.intersection(*(set(p.never_use) for p in plan.penalties))
-    return Ridge(signs=signs.pop() if len(signs) == 1 else None, never_use=tuple(sorted(never)))
+    monotone = {p.monotone for p in plan.penalties}
+    never = set.intersection(*(set(p.drop) for p in plan.penalties))
+    return Ridge(monotone=monotone.pop() if len(monotone) == 1 else None, drop=tuple(sorted(never)))
 
 
 def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty | SizedMaker]:
@@ -112,19 +114,19 @@ def _for_curves(labelled: dict[str, Penalty | SizedMaker]) -> dict[str, Penalty 
         return known
     first = next(iter(labelled.values()))
     l1 = like_l1(first)
-    return {"l1": l1, "mcp": Mcp().with_rules_of(l1)}
+    return {"l1": l1, "mcp": MCP().with_rules_of(l1)}
 
 
-def _limited(plan: SelectionPlan, groups: Groups, n_features: int) -> dict[str, Penalty | SizedMaker]:
+def _limited(plan: SelectionPlan, feature_groups: FeatureGroups, n_features: int) -> dict[str, Penalty | SizedMaker]:
     """The penalties, and, where some groups alone are beyond --k or --budget, each once more without them:
     a path that begins with a large group may hold nothing small."""
     labelled = plan.labelled
-    beyond = groups.beyond(plan.k, plan.budget) if plan.groups is not None else ()
+    beyond = feature_groups.beyond(plan.k, plan.budget) if plan.feature_groups is not None else ()
     if not beyond or len(beyond) == n_features:
         return labelled
     limit = f"within {plan.k} features" if plan.k is not None else f"within a cost of {plan.budget:g}"
     small = {
-        f"{label} {limit}": replace(p, never_use=tuple(sorted({*p.never_use, *beyond} - set(p.always_keep))))
+        f"{label} {limit}": replace(p, drop=tuple(sorted({*p.drop, *beyond} - set(p.keep))))
         for label, p in labelled.items()
     }
     return {**labelled, **small}
@@ -137,7 +139,7 @@ def _signs(plan: SelectionPlan, n_features: int) -> set[tuple[float, ...]]:
 
 def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
     """(n_features,) the signs of the penalties, in which curves may go."""
-    signs = _signs(plan, n_features)
-    if len(signs) > 1:
-        raise ParameterError("shapes", "curves need the same signs under all penalties; give them as monotone.")
-    return np.array(signs.pop())
+    monotone = _signs(plan, n_features)
+    if len(monotone) > 1:
+        raise ParameterError("shapes", "curves need the same monotone under all penalties; give it as an option.")
+    return np.array(monotone.pop())

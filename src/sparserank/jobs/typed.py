@@ -55,7 +55,7 @@ class SelectOptions(TypedDict, total=False):
     """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
-    groups: str | os.PathLike | Mapping[str, str] | None
+    feature_groups: str | os.PathLike | Mapping[str, str] | None
     """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
     whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
     None."""
@@ -88,7 +88,7 @@ class SelectOptions(TypedDict, total=False):
     """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
     """Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With
-    groups {group: cost}. Default None."""
+    feature_groups {group: cost}. Default None."""
     protocol: str
     """cv (out of fold over the queries of train and validation) or holdout (choice on validation alone). Default
     'cv'."""
@@ -148,7 +148,7 @@ class TreesOptions(TypedDict, total=False):
     """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
-    groups: str | os.PathLike | Mapping[str, str] | None
+    feature_groups: str | os.PathLike | Mapping[str, str] | None
     """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
     whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
     None."""
@@ -167,7 +167,7 @@ class TreesOptions(TypedDict, total=False):
     """Of every bound and interval: above 0.5, at most 0.99. Default 0.95."""
     costs: str | os.PathLike | Sequence[float] | Mapping[str, float] | None
     """Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With
-    groups {group: cost}. Default None."""
+    feature_groups {group: cost}. Default None."""
     for_model: str | os.PathLike
     """The ranker whose features are chosen: lightgbm, or a file: a model that LightGBM saved or a file of its
     parameters, whose settings are used in place of n_trees, n_leaves and learning_rate. Default 'lightgbm'."""
@@ -293,7 +293,7 @@ class FitOptions(TypedDict, total=False):
     """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
     """Names of features that no model may use. Default None."""
-    groups: str | os.PathLike | Mapping[str, str] | None
+    feature_groups: str | os.PathLike | Mapping[str, str] | None
     """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
     whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
     None."""

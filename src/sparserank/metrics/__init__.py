@@ -19,7 +19,7 @@ METRICS: dict[str, type[Metric]] = {
     m.name: m
     for m in (Ndcg, AveragePrecision, Precision, ReciprocalRank, ExpectedReciprocalRank, MeanNdcg, PairwiseError)
 }
-MOST_DIGITS = 19  # of a 64-bit integer
+MAX_DIGITS = 19  # of a 64-bit integer
 _NAME = re.compile(r"(?:(?P<convention>[a-z0-9]+):)?(?P<name>[a-z_]+)(?:@(?P<cutoff>-?[0-9]+))?(?P<minus>-?)")
 
 
@@ -44,7 +44,7 @@ def parse_metric(name: str | Metric, convention: str | Convention = "default") -
             )
         chosen = CONVENTIONS["xgboost-"]
     cutoff: Any = match["cutoff"]
-    if cutoff is not None and len(cutoff) <= MOST_DIGITS:  # a longer text is no cutoff: the metric refuses it
+    if cutoff is not None and len(cutoff) <= MAX_DIGITS:  # a longer text is no cutoff: the metric refuses it
         cutoff = int(cutoff)
     return METRICS[match["name"]](cutoff, chosen)
 

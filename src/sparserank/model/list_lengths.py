@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-MOST_OFTEN = 5.0  # times longer or shorter than in training, in the median, without a warning
+MAX_LENGTH_RATIO = 5.0  # times longer or shorter than in training, in the median, without a warning
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ListLengths:
     def otherwise(self, query_ptr: np.ndarray) -> str:
         """What is said of lists that are much longer or shorter, in a sentence; "" of others."""
         now = ListLengths.of(query_ptr)
-        if now is None or 1.0 <= max(now.median / self.median, self.median / now.median) <= MOST_OFTEN:
+        if now is None or 1.0 <= max(now.median / self.median, self.median / now.median) <= MAX_LENGTH_RATIO:
             return ""
         return (
             f"the median length of the candidate lists is {now.median:g}, that of training {self.median:g} "

@@ -20,7 +20,7 @@ from sparserank.text import visible
 
 LONGEST_NAME = 36  # characters of a feature's name under its curve
 PAGE_SIZE = (5.4, 3.1)  # inches, without its legend: legible on a phone, where a picture is as wide as the page
-MOST_LOST = 1000.0  # percent of the best mean: what a picture shows of a loss
+MAX_LOST = 1000.0  # percent of the best mean: what a picture shows of a loss
 BARS = 20  # features in the picture of half-samples
 LABELLED = 11  # coefficient curves named at the side; more would overprint each other
 
@@ -97,7 +97,7 @@ def quality_against_size(result: SelectionResult) -> str:
 def lowest_shown(choice: Choice, least: float) -> float:
     """Where an axis of losses ends, in percent of the best mean: at the least value that the metric has."""
     whole = (choice.best.mean - least) / choice.unit if math.isfinite(least) else math.inf
-    return -min(100.0 * whole, MOST_LOST)
+    return -min(100.0 * whole, MAX_LOST)
 
 
 def ring(axes: Any, size: float, height: float, chosen: Candidate, **style: Any) -> None:

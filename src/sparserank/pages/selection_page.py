@@ -39,7 +39,7 @@ def render_page(result: SelectionResult) -> str:
         Section("Selected features", COSTS_ARE, [feature_table(result), zeroed_table(result)]),
         *_substitutes(result),
         *_curves(result),
-        *([Section("Groups in use", "", [group_table(result)])] if result.worth.groups else []),
+        *([Section("Groups in use", "", [group_table(result)])] if result.worth.feature_groups else []),
         Section("Sizes", _quality(result), [size_table(result)], [size_picture(result), _path_picture(result)]),
         *([Section("Compared", "", [rival_table(result)])] if result.rivals.compared else []),
         *_left_out(result),

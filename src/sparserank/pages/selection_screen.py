@@ -71,7 +71,7 @@ class _Screen:
         return [*map(self.cut, lines), *commands]
 
     def worth(self, room: int) -> list[str]:
-        return self.groups(room) if self.result.worth.groups else self.features(room)
+        return self.feature_groups(room) if self.result.worth.feature_groups else self.features(room)
 
     # -- how good, on which queries ------------------------------------------------------------------------------------
 
@@ -229,9 +229,9 @@ class _Screen:
         none = f", {free} without a loss on these queries" if free else ""
         return [self.cut(f"{len(rest)} more{each}{none}: {', '.join(shaped_name(dict(d)) for d in rest)}")]
 
-    def groups(self, room: int) -> list[str]:
+    def feature_groups(self, room: int) -> list[str]:
         """The groups in use, those that cost most to leave out first."""
-        rows = sorted(self.result.worth.groups, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
+        rows = sorted(self.result.worth.feature_groups, key=lambda d: -self.loss(d) if d["cost"] else math.inf)
         shown = rows if len(rows) < room else rows[: room - 2]
         names = [_short(d["group"], self.width // 3) for d in shown]
         width = max(len("group"), *map(len, names))
@@ -279,7 +279,7 @@ class _Screen:
         if n == 0:
             return []
         said, constant, left = [], len(self.result.constant_features), self.result.alike.left
-        dropped = set.intersection(*(set(p.never_use) for p in self.result.plan.penalties))
+        dropped = set.intersection(*(set(p.drop) for p in self.result.plan.penalties))
         if dropped:
             said.append(f"{len(dropped)} {'was' if len(dropped) == 1 else 'were'} left out beforehand")
         if constant:

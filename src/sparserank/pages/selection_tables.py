@@ -16,8 +16,8 @@ from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import estimated, share
 from sparserank.transforms import NONE
 
-MOST_LEFT = 50  # features left out that a page lists
-MOST_OWN, MOST_RIVAL = 12, 5  # features of a pair of documents: of the chosen model, of the rival alone
+MAX_LEFT = 50  # features left out that a page lists
+MAX_OWN, MAX_RIVAL = 12, 5  # features of a pair of documents: of the chosen model, of the rival alone
 
 
 def where(result: SelectionResult) -> str:
@@ -130,7 +130,7 @@ def rival_table(result: SelectionResult) -> Table:
 def left_table(result: SelectionResult) -> Table:
     """What was left out and says the same as a selected feature."""
     found = result.alike
-    shown = found.left[:MOST_LEFT]
+    shown = found.left[:MAX_LEFT]
     rows = [[r.feature, r.kept, figure(r.correlation, 2, signed=True)] for r in shown]
     more = len(found.left) - len(shown)
     return Table(
@@ -186,7 +186,7 @@ def _pair_table(query: str, pair: Pair, rival: str, lost: bool) -> Table:
         return figure(value, signed=True)
 
     own = [r for r in pair.features if r.chosen is not None]
-    shown = [*own[:MOST_OWN], *(r for r in pair.features if r.chosen is None)][: MOST_OWN + MOST_RIVAL]
+    shown = [*own[:MAX_OWN], *(r for r in pair.features if r.chosen is None)][: MAX_OWN + MAX_RIVAL]
     rows = [[r.feature, added(r.chosen), added(r.rival), f"{r.better:.6g}", f"{r.worse:.6g}"] for r in shown]
     rest = [r for r in pair.features if r not in shown]
     n = len(rest) + pair.others[0]
@@ -331,7 +331,7 @@ def group_table(result: SelectionResult) -> Table:
     metrics = [repr(m) for m in result.plan.metrics]
     rows = [
         [d["group"], f"{d['group_cost']:g}", str(len(d["features"])), *_costs(d["cost"], metrics)]
-        for d in result.worth.groups
+        for d in result.worth.feature_groups
     ]
     share = as_percent(result.plan.confidence)
     return Table(

@@ -23,13 +23,13 @@ from sparserank.solvers import ProxNewton, Solution, Status, Stop
 from sparserank.solvers.lockstep import Hessian, Seconds, Steps
 from sparserank.solvers.loop import solving
 
-MOST_SPLICES = 25  # exchanges that are made from one set
-MOST_BLOCKS = 50  # units of several columns that are tried alone
-MOST_TRIED = 3  # exchanges that the model advises are tried before the set is left
-MOST_SWEEPS = 3  # up and down through the sizes
-LEAST_USED = 4  # units two of which are exchanged at once
-MOST_COLUMNS = 150  # of the units in the model together
-LEAST_OTHERS = 5  # units in it beside those in use
+MAX_SPLICES = 25  # exchanges that are made from one set
+MAX_BLOCKS = 50  # units of several columns that are tried alone
+MAX_TRIED = 3  # exchanges that the model advises are tried before the set is left
+MAX_SWEEPS = 3  # up and down through the sizes
+MIN_USED = 4  # units two of which are exchanged at once
+MAX_COLUMNS = 150  # of the units in the model together
+MIN_OTHERS = 5  # units in it beside those in use
 ENOUGH = 1e-7  # share of the objective that an exchange must gain
 
 Found = dict[int, Solution]  # the best of each size so far
@@ -45,7 +45,7 @@ class BestK(SizedMaker):
     gains. Sets of a penalty's path (`plan.starts`) are tried too. `best_k_bounds` says how far below other sets could
     be.
 
-    Signs, never_use, always_keep and groups hold; costs do not matter to it. ridge, a share of the mean curvature of
+    Signs, drop, keep and groups hold; costs do not matter to it. ridge, a share of the mean curvature of
     the features that vary, keeps it well-posed. Point k has the strength 1 / k, so that they fall. Points are kept when
     all are done: each depends on those of its neighbours.
 
@@ -76,7 +76,7 @@ class BestK(SizedMaker):
         return self.k_max
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        splicing = _Splicing(objective, replace(self, signs=objective.knots.signs(self.signs)), plan)
+        splicing = _Splicing(objective, replace(self, monotone=objective.knots.monotone(self.monotone)), plan)
         most = min(self.k_max, len(splicing.members))
         most = most if plan.max_features is None else min(most, plan.max_features)
         points = list(plan.done)
@@ -119,8 +119,8 @@ class _Splicing:
             self._unit[columns] = u
         self._kept = self._used(np.repeat(beta == 0, self._width) & usable)
         self.ridge = penalty.strength(objective.curvature[objective.varying])
-        signs = np.repeat(penalty.feature_signs(n), self._width)
-        self._signs = signs if signs.any() else None
+        monotone = np.repeat(penalty.feature_signs(n), self._width)
+        self._signs = monotone if monotone.any() else None
         self._stop = Stop(plan.tol, plan.max_iter, max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
         self._solved: dict[tuple[int, ...], Solution] = {}
         self._n_of_starts: np.ndarray | None = None  # units in use at its points
@@ -129,7 +129,7 @@ class _Splicing:
         """The best found of each size from 1 to `most`."""
         found: Found = {}
         nothing = yield from self._solve((), None)
-        for _ in range(MOST_SWEEPS):
+        for _ in range(MAX_SWEEPS):
             before = {k: s.value for k, s in found.items()}
             for k in range(1, most + 1):
                 below = nothing if k == 1 else found[k - 1]
@@ -153,7 +153,7 @@ class _Splicing:
         blocks = [u for u in np.argsort(-promise, kind="stable").tolist() if len(self.members[u]) > 1]
         alone = [] if best is None else [(int(self._unit[best]),)]
         lowest: Solution | None = None
-        for chosen in [*alone, *((u,) for u in blocks[:MOST_BLOCKS])]:
+        for chosen in [*alone, *((u,) for u in blocks[:MAX_BLOCKS])]:
             tried = yield from self._solve(chosen, None)
             if lowest is None or tried.value < lowest.value:
                 lowest = tried
@@ -168,7 +168,7 @@ class _Splicing:
         best = yield from self._solve(chosen, near.w)
         if k in found and best.value >= found[k].value and self._used(best.w) == self._used(found[k].w):
             return
-        for _ in range(MOST_SPLICES):
+        for _ in range(MAX_SPLICES):
             following = yield from self._exchanged(best)
             if following is None:
                 break
@@ -179,7 +179,7 @@ class _Splicing:
     def _exchanged(self, best: Solution) -> Steps[Solution | None]:
         """The first of the advised exchanges that lowers the objective."""
         model = yield from self._model(best)
-        for chosen in model.exchanges(MOST_TRIED):
+        for chosen in model.exchanges(MAX_TRIED):
             tried = yield from self._solve(chosen, best.w)
             if tried.value < best.value - ENOUGH * abs(best.value):
                 return tried
@@ -223,14 +223,14 @@ class _Splicing:
         return np.bincount(np.maximum(self._unit, 0), worth, len(self.members))
 
     def _promising(self, promise: np.ndarray, chosen: tuple[int, ...]) -> list[int]:
-        """The most promising units beside the chosen ones, LEAST_OTHERS at least and as many as MOST_COLUMNS have room
+        """The most promising units beside the chosen ones, MIN_OTHERS at least and as many as MAX_COLUMNS have room
         for; what is too large for that makes way for smaller ones."""
         others: list[int] = []
-        room = MOST_COLUMNS - sum(len(self.members[u]) for u in chosen)
+        room = MAX_COLUMNS - sum(len(self.members[u]) for u in chosen)
         for u in np.argsort(-promise, kind="stable").tolist():
             if promise[u] <= 0:
                 break
-            if len(others) < LEAST_OTHERS or len(self.members[u]) <= room:
+            if len(others) < MIN_OTHERS or len(self.members[u]) <= room:
                 others.append(u)
                 room -= len(self.members[u])
         return others
@@ -239,8 +239,8 @@ class _Splicing:
         """The minimum over the coefficients of some units; asked for again, it is known."""
         if chosen not in self._solved:
             columns = np.isin(self._unit, chosen)
-            signs = None if self._signs is None else tuple(self._signs.tolist())
-            ridge = Ridge(self.ridge, weights=tuple(np.where(columns, 1.0, np.inf).tolist()), signs=signs)
+            monotone = None if self._signs is None else tuple(self._signs.tolist())
+            ridge = Ridge(self.ridge, weights=tuple(np.where(columns, 1.0, np.inf).tolist()), monotone=monotone)
             w = np.zeros(self._objective.n_features) if start is None else np.where(columns, start, 0.0)
             self._solved[chosen] = yield from solving(ProxNewton(), self._objective, ridge, w, self._stop)
         return self._solved[chosen]
@@ -303,7 +303,7 @@ class _Model:
             j, value = self._best_added(rest, self._others())
             if j is not None:
                 tried.append((value, [*rest, j]))
-        least = sorted(free, key=lambda i: -without[i])[:LEAST_USED]
+        least = sorted(free, key=lambda i: -without[i])[:MIN_USED]
         for pair in combinations(least, 2):
             rest = [c for c in self._chosen if c not in pair]
             first, _ = self._best_added(rest, self._others())

@@ -61,5 +61,5 @@ def certificate_of(
         return Certificate(problem, ALL, status, float(kkt_violation), known, condition)
     if np.isnan(ridge):
         return Certificate(None, None, status, None, None)
-    problem = f"{Ridge(float(ridge))!r} {ON_CURVES}" if curves else repr(Ridge(float(ridge), signs=penalty.signs))
+    problem = f"{Ridge(float(ridge))!r} {ON_CURVES}" if curves else repr(Ridge(float(ridge), monotone=penalty.monotone))
     return Certificate(problem, OF_MODEL, status, float(kkt_violation), known)

@@ -9,19 +9,19 @@ from sparserank.paths.makers import PathMaker, PathPlan
 from sparserank.paths.result import PathResult
 from sparserank.solvers.lockstep import Steps
 
-MOST_FEATURES = (
+MAX_FEATURES = (
     30  # where the path ends: curves of more features are neither small nor, from a few hundred queries, to be learned
 )
 
 
 @dataclass(frozen=True)
 class CurvePath:
-    """A path maker: that of a penalty on an objective with knots; it ends behind MOST_FEATURES features."""
+    """A path maker: that of a penalty on an objective with knots; it ends behind MAX_FEATURES features."""
 
     maker: PathMaker
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        most = MOST_FEATURES if plan.max_features is None else min(plan.max_features, MOST_FEATURES)
+        most = MAX_FEATURES if plan.max_features is None else min(plan.max_features, MAX_FEATURES)
         return self.maker.path(objective, replace(plan, max_features=most))
 
     def n_points(self, plan: PathPlan) -> int:

@@ -56,13 +56,13 @@ def _kept_alone(objective: PairwiseObjective, penalty: Penalty, tol: float = DEF
     kept = objective.varying & (penalty.feature_weights(objective.n_features) == 0)
     if not kept.any() or penalty.smooth_at_zero:
         return None
-    signs = None if penalty.signs is None else tuple(penalty.feature_signs(objective.n_features).tolist())
-    only_kept = L1(1.0, weights=tuple(np.where(kept, 0.0, np.inf)), signs=signs)
+    monotone = None if penalty.monotone is None else tuple(penalty.feature_signs(objective.n_features).tolist())
+    only_kept = L1(1.0, weights=tuple(np.where(kept, 0.0, np.inf)), monotone=monotone)
     stop = Stop(tol=tol, scale=max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
     return solve(ProxNewton(), objective, only_kept, stop=stop, warn=False).iterate
 
 
-MOST_IN_HESSIAN = 2000  # features that are all in use: beyond, products with the Hessian stand in for it
+MAX_IN_HESSIAN = 2000  # features that are all in use: beyond, products with the Hessian stand in for it
 
 
 def following(
@@ -108,7 +108,7 @@ def following(
     if starts is None and not penalty.is_convex:
         starts = SolvedStarts(objective, penalty, partial(roughly, stop))
     strengths: Strengths
-    if penalty.smooth_at_zero and int(objective.varying.sum()) > MOST_IN_HESSIAN and penalty.signs is None:
+    if penalty.smooth_at_zero and int(objective.varying.sum()) > MAX_IN_HESSIAN and penalty.monotone is None:
         strengths = Large(problems, stop)
     elif starts is not None:
         strengths = Concave(problems, stop, kept, starts)
@@ -187,17 +187,17 @@ def refitting(
     objective: PairwiseObjective,
     start: np.ndarray,
     tol: float = 1e-8,
-    signs: tuple[int, ...] | None = None,
+    monotone: tuple[int, ...] | None = None,
     last: Iterate | None = None,
 ) -> Steps[Solution]:
     """`refit_on_support` of the features of a solution, from there and under its signs, as steps for a driver; it never
     warns. last: a refit on fewer features, mostly of these: it is nearer, and known already."""
-    penalty, stop = refit_problem(objective, np.flatnonzero(start), None, tol, signs)
+    penalty, stop = refit_problem(objective, np.flatnonzero(start), None, tol, monotone)
     return solving(ProxNewton(), objective, penalty, start, stop, start=last)
 
 
 def refit_problem(
-    objective: PairwiseObjective, support: np.ndarray, alpha: float | None, tol: float, signs: tuple[int, ...] | None
+    objective: PairwiseObjective, support: np.ndarray, alpha: float | None, tol: float, monotone: tuple[int, ...] | None
 ) -> tuple[Ridge, Stop]:
     """The ridge on these features alone, and when its solve may stop."""
     if len(support) == 0:
@@ -207,4 +207,4 @@ def refit_problem(
     weights = np.full(objective.n_features, np.inf)
     weights[support] = 1.0
     scale = max(float(np.abs(objective.gradient_at_zero).max()), 1e-300)
-    return Ridge(alpha, weights=tuple(weights.tolist()), signs=signs), Stop(tol=tol, scale=scale)
+    return Ridge(alpha, weights=tuple(weights.tolist()), monotone=monotone), Stop(tol=tol, scale=scale)

@@ -33,9 +33,9 @@ class OneFormEach:
         best = separation.reshape(self.n_forms, n_features).argmax(axis=0)
         taken = best * n_features + np.arange(n_features)
         others = np.setdiff1d(np.arange(objective.n_features), taken)
-        never = tuple(sorted({*rules.never_use, *others.tolist()}))
-        keep = tuple(j for j in rules.always_keep if j in set(taken.tolist()))
-        own = replace(rules, never_use=never, always_keep=keep)
+        never = tuple(sorted({*rules.drop, *others.tolist()}))
+        keep = tuple(j for j in rules.keep if j in set(taken.tolist()))
+        own = replace(rules, drop=never, keep=keep)
         path = yield from self.maker.under(own).path(objective, plan)
         return replace(path, penalty=path.penalty.with_rules_of(self.maker.rules))  # those of features, not of columns
 
@@ -52,8 +52,8 @@ def in_every_form(rules: FeatureRules, n_forms: int, n_features: int) -> Feature
     return replace(
         rules,
         weights=None if rules.weights is None else rules.weights * n_forms,
-        signs=None if rules.signs is None else rules.signs * n_forms,
-        groups=None if rules.groups is None else rules.groups * n_forms,
-        always_keep=everywhere(rules.always_keep),
-        never_use=everywhere(rules.never_use),
+        monotone=None if rules.monotone is None else rules.monotone * n_forms,
+        feature_groups=None if rules.feature_groups is None else rules.feature_groups * n_forms,
+        keep=everywhere(rules.keep),
+        drop=everywhere(rules.drop),
     )

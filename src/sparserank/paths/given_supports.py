@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import refit_strength, refitting
 from sparserank.paths.makers import PathPlan
-from sparserank.paths.refits import LEAST_TOL
+from sparserank.paths.refits import MIN_TOL
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties import Ridge
 from sparserank.solvers import Solution, Status
@@ -26,11 +26,11 @@ class GivenSupports:
 
     starts   (n_sets, n_coefficients) CSR, where each solve starts; its entries are the set; an empty one gives the
              model 0
-    signs    of all coefficients, or None
+    monotone    of all coefficients, or None
     """
 
     starts: sp.csr_array
-    signs: tuple[int, ...] | None = None
+    monotone: tuple[int, ...] | None = None
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         points, ridge = [], []
@@ -38,7 +38,7 @@ class GivenSupports:
             began = yield Seconds()
             start = self.starts[[i]].toarray()[0]
             if start.any():
-                solution = yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs)
+                solution = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone)
                 ridge.append(refit_strength(objective, np.flatnonzero(start)))
             else:
                 here = yield Evaluate(objective, start)

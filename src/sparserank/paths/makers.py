@@ -123,7 +123,7 @@ class SizedMaker(FeatureRules):
                which may be costs alone
     """
 
-    respects: ClassVar[tuple[str, ...]] = ("never_use",)
+    respects: ClassVar[tuple[str, ...]] = ("drop",)
     selects: ClassVar[bool] = True
     shrinks: ClassVar[bool] = False
 

@@ -14,7 +14,7 @@ from sparserank.paths.follow import refit_problem, refitting
 from sparserank.paths.makers import PathPlan
 from sparserank.paths.metric_sample import MetricSample, metric_sample
 from sparserank.paths.polishing import Units, polish
-from sparserank.paths.refits import LEAST_TOL
+from sparserank.paths.refits import MIN_TOL
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import SizeOf, point_within
 from sparserank.paths.starts import PathStarts
@@ -42,7 +42,7 @@ class MetricRefitPath:
         metric  NDCG; without cutoff at NO_CUTOFF
         sizes   largest ones, rising; seed: of the sample and its halves, with the number of the fold
         rules   of the features: which are kept, and which groups are scaled as a whole
-        signs   of all coefficients, or None
+        monotone   of all coefficients, or None
         shrunk  whether the points of the other path are shrunk, and have a refit
     """
 
@@ -51,7 +51,7 @@ class MetricRefitPath:
     seed: int
     rules: FeatureRules
     n_features: int
-    signs: tuple[int, ...] | None = None
+    monotone: tuple[int, ...] | None = None
     shrunk: bool = True
     size_of: SizeOf = n_used
 
@@ -104,11 +104,11 @@ class MetricRefitPath:
         """The coefficients of each kind."""
         full = start
         if self.shrunk:
-            full = (yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs)).w
+            full = (yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone)).w
         columns = np.flatnonzero(full)
         sample = self._sample(objective, plan, columns)
         assert sample is not None
-        ridge, _ = refit_problem(objective, columns, None, plan.tol, self.signs)
+        ridge, _ = refit_problem(objective, columns, None, plan.tol, self.monotone)
         return self._on_sample(sample, full, columns, ridge, objective.width)
 
     def _on_sample(
@@ -123,12 +123,12 @@ class MetricRefitPath:
     def _units(self, columns: np.ndarray, width: int) -> Units:
         """Curves and groups as a whole; a single coefficient may change its sign where that is free."""
         feature = columns // width % self.n_features
-        of = self.rules.group_of(self.n_features)[feature] if self.rules.groups is not None else feature
+        of = self.rules.group_of(self.n_features)[feature] if self.rules.feature_groups is not None else feature
         _, of_column = np.unique(of, return_inverse=True)
         alone = np.bincount(of_column) == 1
-        free = np.ones(len(columns), dtype=bool) if self.signs is None else np.array(self.signs)[columns] == 0
+        free = np.ones(len(columns), dtype=bool) if self.monotone is None else np.array(self.monotone)[columns] == 0
         n = len(alone)
-        kept = np.isin(feature, list(self.rules.always_keep))
+        kept = np.isin(feature, list(self.rules.keep))
         return Units(
             of_column,
             np.bincount(of_column, kept, n) > 0,

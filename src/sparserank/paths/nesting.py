@@ -18,11 +18,11 @@ def on_coefficients(penalty: Penalty, objective: PairwiseObjective) -> Penalty:
 
     A feature bends at the price of as many coefficients as its bends have degrees of freedom.
     """
-    if isinstance(penalty, Nested) or not (objective.knots.curved or penalty.groups is not None):
+    if isinstance(penalty, Nested) or not (objective.knots.curved or penalty.feature_groups is not None):
         return penalty
-    if penalty.groups is not None:  # what does not vary enters no group, and is no part of its size
+    if penalty.feature_groups is not None:  # what does not vary enters no group, and is no part of its size
         still = ~objective.varying.reshape(-1, objective.width).any(axis=1)
-        never = {*penalty.never_use, *np.flatnonzero(still).tolist()}
-        keep = tuple(j for j in penalty.always_keep if j not in never)
-        penalty = replace(penalty, never_use=tuple(sorted(never)), always_keep=keep)
+        never = {*penalty.drop, *np.flatnonzero(still).tolist()}
+        keep = tuple(j for j in penalty.keep if j not in never)
+        penalty = replace(penalty, drop=tuple(sorted(never)), keep=keep)
     return nested(penalty, *objective.knots.bends(objective.curvature))

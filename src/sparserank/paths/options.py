@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.curves import DEFAULT_KNOTS, LEAST_KNOTS, LINEAR, MOST_KNOTS, SHAPES
+from sparserank.curves import DEFAULT_KNOTS, LINEAR, MAX_KNOTS, MIN_KNOTS, SHAPES
 from sparserank.grid import ALPHA_MIN_RATIO as SMALLEST_RATIO
 from sparserank.grid import N_ALPHAS as ALPHAS
 from sparserank.losses import parse_loss
@@ -15,7 +15,7 @@ from sparserank.transforms import KINDS, NONE
 from sparserank.weighting import PAIR_WEIGHTS as WEIGHTS
 
 PANEL = "Models"
-MOST_ALPHAS = 10_000
+MAX_ALPHAS = 10_000
 
 PENALTY = Option(
     name="penalty",
@@ -41,7 +41,7 @@ LINEAR_SCALING = Option(
     "or none.",
     panel=PANEL,
 )
-N_ALPHAS = Option(name="n_alphas", kind=Count(2, MOST_ALPHAS), default=ALPHAS, help="Points on each path.", panel=PANEL)
+N_ALPHAS = Option(name="n_alphas", kind=Count(2, MAX_ALPHAS), default=ALPHAS, help="Points on each path.", panel=PANEL)
 ALPHA_MIN_RATIO = Option(
     name="alpha_min_ratio",
     kind=Number(above=0, below=1),
@@ -91,14 +91,14 @@ FEATURE_SHAPES = Option(
 )
 N_KNOTS = Option(
     name="n_knots",
-    kind=Count(LEAST_KNOTS, MOST_KNOTS),
+    kind=Count(MIN_KNOTS, MAX_KNOTS),
     default=DEFAULT_KNOTS,
     help="Knots of each curve, at quantiles of the training values.",
     panel=PANEL,
 )
 SETTINGS = (SCALING, N_ALPHAS, ALPHA_MIN_RATIO, TOL, PAIR_WEIGHTS, LOSS)  # of every path of a job
 FIT_PATH = (  # of `fit_path`
-    replace(N_ALPHAS, kind=Count(1, 10 * MOST_ALPHAS)),
+    replace(N_ALPHAS, kind=Count(1, 10 * MAX_ALPHAS)),
     ALPHA_MIN_RATIO,
     Option(
         name="alphas",

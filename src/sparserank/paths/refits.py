@@ -20,8 +20,8 @@ from sparserank.solvers.lockstep import Evaluate, Seconds, Steps
 from sparserank.solvers.solution import Iterate
 
 RELAX = (0.5, 1.0)  # shares of the way from a point to its refit
-MOST_FEATURES = 100  # of a model that is refitted: larger ones are hardly shrunken, and a refit of noise
-LEAST_TOL = 1e-6
+MAX_FEATURES = 100  # of a model that is refitted: larger ones are hardly shrunken, and a refit of noise
+MIN_TOL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RefitPath:
         Meinshausen (2007), the relaxed lasso; Hastie, Tibshirani and Tibshirani (2020) for a mixture of both solutions.
     """
 
-    signs: tuple[int, ...] | None = None
+    monotone: tuple[int, ...] | None = None
     size_of: SizeOf = n_used
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
@@ -44,13 +44,13 @@ class RefitPath:
         assert source.losses is not None
         nnz = n_used(source.coefs, objective.width)
         sizes = self.size_of(source.coefs, objective.width)
-        chosen = [i for i in points_by_size(sizes, source.losses).values() if nnz[i] <= MOST_FEATURES]
+        chosen = [i for i in points_by_size(sizes, source.losses).values() if nnz[i] <= MAX_FEATURES]
         points = list(plan.done)
         last = yield from _last_refit(objective, points)
         for i in chosen[len(points) // len(RELAX) :]:
             began = yield Seconds()
             start = source.coef(i)
-            full = yield from refitting(objective, start, max(plan.tol, LEAST_TOL), self.signs, last)
+            full = yield from refitting(objective, start, max(plan.tol, MIN_TOL), self.monotone, last)
             last = full.iterate
             for share in RELAX[len(points) % len(RELAX) :]:  # the first may be known already
                 now = yield Seconds()

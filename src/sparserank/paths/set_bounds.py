@@ -13,11 +13,11 @@ from sparserank.paths.best_k import BestK
 from sparserank.paths.result import PathResult
 from sparserank.weighting import Evaluation
 
-MOST_COLUMNS = 1000  # of the Hessian
-MOST_STEPS = 300
+MAX_COLUMNS = 1000  # of the Hessian
+MAX_STEPS = 300
 CLOSE = 1e-4  # share of the decrease from w = 0 that a bound may stay below the best of its kind
-LEAST_SHARE = 1e-6  # of a feature that has nearly left: it may come back
-MOST_HALVINGS = 30
+MIN_SHARE = 1e-6  # of a feature that has nearly left: it may come back
+MAX_HALVINGS = 30
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,14 @@ class _Relaxation:
 
     def solve(self, k: int, w: np.ndarray) -> tuple[float, float, np.ndarray]:
         """(best lower bound met, lowest relaxed objective met, the last w) for at most k features, from w."""
-        if len(self._columns) > MOST_COLUMNS:
+        if len(self._columns) > MAX_COLUMNS:
             raise DataError(
-                f"best_k_bounds takes at most {MOST_COLUMNS} coefficients that vary; these are {len(self._columns)}."
+                f"best_k_bounds takes at most {MAX_COLUMNS} coefficients that vary; these are {len(self._columns)}."
             )
         at_zero = self._objective.at_zero.value
         at = self._objective.evaluate(w)
         bound, relaxed = 0.0, np.inf
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             squares = self._squares(w)
             z = _shares(np.sqrt(squares), k)
             used = squares > 0
@@ -122,7 +122,7 @@ class _Relaxation:
             bound = max(bound, self.bound(w, at, k))
             if relaxed - bound <= CLOSE * (at_zero - relaxed):
                 break
-            following = self._step(w, at, np.maximum(z, LEAST_SHARE)[self._unit])
+            following = self._step(w, at, np.maximum(z, MIN_SHARE)[self._unit])
             if following is None:
                 break
             w, at = following
@@ -146,7 +146,7 @@ class _Relaxation:
         A = root[:, None] * self._objective.hessian(w, c) * root + self._ridge * np.eye(len(c))
         step = np.zeros_like(w)
         step[c] = -root * np.linalg.solve(A, root * at.gradient[c] + self._ridge * w[c] / root)
-        for _ in range(MOST_HALVINGS):
+        for _ in range(MAX_HALVINGS):
             trial = w + step
             there = self._objective.evaluate(trial)
             if value(trial, there) < value(w, at):

@@ -7,38 +7,38 @@ import numpy as np
 from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Evaluate, Steps
 
-MOST_COLUMNS = 1000  # tried; of more, those whose gradient at 0 promises most
-MOST_ROUNDS = 40
+MAX_COLUMNS = 1000  # tried; of more, those whose gradient at 0 promises most
+MAX_ROUNDS = 40
 CLOSE = 1e-9  # share of the loss at 0 to which a minimum is known
 VALUES_AT_ONCE = 1 << 21  # coefficients of the models of one read
 MODELS_AT_ONCE = 32
 
 
 def best_column(
-    objective: PairwiseObjective, columns: np.ndarray, ridge: float, signs: np.ndarray | None = None
+    objective: PairwiseObjective, columns: np.ndarray, ridge: float, monotone: np.ndarray | None = None
 ) -> Steps[int | None]:
     """The one of some columns with the lowest minimum over t of f(t e_j) + ridge t^2 / 2; None where none lowers f.
 
     Parameters
-        columns   candidates, all of which vary; of more than MOST_COLUMNS the most promising
-        signs     (n_features,) 1 where t >= 0, -1 where t <= 0, 0 where both are allowed; None: everywhere
+        columns   candidates, all of which vary; of more than MAX_COLUMNS the most promising
+        monotone     (n_features,) 1 where t >= 0, -1 where t <= 0, 0 where both are allowed; None: everywhere
 
     Along a column the objective is convex: two tangents bound its minimum from below, its values from above. A column
     is left once its lower bound is above the lowest value of another, so the answer is that of complete minimisations,
-    to CLOSE (after MOST_ROUNDS: the lowest value seen).
+    to CLOSE (after MAX_ROUNDS: the lowest value seen).
     """
     gradient, at_zero = objective.gradient_at_zero, objective.loss.value_at_zero
     direction = -np.sign(gradient)
-    if signs is not None:
-        direction = np.where(direction * signs < 0, 0.0, direction)
+    if monotone is not None:
+        direction = np.where(direction * monotone < 0, 0.0, direction)
     columns = columns[direction[columns] != 0]
     if len(columns) == 0:
         return None
     curvature = objective.curvature + ridge
     promise = gradient[columns] ** 2 / curvature[columns]
-    columns = columns[np.argsort(-promise, kind="stable")[:MOST_COLUMNS]]
+    columns = columns[np.argsort(-promise, kind="stable")[:MAX_COLUMNS]]
     lines = _Lines(at_zero, -np.abs(gradient[columns]), curvature[columns])
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         open_ = lines.open()
         if len(open_) == 0:
             break

@@ -14,16 +14,16 @@ from sparserank.penalties.elastic_net import ElasticNet, Ridge
 from sparserank.penalties.l1 import L1
 from sparserank.penalties.log import Log
 from sparserank.penalties.lp import Lp, SmoothedLp
-from sparserank.penalties.mcp import Mcp
+from sparserank.penalties.mcp import MCP
 from sparserank.penalties.rules import FeatureRules
-from sparserank.penalties.scad import Scad
+from sparserank.penalties.scad import SCAD
 from sparserank.quoting import brief
 
-PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, Log, Mcp, Scad, ElasticNet, Ridge)}
+PENALTIES: dict[str, type[Penalty]] = {p.name: p for p in (L1, Lp, SmoothedLp, Log, MCP, SCAD, ElasticNet, Ridge)}
 
 
 def parse_penalty(spec: str | Penalty, **parameters: Any) -> Penalty:
-    """A penalty from its name ('l1', 'l0.5', 'mcp', ...), a call ('mcp(gamma=2.0)', 'Mcp(alpha=0.1)') or a penalty.
+    """A penalty from its name ('l1', 'l0.5', 'mcp', ...), a call ('mcp(gamma=2.0)', 'MCP(alpha=0.1)') or a penalty.
 
     Raises
         DataError   an unknown name or parameter, or a value of the wrong kind
@@ -65,15 +65,15 @@ def parse_among(known: Mapping[str, type[FeatureRules]], spec: Any, **parameters
 
 __all__ = [
     "L1",
+    "MCP",
     "PENALTIES",
+    "SCAD",
     "ElasticNet",
     "FeatureRules",
     "Log",
     "Lp",
-    "Mcp",
     "Penalty",
     "Ridge",
-    "Scad",
     "SmoothedLp",
     "parse_among",
     "parse_penalty",

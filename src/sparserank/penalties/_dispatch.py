@@ -41,7 +41,7 @@ def prox_one(kind, z, h, alpha, sign, first, second):
 
 
 @kernel
-def prox_all(kind, z, h, alphas, signs, first, second, out):
+def prox_all(kind, z, h, alphas, monotone, first, second, out):
     """prox_one for every coordinate; h is one curvature per coordinate."""
     for j in range(len(z)):
-        out[j] = prox_one(kind, z[j], h[j], alphas[j], signs[j], first, second)
+        out[j] = prox_one(kind, z[j], h[j], alphas[j], monotone[j], first, second)

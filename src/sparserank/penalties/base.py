@@ -57,8 +57,8 @@ class Penalty(FeatureRules):
 
     def value(self, w: np.ndarray) -> float:
         """Penalty of w; inf where a sign is wrong or a never-use feature is used."""
-        alphas, signs = self.feature_alphas(len(w)), self.feature_signs(len(w))
-        if (w * signs < 0).any() or (np.isinf(alphas) & (w != 0)).any():
+        alphas, monotone = self.feature_alphas(len(w)), self.feature_signs(len(w))
+        if (w * monotone < 0).any() or (np.isinf(alphas) & (w != 0)).any():
             return float("inf")
         used = w != 0
         return float(self._value(np.abs(w[used]), alphas[used]).sum())
@@ -74,13 +74,13 @@ class Penalty(FeatureRules):
     def subdiff_distance(self, w: np.ndarray, grad: np.ndarray) -> np.ndarray:
         """(n_features,) distance of -grad_j to the subdifferential of the penalty (sign constraint included) at w_j."""
         slope = self.derivative(w)
-        signs = self.feature_signs(len(w))
+        monotone = self.feature_signs(len(w))
         with np.errstate(invalid="ignore"):
             # w_j != 0: the subdifferential is the single point sign(w_j) * slope
             at_nonzero = np.abs(grad + np.sign(w) * slope)
             # w_j = 0: the interval [-slope, slope], open to -inf for w_j >= 0 and to +inf for w_j <= 0
-            above = np.where(signs == NONNEGATIVE, 0.0, np.maximum(grad - slope, 0.0))
-            below = np.where(signs == NONPOSITIVE, 0.0, np.maximum(-grad - slope, 0.0))
+            above = np.where(monotone == NONNEGATIVE, 0.0, np.maximum(grad - slope, 0.0))
+            below = np.where(monotone == NONPOSITIVE, 0.0, np.maximum(-grad - slope, 0.0))
         at_zero = np.maximum(above, below)
         distance = np.where(w != 0, at_nonzero, at_zero)
         return np.where(np.isinf(slope) & (w == 0), 0.0, distance)
@@ -131,7 +131,7 @@ class Penalty(FeatureRules):
         )
 
     def can_screen(self, varying: np.ndarray) -> bool:
-        """Whether `safely_zero` knows anything: for l1 (weights and signs included), not with a quadratic part, a
+        """Whether `safely_zero` knows anything: for l1 (weights and monotone included), not with a quadratic part, a
         concave penalty, or a feature without a price among those that vary, with which the dual point is only feasible
         within a box.
         """

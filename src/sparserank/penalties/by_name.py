@@ -28,7 +28,7 @@ def is_named(given: Any) -> bool:
 
 
 def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
-    """((name, value), ...) of weights, signs ('+' and '-' are 1 and -1) or groups, each value checked.
+    """((name, value), ...) of weights, monotone ('+' and '-' are 1 and -1) or groups, each value checked.
 
     Raises
         DataError   a name that is no text or stands twice, a value of another kind
@@ -39,14 +39,14 @@ def checked_pairs(owner: str, rule: str, given: Any) -> Pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in out:
             raise DataError(f"{owner}: {rule} must map each feature name once to its value; got {brief(pair)}.")
         name, value = str(pair[0]), pair[1]
-        if rule == "groups":
+        if rule == "feature_groups":
             if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
                 raise DataError(f"{owner}: the group of {brief(name)} must be a name or a number; got {brief(value)}.")
             out[name] = str(value) if isinstance(value, str) else int(value)
         else:
-            if rule == "signs" and isinstance(value, str) and value not in DIRECTIONS:
+            if rule == "monotone" and isinstance(value, str) and value not in DIRECTIONS:
                 raise DataError(f"{owner}: the sign of {brief(name)} must be '+', '-', 1, 0 or -1; got {brief(value)}.")
-            number = DIRECTIONS[value] if rule == "signs" and isinstance(value, str) else value
+            number = DIRECTIONS[value] if rule == "monotone" and isinstance(value, str) else value
             out[name] = real_number(owner, f"the entry of {rule} for {brief(name)}", number)
     return tuple(out.items())
 
@@ -82,9 +82,9 @@ def numbered_rules(owner: str, rules: Mapping[str, Any], names: Sequence[str]) -
     for rule, given in rules.items():
         if not is_named(given):
             continue
-        if rule in ("always_keep", "never_use"):
+        if rule in ("keep", "drop"):
             out[rule] = tuple(number(rule, j) if isinstance(j, str) else j for j in given)
-        elif rule == "groups":
+        elif rule == "feature_groups":
             group: list[Any] = [("own", j) for j in range(len(names))]
             for name, value in given:
                 group[number(rule, name)] = ("given", value)

@@ -64,7 +64,7 @@ class Ridge(Penalty):
     smooth_at_zero: ClassVar[bool] = True
 
     def _check(self) -> None:
-        if self.always_keep or any(b != 1 and np.isfinite(b) for b in plain_values(self.weights or ())):
+        if self.keep or any(b != 1 and np.isfinite(b) for b in plain_values(self.weights or ())):
             raise DataError(
                 "Ridge: a weight must be 1 or inf (never use), and no feature is always kept, since the strength is "
                 "the same for every feature; use ElasticNet, whose weights act on its l1 part, or L1."

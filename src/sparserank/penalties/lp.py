@@ -62,9 +62,7 @@ class Lp(_Power):
 
     def smoothed(self) -> SmoothedLp:
         """The penalty that reweighting minimises."""
-        return SmoothedLp(
-            self.alpha, self.weights, self.signs, self.always_keep, self.never_use, p=self.p, eps=self.eps
-        )
+        return SmoothedLp(self.alpha, self.weights, self.monotone, self.keep, self.drop, p=self.p, eps=self.eps)
 
     @property
     def label(self) -> str:

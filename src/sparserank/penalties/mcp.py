@@ -8,13 +8,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._dispatch import MCP
+from sparserank.penalties import _dispatch
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
 
 
 @dataclass(frozen=True, repr=False)
-class Mcp(Penalty):
+class MCP(Penalty):
     """sum_j alpha_j |w_j| - w_j^2 / (2 gamma) up to |w_j| = gamma alpha_j, then gamma alpha_j^2 / 2; alpha_j = alpha
     weights_j.
 
@@ -29,13 +29,13 @@ class Mcp(Penalty):
     gamma_scale: str = "curvature"
 
     name: ClassVar[str] = "mcp"
-    kind: ClassVar[int] = MCP
+    kind: ClassVar[int] = _dispatch.MCP
 
     def _check(self) -> None:
         if not self.gamma > 0:
-            raise DataError(f"Mcp: gamma must be positive; got {self.gamma}.")
+            raise DataError(f"MCP: gamma must be positive; got {self.gamma}.")
         if self.gamma_scale not in GAMMA_SCALES:
-            raise DataError(f"Mcp: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
+            raise DataError(f"MCP: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         return replace(

@@ -16,7 +16,7 @@ from sparserank.penalties.rules import NONNEGATIVE, NONPOSITIVE, FeatureRules
 
 NESTING = ("l1", "mcp", "scad", "log")
 RIDGE = 1e-3  # of concave penalties on curves, whose linear parts have curvature 1
-MOST_NEWTON = 50
+MAX_NEWTON = 50
 
 
 class Sizes(NamedTuple):
@@ -38,7 +38,7 @@ class Nested(Penalty):
         (`on_coefficients` leaves out those that do not vary), beta_G is their common weight, or 0
         where one of them is always kept: the group is paid for then.
         A concave p leaves large coefficients free, and bends that the data hardly see would be large: `ridge` |u|^2 / 2
-        is added on curves (0 for l1). Rules (weights beta, signs, always_keep, never_use, groups) are given per
+        is added on curves (0 for l1). Rules (weights beta, monotone, keep, drop, groups) are given per
         feature, and hold for all its columns; `kappa` (n_features,) is the price of bending, read where width > 1.
 
     Source
@@ -100,7 +100,7 @@ class Nested(Penalty):
     def _over_groups(self, squares: np.ndarray, n_columns: int) -> np.ndarray:
         """(n_groups,) roots of the sums of squares (n_features,)."""
         group, n_groups = self._groups(n_columns)
-        return np.sqrt(squares if self.groups is None else np.bincount(group, squares, n_groups))
+        return np.sqrt(squares if self.feature_groups is None else np.bincount(group, squares, n_groups))
 
     def _unit_prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """(n_groups,) beta sqrt(m), (n_features,) beta kappa; inf of what may not be used."""
@@ -157,10 +157,10 @@ class Nested(Penalty):
     def _open(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The direction of ascent as far as rules leave it open:
         0 where a coefficient that is 0 cannot follow, or may not be used."""
-        signs = self.feature_signs(len(w))
+        monotone = self.feature_signs(len(w))
         ascent = np.where(self.usable(len(w)), -gradient, 0.0)
-        ascent = np.where((signs == NONNEGATIVE) & (w == 0), np.maximum(ascent, 0.0), ascent)
-        return np.where((signs == NONPOSITIVE) & (w == 0), np.minimum(ascent, 0.0), ascent)
+        ascent = np.where((monotone == NONNEGATIVE) & (w == 0), np.maximum(ascent, 0.0), ascent)
+        return np.where((monotone == NONPOSITIVE) & (w == 0), np.minimum(ascent, 0.0), ascent)
 
     def subdiff_distance(self, w: np.ndarray, grad: np.ndarray) -> np.ndarray:
         """(n,) for each column the distance of its group's -gradient to the subdifferential."""
@@ -230,7 +230,7 @@ class Nested(Penalty):
         straight, bent = self._pulls(gradient)
         square = np.bincount(group, straight**2, n_groups)
         alpha, over = np.zeros(n_groups), bent > 0
-        for _ in range(MOST_NEWTON):
+        for _ in range(MAX_NEWTON):
             left = np.where(over, bent - alpha[group] * k, 0.0)
             size = np.sqrt(square + np.bincount(group, left**2, n_groups))
             falls = np.bincount(group, k * left, n_groups) / np.where(size > 0, size, 1.0) + B
@@ -315,8 +315,8 @@ class Nested(Penalty):
         of_group = np.zeros(n_groups)
         of_group[group] = steps
         whole, bend = self._prices(n)
-        signs = self.feature_signs(n)
-        open_side = np.where(signs == 0, v, signs * np.maximum(signs * v, 0.0))
+        monotone = self.feature_signs(n)
+        open_side = np.where(monotone == 0, v, monotone * np.maximum(monotone * v, 0.0))
         blocks = np.where(self.usable(n), open_side, 0.0).reshape(-1, self.width).copy()
         blocks[:, 1:] *= _left(np.linalg.norm(blocks[:, 1:], axis=1), steps * bend)[:, None]
         left = _left(self._sizes(blocks.ravel()).whole, of_group * whole)
@@ -331,8 +331,8 @@ class NestedL1(Nested):
 
 
 def like_l1(penalty: FeatureRules) -> Penalty:
-    """l1 under the rules of something else: weights, signs, groups, features always or never used; nested alike."""
-    rules = (penalty.weights, penalty.signs, penalty.always_keep, penalty.never_use, penalty.groups)
+    """l1 under the rules of something else: weights, monotone, groups, features always or never used; nested alike."""
+    rules = (penalty.weights, penalty.monotone, penalty.keep, penalty.drop, penalty.feature_groups)
     if isinstance(penalty, Nested):
         return NestedL1(1.0, *rules, of=L1(), width=penalty.width, kappa=penalty.kappa)
     return L1(1.0, *rules)
@@ -345,23 +345,23 @@ def nests(of: FeatureRules) -> bool:
     return of.kind in KINDS and not of.smooth_at_zero and not (of.is_convex and of.shape()[0] > 0)
 
 
-def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, signs: np.ndarray | None = None) -> Nested:
+def nested(of: Penalty, width: int = 1, kappa: np.ndarray | None = None, monotone: np.ndarray | None = None) -> Nested:
     """The penalty `of`, under its rules per feature, on coefficients (n_features, width).
 
     Parameters
         kappa   (n_features,) the price of bending, for width > 1
-        signs   (n_features,) in place of its own: 1 of a monotone curve, whose coefficients are >= 0
+        monotone   (n_features,) in place of its own: 1 of a monotone curve, whose coefficients are >= 0
     """
     cls, ridge = (NestedL1, 0.0) if of.is_convex else (Nested, RIDGE if width > 1 else 0.0)
-    own = of.signs if signs is None else tuple(int(s) for s in signs) if signs.any() else None
-    bare = replace(of, alpha=1.0, weights=None, signs=None, always_keep=(), never_use=(), groups=None)
+    own = of.monotone if monotone is None else tuple(int(s) for s in monotone) if monotone.any() else None
+    bare = replace(of, alpha=1.0, weights=None, monotone=None, keep=(), drop=(), feature_groups=None)
     return cls(
         of.alpha,
         of.weights,
         own,
-        of.always_keep,
-        of.never_use,
-        of.groups,
+        of.keep,
+        of.drop,
+        of.feature_groups,
         of=bare,
         width=width,
         kappa=() if kappa is None else tuple(kappa.tolist()),

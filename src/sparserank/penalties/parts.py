@@ -42,7 +42,7 @@ class SeparablePart:
     """A separable penalty on some columns, in the form that compiled coordinate descent takes."""
 
     alphas: np.ndarray
-    signs: np.ndarray
+    monotone: np.ndarray
     kind: int
     first: float
     second: float
@@ -58,7 +58,7 @@ class BlockPart:
 
     The columns are taken in the order `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] -
     1, and pays p(|u|; whole[b]) + ridge |u|^2 / 2; curve c is the columns first[c] .. behind[c] - 1 of one of the
-    blocks, and pays p(|u|; bend[c]) besides. signs (n,): 1 where u >= 0, -1 where u <= 0.
+    blocks, and pays p(|u|; bend[c]) besides. monotone (n,): 1 where u >= 0, -1 where u <= 0.
     """
 
     order: np.ndarray
@@ -67,7 +67,7 @@ class BlockPart:
     first: np.ndarray
     behind: np.ndarray
     bend: np.ndarray
-    signs: np.ndarray
+    monotone: np.ndarray
     kind: int
     shape1: float
     shape2: float

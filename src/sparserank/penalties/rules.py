@@ -13,7 +13,7 @@ from sparserank.penalties._checks import feature_numbers, plain_numbers, real_nu
 from sparserank.penalties.by_name import checked_features, checked_pairs, is_named, numbered_rules
 
 FREE, NONNEGATIVE, NONPOSITIVE = 0, 1, -1
-RULES = ("weights", "signs", "always_keep", "never_use", "groups")
+RULES = ("weights", "monotone", "keep", "drop", "feature_groups")
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,21 +22,21 @@ class FeatureRules:
 
     Conventions
         `alpha` is on the mean-loss scale. Feature costs `weights` multiply alpha; 0 means always keep, inf never use;
-        `always_keep` and `never_use` name features (0-based) and set those. `signs` holds 1 (w_j >= 0), -1 (w_j <= 0)
-        or 0 (free) per feature. `groups` numbers the group of each feature: its features enter together, and it is paid
-        for once (`nested.py`); their weights, the cost of the group, are the same.
-        All of them take names too: weights={"bm25": 2.0}, signs={"bm25": "+"}, groups={"bm25_title": "title"},
-        always_keep=("bm25",). What is fitted on data puts numbers in their place (`for_features`).
+        `keep` and `drop` name features (0-based) and set those. `monotone` holds 1 (w_j >= 0), -1 (w_j <= 0)
+        or 0 (free) per feature. `feature_groups` numbers the group of each feature: its features enter together, and it
+        is paid for once (`nested.py`); their weights, the cost of the group, are the same.
+        All of them take names too: weights={"bm25": 2.0}, monotone={"bm25": "+"}, feature_groups={"bm25_title":
+        "title"}, keep=("bm25",). What is fitted on data puts numbers in their place (`for_features`).
     """
 
     name: ClassVar[str]
 
     alpha: float = 1.0
     weights: Any = None
-    signs: Any = None
-    always_keep: Any = ()
-    never_use: Any = ()
-    groups: Any = None
+    monotone: Any = None
+    keep: Any = ()
+    drop: Any = ()
+    feature_groups: Any = None
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -50,25 +50,25 @@ class FeatureRules:
                 put(self, f.name, str(getattr(self, f.name)))  # numpy's texts have a repr that is not read back
         if not self.alpha >= 0:
             raise DataError(f"{name}: alpha must be a finite number >= 0; got {self.alpha}.")
-        for given in ("weights", "signs", "groups"):
+        for given in ("weights", "monotone", "feature_groups"):
             if is_named(getattr(self, given)):  # of no feature: no rule
                 put(self, given, checked_pairs(name, given, getattr(self, given)) or None)
-        for given in ("always_keep", "never_use"):
+        for given in ("keep", "drop"):
             if isinstance(getattr(self, given), set | frozenset | np.ndarray):
                 put(self, given, tuple(np.array(list(getattr(self, given))).tolist()))
             if is_named(getattr(self, given)):
                 put(self, given, checked_features(name, given, getattr(self, given)))
-        for given in ("weights", "signs"):
+        for given in ("weights", "monotone"):
             if getattr(self, given) is not None and not is_named(getattr(self, given)):
                 put(self, given, plain_numbers(name, given, getattr(self, given)))
         if self.weights is not None and not all(b >= 0 for b in plain_values(self.weights)):
             raise DataError(f"{name}: weights must be >= 0 (0 always keep, inf never use).")
-        if self.signs is not None:
-            if not set(plain_values(self.signs)) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
-                raise DataError(f"{name}: signs must be -1, 0 or 1.")
-            if not is_named(self.signs):
-                put(self, "signs", tuple(map(int, self.signs)))
-        for given in ("always_keep", "never_use", "groups"):
+        if self.monotone is not None:
+            if not set(plain_values(self.monotone)) <= {FREE, NONNEGATIVE, NONPOSITIVE}:
+                raise DataError(f"{name}: monotone must be -1, 0 or 1.")
+            if not is_named(self.monotone):
+                put(self, "monotone", tuple(map(int, self.monotone)))
+        for given in ("keep", "drop", "feature_groups"):
             if getattr(self, given) is not None and not is_named(getattr(self, given)):
                 put(self, given, feature_numbers(name, given, getattr(self, given)))
         self._check()
@@ -134,11 +134,15 @@ class FeatureRules:
 
     def _make_weights(self, n_features: int) -> np.ndarray:
         self._refuse_names()
-        for name, values in (("weights", self.weights), ("signs", self.signs), ("groups", self.groups)):
+        for name, values in (
+            ("weights", self.weights),
+            ("monotone", self.monotone),
+            ("feature_groups", self.feature_groups),
+        ):
             if values is not None and len(values) != n_features:
                 raise DataError(f"{self._shown}: {name} must hold {n_features} values; got {len(values)}.")
         beta = np.ones(n_features) if self.weights is None else np.array(self.weights, dtype=np.float64)
-        for name, features, value in (("always_keep", self.always_keep, 0.0), ("never_use", self.never_use, np.inf)):
+        for name, features, value in (("keep", self.keep, 0.0), ("drop", self.drop, np.inf)):
             for j in features:
                 if not 0 <= j < n_features:
                     raise DataError(f"{self._shown}: {name} names feature {j}; indices run 0..{n_features - 1}.")
@@ -164,7 +168,7 @@ class FeatureRules:
 
     def feature_signs(self, n_features: int) -> np.ndarray:
         """(n_features,) int64: 1, -1 or 0."""
-        return self._remembered("signs", n_features, self._make_signs)
+        return self._remembered("monotone", n_features, self._make_signs)
 
     def _refuse_names(self) -> None:
         if self.named:
@@ -172,17 +176,21 @@ class FeatureRules:
 
     def _make_signs(self, n_features: int) -> np.ndarray:
         self._refuse_names()
-        return np.zeros(n_features, dtype=np.int64) if self.signs is None else np.array(self.signs, dtype=np.int64)
+        return (
+            np.zeros(n_features, dtype=np.int64) if self.monotone is None else np.array(self.monotone, dtype=np.int64)
+        )
 
     def group_of(self, n_features: int) -> np.ndarray:
         """(n_features,) the group of each feature, numbered from 0 without gaps;
         without groups each is one of its own."""
-        return self._remembered("groups", n_features, self._make_groups)
+        return self._remembered("feature_groups", n_features, self._make_groups)
 
     def _make_groups(self, n_features: int) -> np.ndarray:
         self._refuse_names()
         return (
-            np.arange(n_features) if self.groups is None else np.unique(np.array(self.groups), return_inverse=True)[1]
+            np.arange(n_features)
+            if self.feature_groups is None
+            else np.unique(np.array(self.feature_groups), return_inverse=True)[1]
         )
 
     def gap_condition(self, n_features: int) -> str | None:
@@ -199,11 +207,11 @@ class FeatureRules:
 
     def _pull(self, gradient: np.ndarray) -> np.ndarray:
         """What the penalty must hold back: |g_j|, or only the side that a sign constraint leaves open."""
-        signs = self.feature_signs(len(gradient))
+        monotone = self.feature_signs(len(gradient))
         return np.where(
-            signs == NONNEGATIVE,
+            monotone == NONNEGATIVE,
             np.maximum(-gradient, 0.0),
-            np.where(signs == NONPOSITIVE, np.maximum(gradient, 0.0), np.abs(gradient)),
+            np.where(monotone == NONPOSITIVE, np.maximum(gradient, 0.0), np.abs(gradient)),
         )
 
 

@@ -8,17 +8,17 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sparserank.errors import DataError
-from sparserank.penalties._dispatch import SCAD
+from sparserank.penalties import _dispatch
 from sparserank.penalties.base import Penalty
 from sparserank.penalties.scales import GAMMA_SCALES, scale_factor
 
 
 @dataclass(frozen=True, repr=False)
-class Scad(Penalty):
+class SCAD(Penalty):
     """Slope alpha_j up to |w_j| = s alpha_j, then (a s alpha_j - |w_j|) / ((a - 1) s), 0 from a s alpha_j on.
 
     `s` is the threshold scale: 1 for 'mean', n_pairs for 'sum', the inverse median curvature for 'curvature' (default),
-    see `Mcp`. `resolve` computes it into `threshold_scale`.
+    see `MCP`. `resolve` computes it into `threshold_scale`.
 
     Source    Fan and Li (2001), equation (2.6), a = 3.7; Laporte et al. (2014) list it among the penalties.
     """
@@ -28,15 +28,15 @@ class Scad(Penalty):
     threshold_scale: float = 1.0
 
     name: ClassVar[str] = "scad"
-    kind: ClassVar[int] = SCAD
+    kind: ClassVar[int] = _dispatch.SCAD
 
     def _check(self) -> None:
         if not self.a > 2:
-            raise DataError(f"Scad: a must exceed 2; got {self.a}.")
+            raise DataError(f"SCAD: a must exceed 2; got {self.a}.")
         if self.gamma_scale not in GAMMA_SCALES:
-            raise DataError(f"Scad: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
+            raise DataError(f"SCAD: gamma_scale must be one of {GAMMA_SCALES}; got {self.gamma_scale!r}.")
         if not self.threshold_scale > 0:
-            raise DataError(f"Scad: threshold_scale must be positive; got {self.threshold_scale}.")
+            raise DataError(f"SCAD: threshold_scale must be positive; got {self.threshold_scale}.")
 
     def resolve(self, curvature: np.ndarray, total_weight: float) -> Self:
         scale = self.threshold_scale * scale_factor(self.gamma_scale, curvature, total_weight)

@@ -103,7 +103,7 @@ def usable_penalty(owner: str, penalty: Penalty | BestK, objective: PairwiseObje
     resolved = penalty.resolve(objective.curvature[:: objective.width], objective.total_weight)
     if not (objective.varying & on_coefficients(resolved, objective).usable(objective.n_features)).any():
         raise DataError(
-            f"{owner}: penalty forbids every feature that varies (never_use, or weights of inf), so none can be used."
+            f"{owner}: penalty forbids every feature that varies (drop, or weights of inf), so none can be used."
         )
     return resolved
 

@@ -26,14 +26,10 @@ OURS = {
     "feature_name": "give X as a data frame, whose columns are the names",
     "cat_features": "features are numbers; encode categories first",
     "categorical_feature": "features are numbers; encode categories first",
-    "init_score": (
-        "scores to start from are not known; give the score as a feature, which a penalty can keep (always_keep=)"
-    ),
-    "baseline": (
-        "scores to start from are not known; give the score as a feature, which a penalty can keep (always_keep=)"
-    ),
+    "init_score": ("scores to start from are not known; give the score as a feature, which a penalty can keep (keep=)"),
+    "baseline": ("scores to start from are not known; give the score as a feature, which a penalty can keep (keep=)"),
     "base_margin": (
-        "scores to start from are not known; give the score as a feature, which a penalty can keep (always_keep=)"
+        "scores to start from are not known; give the score as a feature, which a penalty can keep (keep=)"
     ),
 }
 

@@ -11,7 +11,7 @@ from sparserank.paths import options as of_paths
 from sparserank.paths.by_name import parse_maker
 from sparserank.selection import options as of_selection
 
-MOST_ALPHAS = 100_000
+MAX_ALPHAS = 100_000
 RULES = ("smallest", "best")
 
 METRIC = Option(name="metric", kind=Parsed(parse_metric, "str | Metric"), default="ndcg@10", help="Metric of `score`.")
@@ -60,7 +60,7 @@ SPARSE_RANKER = (
     of_paths.PAIR_WEIGHTS,
     of_paths.TOL,
     replace(of_paths.MAX_ITER, default=500),
-    replace(of_paths.N_ALPHAS, kind=Count(1, MOST_ALPHAS)),
+    replace(of_paths.N_ALPHAS, kind=Count(1, MAX_ALPHAS)),
     METRIC,
     of_data.N_THREADS,
 )
@@ -74,7 +74,7 @@ SPARSE_RANKER_CV = (
     replace(SIZE, help="The best model of at most this many features instead."),
     Option(name="cv", kind=Given("Any"), default=5, help="Query folds: their number, a splitter, or a list of pairs."),
     of_selection.SEED,
-    replace(of_paths.N_ALPHAS, kind=Count(2, MOST_ALPHAS)),
+    replace(of_paths.N_ALPHAS, kind=Count(2, MAX_ALPHAS)),
     of_paths.ALPHA_MIN_RATIO,
     of_paths.LINEAR_SCALING,
     MISSING,

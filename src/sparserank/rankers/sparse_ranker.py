@@ -68,7 +68,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
                               your own
         penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with
                               n_features_to_select), a call such as 'mcp(gamma=2.0)', or a Penalty (whose weights,
-                              signs, always_keep and never_use are honoured); None: 'l1', or with n_features_to_select
+                              monotone, keep and drop are honoured); None: 'l1', or with n_features_to_select
                               'mcp', which shrinks the weights of few features least
         alpha                 strength on the mean-loss scale, > 0; None means alpha_ratio times where the path starts
                               (for l1: alpha_max, the smallest strength whose solution is 0)
@@ -81,7 +81,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
                               median |x|)) or 'query-log' (the log, from 0 to 1 within each query); `select`'s transform
                               (scikit-learn's selectors have a method of that name)
         shapes                'linear', or 'curves': each feature enters straight or, at a further price, as a piecewise
-                              linear curve (monotone where the penalty's signs say so: 1 may not fall, -1 not rise),
+                              linear curve (monotone where the penalty's monotone say so: 1 may not fall, -1 not rise),
                               flat outside its knots; under l1, mcp, scad, log (whose concave ones add a ridge of a
                               thousandth of a linear feature's curvature to objective_) or best_k. scaling is then not
                               read: knots are where the values are
@@ -198,7 +198,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         self, objective: PairwiseObjective, penalty: FeatureRules, names: Sequence[str] | None
     ) -> None:
         varying = np.atleast_1d(objective.varying.reshape(-1, objective.width).any(axis=1))
-        in_vain = [j for j in penalty.always_keep if not varying[int(j)]]
+        in_vain = [j for j in penalty.keep if not varying[int(j)]]
         if in_vain:
             shown = [f"f{int(j) + 1}" if names is None else names[int(j)] for j in in_vain]
             warnings.warn(f"{type(self).__name__}: {kept_in_vain(shown)}", DataWarning, stacklevel=5)
@@ -209,10 +209,10 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         if data.is_stored or given.client is not None:
             raise DataError(f"{type(self).__name__}: {not_in_memory()}")
         penalty = numbered_penalty(type(self).__name__, self._penalty, data.feature_names or ())
-        signs = penalty.feature_signs(data.n_features)
-        if len(signs) != data.n_features:
-            raise DataError(f"{type(self).__name__}: signs must hold {data.n_features} values; got {len(signs)}.")
-        return fit_knots(used_queries(data, given.query_weight), self.n_knots, signs)
+        monotone = penalty.feature_signs(data.n_features)
+        if len(monotone) != data.n_features:
+            raise DataError(f"{type(self).__name__}: monotone must hold {data.n_features} values; got {len(monotone)}.")
+        return fit_knots(used_queries(data, given.query_weight), self.n_knots, monotone)
 
     def _draw(self, objective: PairwiseObjective, data: RankingDataset) -> None:
         """curves_ of the coefficients that were found, and scaled_coef_ by feature."""
@@ -313,7 +313,7 @@ def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> P
     Raises
         DataError   there is no other
     """
-    if penalty.groups is None:
+    if penalty.feature_groups is None:
         return penalty
     n = objective.n_features // objective.width
     varying = objective.varying.reshape(n, -1).any(axis=1) & np.isfinite(penalty.feature_weights(n))
@@ -324,8 +324,8 @@ def _within(penalty: Penalty | BestK, objective: PairwiseObjective, k: int) -> P
             f"every group has more than {k} features; the smallest has {int(size[size > 0].min())}. Allow as many."
         )
     beyond = set(np.flatnonzero(size[group] > k).tolist())
-    keep = tuple(j for j in penalty.always_keep if j not in beyond)
-    return replace(penalty, never_use=tuple(sorted({*penalty.never_use, *beyond})), always_keep=keep)
+    keep = tuple(j for j in penalty.keep if j not in beyond)
+    return replace(penalty, drop=tuple(sorted({*penalty.drop, *beyond})), keep=keep)
 
 
 class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alpha is never None

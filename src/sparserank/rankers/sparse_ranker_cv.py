@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparserank.crossval.candidates import Pool
+from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Rule, choose
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
@@ -113,14 +113,14 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         )
         require_variation(name, cv.objective)
         penalty = usable_penalty(name, numbered_penalty(name, self.penalty, names), cv.objective)
-        pool = cv.fit([Trial(PATH, PenaltyPath(penalty))])
-        final = pool.paths[PATH, FINAL]
+        candidate_set = cv.fit([Trial(PATH, PenaltyPath(penalty))])
+        final = candidate_set.paths[PATH, FINAL]
         self.path_ = replace(final.path, scale=None if self.scaling == "none" else final.scaling.scale)
         if unseen is data:  # queries that do not count judge nothing
             assert final.values is not None
             known = np.where(np.isin(np.arange(data.n_queries), counted), final.values, np.nan)
-            pool.paths[PATH, FINAL] = replace(final, values=known)
-        self._choose(pool)
+            candidate_set.paths[PATH, FINAL] = replace(final, values=known)
+        self._choose(candidate_set)
         self.scaled_coef_, self.scale_ = self.path_.scaled_coef(self.chosen_index_), self.path_.scale
         self.coef_ = self.scaled_coef_ if self.scale_ is None else self.scaled_coef_ / self.scale_
         self.alpha_ = float(self.path_.alphas[self.chosen_index_])
@@ -142,8 +142,8 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
                 f"{name}: penalty {penalty.name} selects no features; use rule='best', or a sparse penalty."
             )
 
-    def _choose(self, pool: Pool) -> None:
-        candidates = pool.sparse or pool.dense
+    def _choose(self, candidate_set: CandidateSet) -> None:
+        candidates = candidate_set.sparse or candidate_set.dense
         within = self.n_features_to_select
         rule = Rule(self.margin, self.guarantee, within)
         choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.seed)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_NAMES = 40  # below the title of a page
+MAX_NAMES = 40  # below the title of a page
 LONGEST_LISTED = 60  # characters of a name among others
 
 
@@ -73,7 +73,7 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 def first_names(names: Sequence[str]) -> list[str]:
     """Names one by one, as many as stand below a title, and how many more there are."""
-    return [*names[:MOST_NAMES], *([f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else [])]
+    return [*names[:MAX_NAMES], *([f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else [])]
 
 
 def p_text(value: Any) -> str:

@@ -10,7 +10,7 @@ from scipy.special import ndtr, stdtrit
 
 from sparserank import __version__
 from sparserank.crossval.trees import TreeSettings
-from sparserank.evaluation.loss_bounds import LEAST_QUERIES
+from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.selection.statements import counted
 from sparserank.strict_json import plain
@@ -132,9 +132,9 @@ class ComparisonResult:
             f"{high:+.4f}] on these {self.n_queries} queries. The choice was made by these values, which the intervals "
             "do not know: it is flattered a little."
         ]
-        if self.n_queries < LEAST_QUERIES:
+        if self.n_queries < MIN_QUERIES:
             said.append(
-                f"{self.n_queries} queries are too few to tell systems apart; {LEAST_QUERIES} are needed at least."
+                f"{self.n_queries} queries are too few to tell systems apart; {MIN_QUERIES} are needed at least."
             )
         at = min(
             (s for s in self.systems if s.name == "trees on own gain"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparserank import __version__
-from sparserank.crossval.candidates import best_of_sizes
+from sparserank.crossval.candidate_set import best_of_sizes
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison

@@ -110,7 +110,7 @@ def rules_of(
     both = set(kept) & set(dropped)
     if both:
         raise ParameterError("drop", f"names {brief(names[min(both)])}, which is to be kept.")
-    for name, other, features in (("keep", "never_use", kept), ("drop", "always_keep", dropped)):
+    for name, other, features in (("keep", "drop", kept), ("drop", "keep", dropped)):
         against = set(features) & set(getattr(own, other))
         if against:
             raise ParameterError(
@@ -119,15 +119,15 @@ def rules_of(
     rules: dict[str, Any] = {}
     if monotone:
         given = signs_of(monotone, names)
-        before = own.signs or (0,) * len(names)
+        before = own.monotone or (0,) * len(names)
         odd = next((j for j, (a, b) in enumerate(zip(given, before, strict=True)) if a * b < 0), None)
         if odd is not None:
-            raise ParameterError("monotone", f"says the opposite of a penalty's signs for {brief(names[odd])}.")
-        rules["signs"] = tuple(a or b for a, b in zip(given, before, strict=True))
+            raise ParameterError("monotone", f"says the opposite of a penalty's monotone for {brief(names[odd])}.")
+        rules["monotone"] = tuple(a or b for a, b in zip(given, before, strict=True))
     if kept:
-        rules["always_keep"] = tuple(sorted({*own.always_keep, *kept}))
+        rules["keep"] = tuple(sorted({*own.keep, *kept}))
     if dropped:
-        rules["never_use"] = tuple(sorted({*own.never_use, *dropped}))
+        rules["drop"] = tuple(sorted({*own.drop, *dropped}))
     return rules
 
 

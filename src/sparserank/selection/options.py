@@ -7,7 +7,7 @@ from dataclasses import replace
 from sparserank.crossval.choice import MARGIN as DEFAULT_MARGIN
 from sparserank.crossval.looks import AUTO
 from sparserank.curves import SHAPES as CURVE_SHAPES
-from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, MOST_CONFIDENCE
+from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, MAX_CONFIDENCE
 from sparserank.export import ENGINES
 from sparserank.metrics import parse_convention, parse_metric
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
@@ -76,7 +76,7 @@ GUARANTEE = Option(
 )
 CONFIDENCE = Option(
     name="confidence",
-    kind=Number(above=0.5, most=MOST_CONFIDENCE),
+    kind=Number(above=0.5, most=MAX_CONFIDENCE),
     default=DEFAULT_CONFIDENCE,
     help="Of every bound and interval: above 0.5, at most 0.99.",
     panel=CHOICE,
@@ -89,12 +89,12 @@ COSTS = Option(
     name="costs",
     kind=Given("str | os.PathLike | Sequence[float] | Mapping[str, float] | None", "Path | None"),
     help="Costs > 0 of the features: one for each, or a file with one per line; they weight the penalties too. With "
-    "{groups} {group: cost}.",
+    "{feature_groups} {group: cost}.",
     says="File with one feature cost > 0 per line; costs also weight the penalties.",
     panel=CHOICE,
 )
 GROUPS = Option(
-    name="groups",
+    name="feature_groups",
     kind=Given("str | os.PathLike | Mapping[str, str] | None", "Path | None"),
     help="Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters "
     "whole and is paid for once; other features are groups of their own, and a cost that is not given is 1.",

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate, Choice, Rule, choose
-from sparserank.crossval.groups import Groups, groups_of
+from sparserank.crossval.feature_groups import FeatureGroups, groups_of
 from sparserank.crossval.looks import AUTO
 from sparserank.crossval.metric_refits import MetricRefits, sizes_within, why_not
 from sparserank.crossval.settings import PathSettings
@@ -52,7 +52,7 @@ class SelectionPlan:
     metric_refits  whether models of a few sizes are also tried refitted for the metric
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
-    groups     of features that are computed together, which enter the penalties together and are paid for once
+    feature_groups  of features that are computed together, which enter the penalties together and are paid for once
 
     Raises
         ParameterError   names the field that is out of its range
@@ -71,7 +71,7 @@ class SelectionPlan:
     k: int | None = None
     budget: float | None = None
     costs: tuple[float, ...] | None = None
-    groups: Groups | None = None
+    feature_groups: FeatureGroups | None = None
     refits: bool = of_selection.REFITS.default
     metric_refits: bool = of_selection.METRIC_REFITS.default
     transform: str = of_selection.TRANSFORM.default
@@ -126,7 +126,7 @@ class SelectionPlan:
         names: Sequence[str],
         *,
         costs: Any = None,
-        groups: Any = None,
+        feature_groups: Any = None,
         monotone: Mapping[str, Any] | None = None,
         keep: Any = None,
         drop: Any = None,
@@ -138,14 +138,14 @@ class SelectionPlan:
             ParameterError, DataFormatError   name what cannot be used
         """
         numbered = [p.for_features(names) for p in self.penalties]
-        if self.budget is not None and costs is None and groups is None:
-            raise ParameterError("budget", f"needs {option('costs')} or {option('groups')}.")
-        grouped = None if groups is None else groups_of(groups, costs, names)
-        prices = None if groups is not None or costs is None else costs_of(costs, names)
+        if self.budget is not None and costs is None and feature_groups is None:
+            raise ParameterError("budget", f"needs {option('costs')} or {option('feature_groups')}.")
+        grouped = None if feature_groups is None else groups_of(feature_groups, costs, names)
+        prices = None if feature_groups is not None or costs is None else costs_of(costs, names)
         shared: dict[str, Any] = {}
         if grouped is not None:
             _refuse_groups_of_their_own(numbered)
-            shared = {"weights": grouped.cost_of_feature, "groups": grouped.of_feature}
+            shared = {"weights": grouped.cost_of_feature, "feature_groups": grouped.of_feature}
         elif prices is not None:
             own = next((p for p in numbered if p.weights is not None), None)
             if own is not None:
@@ -156,24 +156,26 @@ class SelectionPlan:
         completed = tuple(replace(p, **shared, **rules_of(monotone, keep, drop, names, p)) for p in numbered)
         for p in completed:
             _refuse_rules_that_are_not_kept(p)
-        return replace(self, penalties=completed, groups=grouped or self.groups, costs=prices or self.costs)
+        return replace(
+            self, penalties=completed, feature_groups=grouped or self.feature_groups, costs=prices or self.costs
+        )
 
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = ()) -> Choice:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen."""
         return choose(sparse, others, rule=self.rule, confidence=self.confidence, seed=self.seed)
 
-    def metric_refits_on(self, data: RankingDataset, groups: Groups) -> MetricRefits | None:
+    def metric_refits_on(self, data: RankingDataset, feature_groups: FeatureGroups) -> MetricRefits | None:
         """What refits for the metric are made of on these training queries, or None where there are none."""
         if not self.metric_refits or why_not(self.metric, data.n_queries) is not None:
             return None
-        unit = float(np.median(groups.costs)) if self.groups is not None else 1
-        limit = self.budget if self.groups is not None else self.k
+        unit = float(np.median(feature_groups.costs)) if self.feature_groups is not None else 1
+        limit = self.budget if self.feature_groups is not None else self.k
         return MetricRefits(self.metric, self.seed, sizes_within(limit, unit), data.n_features)
 
     @property
     def rule(self) -> Rule:
         """What decides among candidates."""
-        return Rule(self.margin, self.guarantee, self.k, self.budget, by_cost=self.groups is not None)
+        return Rule(self.margin, self.guarantee, self.k, self.budget, by_cost=self.feature_groups is not None)
 
     @property
     def metrics(self) -> list[Metric]:
@@ -218,26 +220,27 @@ def _computes_nothing_here(inside: tuple[str, ...]) -> bool:
     return inside[0] == "papers" or inside in (("jobs", "result_files.py"), ("jobs", "trees", "files.py"))
 
 
-OPTION_OF = {"signs": "monotone", "always_keep": "keep", "never_use": "drop", "groups": "groups"}
-
-
 def _refuse_rules_that_are_not_kept(p: Penalty | SizedMaker) -> None:
     """Raise ParameterError for a rule that the models of somebody else's maker would break."""
-    for rule, name in OPTION_OF.items():
+    for rule in ("monotone", "keep", "drop", "feature_groups"):
         if isinstance(p, SizedMaker) and rule not in p.respects and getattr(p, rule):
-            raise ParameterError(name, f"is no rule that models of {p.name} keep; it knows {', '.join(p.respects)}.")
+            raise ParameterError(rule, f"is no rule that models of {p.name} keep; it knows {', '.join(p.respects)}.")
 
 
 def _refuse_groups_of_their_own(penalties: Sequence[Penalty | SizedMaker]) -> None:
     """Raise ParameterError where a penalty cannot take groups, or has some."""
     unknown = next(
-        (p for p in penalties if not ((isinstance(p, SizedMaker) and "groups" in p.respects) or nests(p))), None
+        (p for p in penalties if not ((isinstance(p, SizedMaker) and "feature_groups" in p.respects) or nests(p))), None
     )
     if unknown is not None:
-        raise ParameterError("groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}.")
-    own = next((p for p in penalties if p.groups is not None), None)
+        raise ParameterError(
+            "feature_groups", f"know the penalties {', '.join(NESTING)} and best_k; got {unknown.name}."
+        )
+    own = next((p for p in penalties if p.feature_groups is not None), None)
     if own is not None:
-        raise ParameterError("groups", f"cannot be combined with the groups of a penalty; {own.name} has its own.")
+        raise ParameterError(
+            "feature_groups", f"cannot be combined with the groups of a penalty; {own.name} has its own."
+        )
 
 
 def make_plan(

@@ -15,10 +15,10 @@ from sparserank.metrics import Metric
 from sparserank.metrics.ranking import rank_documents
 from sparserank.model.ranking_model import RankingModel
 
-MOST_QUERIES = 5  # of each kind
-MOST_OTHERS = 10  # features of the rival alone that are named
-MOST_VALUES = 1 << 26  # of the features of a query, dense; larger ones are not explained
-MOST_WORSE, MOST_BETTER = 10, 20  # documents that may be the one above, and those that should be
+MAX_QUERIES = 5  # of each kind
+MAX_OTHERS = 10  # features of the rival alone that are named
+MAX_VALUES = 1 << 26  # of the features of a query, dense; larger ones are not explained
+MAX_WORSE, MAX_BETTER = 10, 20  # documents that may be the one above, and those that should be
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Pair:
     exchange changes the metric most in the ranking that has it wrong.
 
     chosen, rival  score of the better less that of the worse; rival is None where what scores has no features
-    features       those of the chosen model by size, then the MOST_OTHERS others that move the rival most
+    features       those of the chosen model by size, then the MAX_OTHERS others that move the rival most
     others         (how many more the rival uses, what they add to its score together); all add up to `chosen` and
                    `rival`
     """
@@ -114,14 +114,14 @@ def compare_queries(
     difference = chosen - rival
     known = np.flatnonzero(np.isfinite(difference))
     order = known[np.argsort(difference[known], kind="stable")]
-    lost = [q for q in order[:MOST_QUERIES].tolist() if difference[q] < -SAME]
-    won = [q for q in order[::-1][:MOST_QUERIES].tolist() if difference[q] > SAME]
+    lost = [q for q in order[:MAX_QUERIES].tolist() if difference[q] < -SAME]
+    won = [q for q in order[::-1][:MAX_QUERIES].tolist() if difference[q] > SAME]
 
     def row(q: int) -> QueryDifference:
         own, (model, other) = data.take_queries(np.array([q])), scorers(q)
         width = max(len(m.support) for m in (model, other.model) if m is not None)
         lost = bool(difference[q] < 0)
-        pair = None if own.n_docs * width > MOST_VALUES else decisive_pair(own, metric, model, other, lost=lost)
+        pair = None if own.n_docs * width > MAX_VALUES else decisive_pair(own, metric, model, other, lost=lost)
         return QueryDifference(str(data.query_ids[q]), own.n_docs, float(chosen[q]), float(rival[q]), pair)
 
     n_won, n_lost = int((difference[known] > SAME).sum()), int((difference[known] < -SAME).sum())
@@ -133,7 +133,7 @@ def decisive_pair(
     own: RankingDataset, metric: Metric, chosen: RankingModel, rival: InUse, *, lost: bool
 ) -> Pair | None:
     """What the documents of one query say; lost: the chosen model is the one that is wrong. The worse document is among
-    the first MOST_WORSE of the ranking that has the pair wrong, the better among the MOST_BETTER of the highest grade,
+    the first MAX_WORSE of the ranking that has the pair wrong, the better among the MAX_BETTER of the highest grade,
     and of these the highest in the ranking that has it right.
     """
     scores = chosen.score_dataset(own), rival.scores(own)
@@ -141,13 +141,13 @@ def decisive_pair(
     ranks = [np.argsort(order) for order in orders]
     wrong, right = (0, 1) if lost else (1, 0)
     found, most = None, SAME
-    for worse in orders[wrong][:MOST_WORSE].tolist():
+    for worse in orders[wrong][:MAX_WORSE].tolist():
         better = np.flatnonzero(
             (own.relevance > own.relevance[worse])
             & (ranks[wrong] > ranks[wrong][worse])
             & (ranks[right] < ranks[right][worse])
         )
-        first = np.lexsort((ranks[right][better], -own.relevance[better]))[:MOST_BETTER]
+        first = np.lexsort((ranks[right][better], -own.relevance[better]))[:MAX_BETTER]
         for b in better[first].tolist():
             gained = _gained(own, metric, ranks[wrong], b, worse)
             if gained > most:
@@ -194,6 +194,6 @@ def _added(
                 added[-1][name] = float(parts[better, k] - parts[worse, k])
     own_first, of_rival = (sorted(of, key=lambda name: -abs(of[name])) for of in added)
     others = [name for name in of_rival if name not in added[0]]
-    names, rest = [*own_first, *others[:MOST_OTHERS]], others[MOST_OTHERS:]
+    names, rest = [*own_first, *others[:MAX_OTHERS]], others[MAX_OTHERS:]
     rows = tuple(Added(name, *values[name], added[0].get(name), added[1].get(name)) for name in names)
     return rows, (len(rest), float(sum(added[1][name] for name in rest)))

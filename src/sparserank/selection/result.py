@@ -196,14 +196,16 @@ class SelectionResult:
         moves = zip(self.by_size, self.moves(), strict=True)
         return [{**self._size(c), "enter": list(enter), "leave": list(leave)} for c, (enter, leave) in moves]
 
-    def groups(self) -> pa.Table:
+    def feature_groups(self) -> pa.Table:
         """The groups in use, the dearest first: group, group_cost, its features in use, and for each metric what
         leaving the group out costs out of fold, the others refitted, with its interval; empty where no groups were
         given.
         """
         import pyarrow as pa
 
-        return pa.Table.from_pylist([self._costed(d, ("group", "group_cost", "features")) for d in self.worth.groups])
+        return pa.Table.from_pylist(
+            [self._costed(d, ("group", "group_cost", "features")) for d in self.worth.feature_groups]
+        )
 
     def _costed(self, row: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
         """A row of what was left out, and its costs by metric."""
@@ -279,7 +281,7 @@ class SelectionResult:
                 }
                 for d in self.worth.features
             ],
-            "groups": [
+            "feature_groups": [
                 {
                     "group": d["group"],
                     "group_cost": d["group_cost"],
@@ -287,7 +289,7 @@ class SelectionResult:
                     "cost": d["cost"],
                     "zeroed": d["zeroed"],
                 }
-                for d in self.worth.groups
+                for d in self.worth.feature_groups
             ],
             "stability": None
             if self.stability is None

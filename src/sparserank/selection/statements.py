@@ -6,7 +6,7 @@ import math
 
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.stability import Stability
-from sparserank.evaluation.loss_bounds import LEAST_QUERIES
+from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 
 FIRM = 0.8  # share of half-samples from which a feature is called firm
@@ -82,7 +82,7 @@ def few_sentence(choice: Choice) -> str:
     """That there are too few queries for any bound."""
     n = choice.bounds.n_queries
     few = f"{n} {'query is' if n == 1 else 'queries are'}"
-    return f"{few} too few to bound what a model loses; {LEAST_QUERIES} are needed at least."
+    return f"{few} too few to bound what a model loses; {MIN_QUERIES} are needed at least."
 
 
 def _kept(choice: Choice, n_features: int) -> str:

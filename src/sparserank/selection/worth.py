@@ -29,8 +29,8 @@ class Substitute:
 
 @dataclass(frozen=True)
 class Worth:
-    """features: a row for each selected feature, the largest weight first; groups: for each group in use, the dearest
-    first; near: the models that are nearly as good; substitutes: of selected features, those within the margin.
+    """features: a row for each selected feature, the largest weight first; feature_groups: for each group in use, the
+    dearest first; near: the models that are nearly as good; substitutes: of selected features, those within the margin.
 
     A row holds, by metric, `cost` (mean loss without the feature, the others refitted, out of fold, with its interval;
     None beyond the 60 largest weights), `zeroed` (the same with its weight set to 0 and no refit) and `share` (of the
@@ -38,7 +38,7 @@ class Worth:
     """
 
     features: list[dict[str, Any]]
-    groups: list[dict[str, Any]]
+    feature_groups: list[dict[str, Any]]
     near: NearEqual
     substitutes: tuple[Substitute, ...]
 

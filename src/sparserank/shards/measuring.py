@@ -27,7 +27,7 @@ class Columns:
     """Models that rank by one feature each: columns (n_models,) and their signs (n_models,)."""
 
     columns: np.ndarray
-    signs: np.ndarray
+    monotone: np.ndarray
 
     @property
     def shape(self) -> tuple[int]:
@@ -92,5 +92,5 @@ def _as_products_want(models: sp.csr_array, rows: Rows) -> np.ndarray | sp.csr_a
 def _scores(rows: Rows, models: np.ndarray | sp.csr_array | Columns, documents: np.ndarray) -> np.ndarray:
     """(len(documents), n_models)"""
     if isinstance(models, Columns):
-        return rows.columns(documents, models.columns) * models.signs
+        return rows.columns(documents, models.columns) * models.monotone
     return rows.times(models, documents)

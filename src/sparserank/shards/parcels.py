@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LEAST = 1 << 14  # values from which looking pays
-MOST_FILLED = 0.5  # share of values that are not 0; an index is half a value
+MAX_FILLED = 0.5  # share of values that are not 0; an index is half a value
 
 
 class _Parcel(NamedTuple):
@@ -22,7 +22,7 @@ def packed(value: Any) -> Any:
     """The same with its large sparse arrays made small: arrays, and tuples and lists of such."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size >= LEAST:
         at = np.flatnonzero(value)
-        if len(at) <= MOST_FILLED * value.size:
+        if len(at) <= MAX_FILLED * value.size:
             return _Parcel(value.shape, at.astype(np.int32 if value.size < 2**31 else np.int64), value.ravel()[at])
         return value
     if type(value) in (tuple, list):

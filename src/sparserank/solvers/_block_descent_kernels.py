@@ -16,7 +16,7 @@ STEPS = 3  # prox steps on a block at each visit: its curvature is not the same 
 
 
 @kernel
-def shrunk(v, at, first, behind, slopes, signs, h, whole, kind, shape1, shape2, ridge):
+def shrunk(v, at, first, behind, slopes, monotone, h, whole, kind, shape1, shape2, ridge):
     """In place: argmin over u of h/2 |u - v|^2 + p(|u|; whole) + ridge |u|^2 / 2 + sum over curves c of slopes[c] |u of
     c|, under signs.
 
@@ -24,7 +24,7 @@ def shrunk(v, at, first, behind, slopes, signs, h, whole, kind, shape1, shape2, 
     """
     n = len(v)
     for i in range(n):
-        if signs[i] * v[i] < 0.0:
+        if monotone[i] * v[i] < 0.0:
             v[i] = 0.0
     for c in range(len(first)):
         bends = 0.0
@@ -56,7 +56,7 @@ def descend_blocks(
     first,
     behind,
     bend,
-    signs,
+    monotone,
     largest_h,
     kind,
     shape1,
@@ -108,7 +108,7 @@ def descend_blocks(
                     first[from_c:to_c],
                     behind[from_c:to_c],
                     slopes,
-                    signs[lo:hi],
+                    monotone[lo:hi],
                     h,
                     whole[b],
                     kind,

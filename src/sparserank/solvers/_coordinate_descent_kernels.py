@@ -9,7 +9,7 @@ from sparserank.penalties._dispatch import prox_one
 
 
 @kernel
-def descend(H, residual, w, alphas, signs, kind, first, second, tol, max_sweeps):
+def descend(H, residual, w, alphas, monotone, kind, first, second, tol, max_sweeps):
     """Cyclic sweeps over all coordinates until no step exceeds `tol` in gradient units; returns (sweeps, largest step).
 
     residual (k,) is the gradient of the quadratic at w and is kept up to date; w (k,) is changed in place.
@@ -26,7 +26,7 @@ def descend(H, residual, w, alphas, signs, kind, first, second, tol, max_sweeps)
             old = w[j]
             if h <= 0.0 or (not full and old == 0.0):
                 continue
-            new = prox_one(kind, old - residual[j] / h, h, alphas[j], signs[j], first, second)
+            new = prox_one(kind, old - residual[j] / h, h, alphas[j], monotone[j], first, second)
             step = new - old
             if step != 0.0:
                 w[j] = new

@@ -12,7 +12,7 @@ from sparserank.solvers.solution import Iterate, Stop
 from sparserank.solvers.working_set import working_set
 from sparserank.weighting import Evaluation
 
-MOST_LOOKS = 3  # while one problem is solved: where it takes more steps than that, the next one is not near
+MAX_LOOKS = 3  # while one problem is solved: where it takes more steps than that, the next one is not near
 
 
 class Ahead:
@@ -31,7 +31,7 @@ class Ahead:
     def guess(self, curvature: Curvature, here: Iterate) -> np.ndarray | None:
         """(n_features,) the solution as the model has it, from the place found before or else from here; None: not
         worth a look, or the model knows no better than what was found."""
-        if self._looks == MOST_LOOKS:
+        if self._looks == MAX_LOOKS:
             return None
         self._looks += 1
         problem, base = self._problem, here if self.found is None else self.found

@@ -12,9 +12,9 @@ from sparserank.objective import PairwiseObjective
 from sparserank.solvers.lockstep import Hessian, Steps
 from sparserank.solvers.solution import Iterate
 
-# A first Hessian may cost documents * columns^2 = LEAST_WORK, and WORK_PER_DOCUMENT for each document where those are
+# A first Hessian may cost documents * columns^2 = MIN_WORK, and WORK_PER_DOCUMENT for each document where those are
 # more: less than a pass over all columns. Where all documents cost more than that, it is of a sample.
-LEAST_WORK = 1e7
+MIN_WORK = 1e7
 WORK_PER_DOCUMENT = 60.0
 DOCUMENTS_PER_COLUMN = 40  # of a sample, at least, whatever it costs: fewer would know less than there is to be known
 SAMPLED_SHARE = 0.5  # a sample of more documents than this is not worth its noise
@@ -24,9 +24,9 @@ POINTS = 8  # whose samples are averaged
 SAMPLED_VALUES = 1.0  # of features that each reads, for every document there is: about a tenth of a pass
 AVERAGED_DOCUMENTS_PER_COLUMN = 20  # at least
 BYTES = 8 << 20  # of their Hessians, at most, unless the last alone is larger
-MOST_GROWTH = 1.5  # of a path's steps, from one to the next, that is believed
+MAX_GROWTH = 1.5  # of a path's steps, from one to the next, that is believed
 MEMORY = 5  # steps that a fresh sample is corrected by
-LEAST_CURVED = 1e-3  # a step along which the loss bends less than this share of what the model expects teaches nothing
+MIN_CURVED = 1e-3  # a step along which the loss bends less than this share of what the model expects teaches nothing
 
 
 class Samples:
@@ -45,7 +45,7 @@ class Samples:
         """The next point of the path, the one with number `turn`, on columns in rising order; nothing where a sample
         would be of most documents."""
         n, of_all = max(len(columns), 1), self._objective.n_useful_docs
-        n_docs = int(max(SAMPLED_VALUES * of_all / n, LEAST_WORK / n**2, AVERAGED_DOCUMENTS_PER_COLUMN * n))
+        n_docs = int(max(SAMPLED_VALUES * of_all / n, MIN_WORK / n**2, AVERAGED_DOCUMENTS_PER_COLUMN * n))
         if n_docs >= SAMPLED_SHARE * of_all:
             self._known.clear()
             return
@@ -94,7 +94,7 @@ class Curvature:
         self._columns = np.empty(0, dtype=np.int64)
         self._later = self._columns if later is None else later
         self._H = np.zeros((0, 0))
-        self._work = max(LEAST_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
+        self._work = max(MIN_WORK, WORK_PER_DOCUMENT * objective.n_useful_docs)
         self._factor = 1.0
         self._secants = [secant(a, b) for a, b in pairwise(seen)][-MEMORY:]
         self._samples, self._strides = samples, strides
@@ -151,7 +151,7 @@ class Curvature:
         agrees = abs(square - float(b @ last_turned[self._columns])) <= 1e-6 * square
         if not agrees or not float(a @ along) > 0.0:
             return None
-        r = min(np.sqrt(square / float(a @ along)), MOST_GROWTH)
+        r = min(np.sqrt(square / float(a @ along)), MAX_GROWTH)
         length = sum(r**k for k in range(1, n + 1))
         share = r**2 * length * (1.0 + length) / (1.0 + r)
         return np.asarray(share * (along - turned[self._columns])[np.searchsorted(self._columns, columns)])
@@ -189,6 +189,6 @@ def corrected(H: np.ndarray, moved: np.ndarray, turned: np.ndarray, columns: np.
     s, y = moved[columns], turned[columns]
     expected = H @ s
     seen, known = float(y @ s), float(expected @ s)
-    if np.count_nonzero(s) < np.count_nonzero(moved) or not seen > LEAST_CURVED * known > 0:
+    if np.count_nonzero(s) < np.count_nonzero(moved) or not seen > MIN_CURVED * known > 0:
         return H
     return H + np.outer(y, y / seen) - np.outer(expected, expected / known)

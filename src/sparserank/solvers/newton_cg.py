@@ -11,7 +11,7 @@ from sparserank.solvers.problem import Penalised
 from sparserank.solvers.quadratic import TIGHT
 from sparserank.solvers.solution import Iterate, Status, Stop
 
-MOST_PRODUCTS = 200  # per step
+MAX_PRODUCTS = 200  # per step
 LOOSEST = 0.1  # residual of a step's system, relative to the gradient
 SUFFICIENT = 1e-4  # share of the predicted decrease that a step must achieve
 MAX_TRIALS = 30
@@ -63,7 +63,7 @@ class NewtonCG:
         wanted = max(wanted, TIGHT * self._stop.threshold)
         z = r / self._scaling
         v, rz = z, float(r @ z)
-        for _ in range(MOST_PRODUCTS):
+        for _ in range(MAX_PRODUCTS):
             product = yield HessianTimes(self._problem.objective, iterate.w, v)
             product = np.where(self._usable, product + alpha * v, 0.0)
             step = rz / max(float(v @ product), 1e-300)

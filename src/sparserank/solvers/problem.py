@@ -47,7 +47,7 @@ class Penalised:
     penalty: Penalty
 
     def __post_init__(self) -> None:
-        if self.penalty.groups is not None and not self.penalty.blockwise:
+        if self.penalty.feature_groups is not None and not self.penalty.blockwise:
             raise DataError("a penalty with groups is solved as `paths.on_coefficients(penalty, objective)`.")
 
     @property

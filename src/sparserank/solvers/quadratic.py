@@ -42,7 +42,7 @@ def minimise_model(
     residual = gradient.astype(np.float64, copy=True)
     for _ in range(MAX_ROUNDS):
         _, largest = descend(
-            H, residual, u, part.alphas, part.signs, part.kind, part.first, part.second, tol, SWEEPS_BETWEEN_DIRECT
+            H, residual, u, part.alphas, part.monotone, part.kind, part.first, part.second, tol, SWEEPS_BETWEEN_DIRECT
         )
         if largest <= tol:
             break
@@ -70,7 +70,7 @@ def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Blo
             part.first,
             part.behind,
             part.bend,
-            part.signs,
+            part.monotone,
             largest_h,
             part.kind,
             part.shape1,
@@ -96,7 +96,7 @@ def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part:
     step = _solved(H[at] + bend[at], -(residual + slope)[S])
     if step is None:
         return
-    held = (part.signs[S] != 0) & (step * part.signs[S] < 0)
+    held = (part.monotone[S] != 0) & (step * part.monotone[S] < 0)
     length = min(1.0, float(np.min(u[S][held] / -step[held], initial=np.inf)))
     before = part.value(u)
     for _ in range(MAX_HALVINGS):
@@ -106,7 +106,7 @@ def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part:
         change = length * float(residual[S] @ step) + 0.5 * length * float(step @ curved[S])
         if change + part.value(moved) - before < 0.0:
             residual += curved
-            u[:] = np.where(moved * part.signs < 0, 0.0, moved)
+            u[:] = np.where(moved * part.monotone < 0, 0.0, moved)
             return
         length *= 0.25
 
@@ -155,8 +155,8 @@ def newton_on_support(
 
 def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: SeparablePart) -> None:
     """Newton step on the non-zero coordinates if it lowers the model; u and residual change in place."""
-    alphas, signs = part.alphas, part.signs
-    S = np.flatnonzero((u != 0) | ((alphas == 0) & (signs == 0)))
+    alphas, monotone = part.alphas, part.monotone
+    S = np.flatnonzero((u != 0) | ((alphas == 0) & (monotone == 0)))
     if len(S) == 0:
         return
     t = np.abs(u[S])
@@ -168,7 +168,7 @@ def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: Separ
         return
     if not np.isfinite(step).all():
         return
-    bound = (alphas[S] > 0) | (signs[S] != 0)
+    bound = (alphas[S] > 0) | (monotone[S] != 0)
     crossing = bound & (u[S] * (u[S] + step) < 0)
     ratios = np.where(crossing, -u[S] / np.where(crossing, step, 1.0), np.inf)
     moved = u[S] + min(float(ratios.min()), 1.0) * step

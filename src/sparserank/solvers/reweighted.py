@@ -53,7 +53,7 @@ class Reweighted:
         if self._slopes is not None and np.array_equal(slopes, self._slopes):
             return None
         self._slopes = slopes
-        weighted = L1(1.0, weights=tuple(slopes.tolist()), signs=penalty.signs)
+        weighted = L1(1.0, weights=tuple(slopes.tolist()), monotone=penalty.monotone)
         tight = Stop(tol=0.1 * self._stop.tol, max_iter=max(self._stop.max_iter, 1000), scale=self._stop.scale)
         solution = yield from solving(self._inner, self._objective, weighted, stop=tight, start=iterate)
         self.n_iter += 1

@@ -10,7 +10,7 @@ from sparserank.solvers.certificates import gap_safe_screen
 from sparserank.solvers.solution import Iterate
 
 NEARLY_ACTIVE = 0.9  # zero coordinates whose gradient is this close to the bound join the working set beforehand
-MOST_NEW = 200  # coordinates that may join a working set at once
+MAX_NEW = 200  # coordinates that may join a working set at once
 SOON_ACTIVE = 0.5  # as close as this: they will join at one of the next strengths of a path
 
 
@@ -45,11 +45,11 @@ def _with_the_needed(
     pressure: np.ndarray,
 ) -> np.ndarray:
     """Those that cannot be left out, and the candidates under most pressure:
-    MOST_NEW, or as many as the former if these are more."""
+    MAX_NEW, or as many as the former if these are more."""
     usable, w = _usable(objective, penalty), iterate.w
     needed = usable & ((w != 0) | penalty.always_in(len(w)))
     joining = np.flatnonzero(candidate & usable & ~needed)
-    most = max(MOST_NEW, int(needed.sum()))
+    most = max(MAX_NEW, int(needed.sum()))
     if len(joining) > most:
         joining = joining[np.argsort(-pressure[joining], kind="stable")[:most]]
     needed[joining] = True

@@ -25,7 +25,7 @@ from sparserank.options import option
 from sparserank.quoting import brief
 
 DENSE_FROM = 0.25  # fraction of values present from which a dense array is smaller than 12-byte CSR entries and faster
-MOST_EMPTY_FEATURES = 1_000_000  # beyond, a feature count far above the number of values is a mistyped index
+MAX_EMPTY_FEATURES = 1_000_000  # beyond, a feature count far above the number of values is a mistyped index
 
 
 def read_letor(
@@ -177,7 +177,7 @@ class TextRows(Stream):
         if seen.n_values == 0:
             raise DataFormatError(f"{self.place}: no line has a feature; expected 'label qid:ID index:value ...'.")
         largest, names = seen.largest + self.index_base, self.feature_names
-        most = max(MOST_EMPTY_FEATURES, 100 * seen.n_values)
+        most = max(MAX_EMPTY_FEATURES, 100 * seen.n_values)
         if names is not None:
             if seen.largest >= len(names):
                 raise DataError(

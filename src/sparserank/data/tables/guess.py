@@ -65,7 +65,7 @@ DOCUMENTS = (
     "uri",
     "id",
 )
-MOST_GRADES = 11  # 0 to 10
+MAX_GRADES = 11  # 0 to 10
 HALF = 0.5  # of the values missing: said, since what is filled in then outweighs what is known
 
 
@@ -214,7 +214,7 @@ def _by_values(role: str, c: Column, fits: Callable[[Column], str | None]) -> bo
     if fits(c) is None or c.missing or c.n_distinct is None:
         return False
     if role == "label":
-        return c.whole and c.low >= UNJUDGED and c.high < MOST_GRADES and not c.more and c.kind != "bool"
+        return c.whole and c.low >= UNJUDGED and c.high < MAX_GRADES and not c.more and c.kind != "bool"
     if role == "qid":  # its rows stand together
         return not c.more and c.n_runs == c.n_distinct and 2 * c.n_distinct <= c.n_rows
     return c.all_differ

@@ -16,7 +16,7 @@ from sparserank.data.tables.survey import Survey, survey
 from sparserank.errors import SparserankError, TableError
 from sparserank.quoting import brief
 
-MOST_VALUES = 50_000_000  # that are looked at for a message: a second or two
+MAX_VALUES = 50_000_000  # that are looked at for a message: a second or two
 LONGEST_CALL = 800  # characters; beyond, the options are in the error alone
 SHOWN = 5  # names in a list
 FRAMES = ("the frame", "train", "data")  # what messages call a frame
@@ -33,7 +33,7 @@ def telling_all(tables: Sequence[Table], reading: Reading, wanted: Sequence[str]
         yield
     except TableError as error:
         try:
-            found = survey(tables, most_values=MOST_VALUES)
+            found = survey(tables, most_values=MAX_VALUES)
         except SparserankError:
             raise error from None  # what cannot be looked at says enough with its first mistake
         told = propose(tables, found, reading, wanted, sparing=True)

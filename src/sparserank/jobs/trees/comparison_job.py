@@ -101,16 +101,16 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], 
     """Values of our models of every size and of our choice, and the lists of the maker of the choice."""
     began = time.perf_counter()
     job = SelectionJob(plan, data, None, None, n_threads=n_threads)
-    pool = job.candidates()
-    chosen, seconds = plan.choose(pool.sparse, pool.dense).chosen, time.perf_counter() - began
-    own = [c for c in pool.sparse if c.penalty == chosen.penalty and c.relax == 0]
+    candidate_set = job.candidates()
+    chosen, seconds = plan.choose(candidate_set.sparse, candidate_set.dense).chosen, time.perf_counter() - began
+    own = [c for c in candidate_set.sparse if c.penalty == chosen.penalty and c.relax == 0]
     return {
         "where": np.arange(data.n_queries),
         named(CHOICE): chosen.values,
         "n_chosen": np.array(chosen.n_features),
         "seconds": np.array(seconds),
-        **{named(c.penalty, int(c.k)): c.values for c in _best_by_size(pool.sparse, sizes)},
-        **our_lists(pool, own, sizes, job.cv.folds),
+        **{named(c.penalty, int(c.k)): c.values for c in _best_by_size(candidate_set.sparse, sizes)},
+        **our_lists(candidate_set, own, sizes, job.cv.folds),
     }
 
 

@@ -47,7 +47,7 @@ class Asked:
     sizes     lengths of lists; lists: those of LISTS that are tried
     n_seeds   of the trees on all features; n_list_seeds: on a list
     first     features that stand first in every list; never: those that trees may not use
-    groups    (n_features,) of features that come with each other, or None
+    feature_groups  (n_features,) of features that come with each other, or None
 
     Raises
         ParameterError   names the field that is out of its range
@@ -61,7 +61,7 @@ class Asked:
     n_list_seeds: int = 1
     first: tuple[int, ...] = ()
     never: tuple[int, ...] = ()
-    groups: tuple[int, ...] | None = None
+    feature_groups: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", lengths_of(self.sizes))
@@ -159,7 +159,7 @@ class TreesOfFold:
             for name in asked.lists:
                 if len(lists[name]) == 0:
                     continue
-                own = whole_groups(lists[name], usable, asked.groups)
+                own = whole_groups(lists[name], usable, asked.feature_groups)
                 fitted = [held.fit(own, draw) for draw in range(asked.n_list_seeds)]
                 out[named(on_list(name), k)] = held.values(fitted, asked.metric)
                 out[features_of(on_list(name), k)] = own

@@ -10,8 +10,8 @@ import numpy as np
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
+from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.groups import each_alone
 from sparserank.crossval.looks import looks
 from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
 from sparserank.data.dataset import RankingDataset
@@ -45,8 +45,8 @@ def asked_of_lists(
         ParameterError   k, the sizes or the number of seeds are out of range
     """
     check_trees(data)
-    (penalty,), k, groups = plan.penalties, plan.k, plan.groups
-    kept, usable = len(penalty.always_keep), len(usable_by_trees(data, penalty.never_use))
+    (penalty,), k, feature_groups = plan.penalties, plan.k, plan.feature_groups
+    kept, usable = len(penalty.keep), len(usable_by_trees(data, penalty.drop))
     if k is not None and k < kept:
         raise ParameterError("k", f"is {k}, but {kept} features are to be kept.")
     wanted = sizes if k is None else tuple(sorted({int(k), *(s for s in sizes if s < k)}))
@@ -66,9 +66,9 @@ def asked_of_lists(
         LISTS,
         n_seeds,
         n_seeds,
-        penalty.always_keep,
-        penalty.never_use,
-        None if groups is None else groups.of_feature,
+        penalty.keep,
+        penalty.drop,
+        None if feature_groups is None else feature_groups.of_feature,
     )
 
 
@@ -123,8 +123,8 @@ def _our_path(
     ((label, penalty),) = plan.labelled.items()
     look = looks(data, plan.transform, plan.settings.scaling)[-1]
     cv = CrossValidation(data, fold, [look], plan.settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
-    pool = cv.fit([Trial(label, maker_of(penalty), look)])
-    return our_lists(pool, pool.sparse, sizes, cv.folds)
+    candidate_set = cv.fit([Trial(label, maker_of(penalty), look)])
+    return our_lists(candidate_set, candidate_set.sparse, sizes, cv.folds)
 
 
 def _filled_values(data: RankingDataset) -> np.ndarray | None:
@@ -153,7 +153,7 @@ def _ours_on(
         return None
     starts = {f: touching(data.n_features, features) for f, features in usable.items()}
     with one_blas_thread():
-        values = cv.refitted(look, starts, look.signs(plan.penalties[0]))
+        values = cv.refitted(look, starts, look.monotone(plan.penalties[0]))
     own = values[0, 0]
     return OurModel(mean_of(own), *mean_interval(own - trees, plan.confidence), look.name)
 
@@ -168,14 +168,14 @@ def _final_lists(
 ) -> dict[Candidate, np.ndarray]:
     """{candidate: its list from all queries}, the trees on all features, `full`, a candidate too."""
     usable = full.columns
-    price = plan.groups or each_alone(data.feature_names or (), plan.costs)
+    price = plan.feature_groups or each_alone(data.feature_names or (), plan.costs)
     orders, own = ranked(full, data, asked.first), lists_of_fold(ours, FINAL, asked.sizes)
     lists: dict[tuple[str, int | None], np.ndarray] = {(on_list(OURS), k): features for k, features in own.items()}
     lists |= {(on_list(name), k): orders[name][:k] for name in (GAIN, SHAP) for k in asked.sizes}
     lists[ALL, None] = usable
     out: dict[Candidate, np.ndarray] = {}
     for s in sorted(systems, key=lambda s: (s.k is None, s.name, s.k or 0)):
-        features = whole_groups(lists[s.name, s.k], usable, asked.groups)
+        features = whole_groups(lists[s.name, s.k], usable, asked.feature_groups)
         n = len(features)
         out[Candidate(s.name, s.k or n, 0.0, -1, n, price.cost(features), s.values)] = features
     return out

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sparserank.crossval.candidates import Pool
+from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.folded_paths import FINAL
 from sparserank.crossval.trees import Trees
@@ -28,11 +28,11 @@ def ranked(trees: Trees, train: RankingDataset, first: Sequence[int] = ()) -> di
     return {name: np.concatenate([front, order[~np.isin(order, front)]]) for name, order in orders.items()}
 
 
-def whole_groups(features: np.ndarray, usable: np.ndarray, groups: Sequence[int] | None) -> np.ndarray:
+def whole_groups(features: np.ndarray, usable: np.ndarray, feature_groups: Sequence[int] | None) -> np.ndarray:
     """Some features and all usable ones of their groups (n_features,), rising."""
-    if groups is None:
+    if feature_groups is None:
         return np.sort(features)
-    of_feature = np.array(groups)
+    of_feature = np.array(feature_groups)
     return usable[np.isin(of_feature[usable], of_feature[features])]
 
 
@@ -48,12 +48,12 @@ def largest_within(candidates: Sequence[Candidate], sizes: Sequence[int]) -> dic
 
 
 def our_lists(
-    pool: Pool, candidates: Sequence[Candidate], sizes: Sequence[int], folds: Sequence[int]
+    candidate_set: CandidateSet, candidates: Sequence[Candidate], sizes: Sequence[int], folds: Sequence[int]
 ) -> dict[str, np.ndarray]:
     """The features of some candidates of one maker, at most k of each size, in every fold and on all queries (FINAL);
     by names that `lists_of_fold` reads."""
     found = largest_within(candidates, sizes)
-    return {_named(f, k): pool.features(c, f) for k, c in found.items() for f in (FINAL, *folds)}
+    return {_named(f, k): candidate_set.features(c, f) for k, c in found.items() for f in (FINAL, *folds)}
 
 
 def lists_of_fold(ours: Mapping[str, np.ndarray], f: int, sizes: Sequence[int]) -> dict[int, np.ndarray]:

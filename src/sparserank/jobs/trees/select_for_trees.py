@@ -68,8 +68,8 @@ def select_for_trees(
                              them and the longest
         options              for_model (lightgbm, or a file with the settings of your own trees), n_trees, n_leaves,
                              learning_rate (of LightGBM's lambdarank; rows and features are sampled at 80%), n_seeds,
-                             costs, groups, ...: each with its type, default and meaning in `TreesOptions` and in
-                             docs/options.md
+                             costs, feature_groups, ...: each with its type, default and meaning in `TreesOptions` and
+                             in docs/options.md
     Returns
         JudgedSelection: .features, .sentence, .sizes(), .save(folder), .to_json()
     Raises
@@ -105,7 +105,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     assert train is not None
     data = train if valid is None else concatenate([train, valid], join_queries=False)
     warn_of_suspects(train, chosen["drop"] if isinstance(chosen["drop"], Sequence) else ())
-    said = {name: chosen[name] for name in ("costs", "groups", "keep", "drop")}
+    said = {name: chosen[name] for name in ("costs", "feature_groups", "keep", "drop")}
     names, settings = tuple(data.feature_names or ()), None
     notes: tuple[str, ...] = ()
     unknown = np.empty(0, dtype=np.int64)
@@ -142,8 +142,8 @@ def _without(plan: SelectionPlan, unknown: np.ndarray, names: Sequence[str]) -> 
         ParameterError   one of these is to be kept
     """
     (p,) = plan.penalties
-    kept = [names[j] for j in p.always_keep if j in unknown]
+    kept = [names[j] for j in p.keep if j in unknown]
     if kept:
         raise ParameterError("keep", f"names {brief(kept[0])}, which the trees of {option('for_model')} do not know.")
-    never = tuple(sorted({*p.never_use, *unknown.tolist()}))
-    return replace(plan, penalties=(replace(p, never_use=never),))
+    never = tuple(sorted({*p.drop, *unknown.tolist()}))
+    return replace(plan, penalties=(replace(p, drop=never),))

@@ -24,7 +24,7 @@ MAX_SIZE = 15
 BOUNDS = {"max_size": 10_000, "seed": 2**63 - 1}  # a curve of sizes needs no more points; a seed fits into 64 bits
 FOLDS = range(1, 6)
 MAX_BYTES = 16 << 20  # of a plan file
-MOST_WORDS = 200  # of a message that is not ours
+MAX_WORDS = 200  # of a message that is not ours
 MAY_BE_ZERO = ("lambda1", "lambda2", "c")
 
 
@@ -218,7 +218,7 @@ def read_plan(path: str | os.PathLike) -> ExperimentPlan:
     except RecursionError:
         raise DataError(f"{file}: cannot be read as TOML (nested too deep).") from None
     except (OSError, ValueError) as error:  # ValueError: no TOML, no UTF-8, an integer of too many digits
-        why = error.strerror if isinstance(error, OSError) else str(error).partition(";")[0][:MOST_WORDS]
+        why = error.strerror if isinstance(error, OSError) else str(error).partition(";")[0][:MAX_WORDS]
         raise DataError(f"{file}: cannot be read as TOML ({why}).") from error
     known = {f.name for f in fields(ExperimentPlan)}
     unknown = set(content) - known

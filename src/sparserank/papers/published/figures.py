@@ -13,7 +13,7 @@ from sparserank.papers.protocol.results import Results, Row
 from sparserank.papers.protocol.summary import frontier
 from sparserank.papers.published.cells import LAPORTE, best_systems
 from sparserank.papers.systems import SYSTEMS
-from sparserank.penalties import L1, Log, Lp, Mcp
+from sparserank.penalties import L1, MCP, Log, Lp
 from sparserank.reporting.colours import ACCENT, BAND, INK, SERIES, SOFT
 from sparserank.reporting.plots import new_axes, picture_text, to_svg
 
@@ -29,7 +29,7 @@ def penalty_shapes() -> str:
         "l1": L1(),
         "l0.5": Lp(),
         "log, eps = 1": Log(eps=1.0),
-        "MCP, gamma = 1": Mcp(gamma=1.0, gamma_scale="mean"),
+        "MCP, gamma = 1": MCP(gamma=1.0, gamma_scale="mean"),
     }
     for k, (label, penalty) in enumerate(shown.items()):
         axes.plot(w, [penalty.value(np.array([v])) for v in w], color=SERIES[k], label=label, linewidth=1.6)

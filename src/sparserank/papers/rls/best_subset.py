@@ -15,9 +15,9 @@ from sparserank.papers.rls.centring import CentredData, determined
 from sparserank.papers.rls.greedy import GreedyStep
 
 NODES_AT_ONCE = 2000  # between two looks at the clock
-MOST_TIES = 1000
+MAX_TIES = 1000
 ROUNDING = 1e-12  # of what is explained: bounds this close are equal
-MOST_FEATURES = 1000  # of the Gram: the stack holds a matrix per feature
+MAX_FEATURES = 1000  # of the Gram: the stack holds a matrix per feature
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def best_subset(
     """
     began = time.perf_counter()
     d = len(b)
-    if not (1 <= k <= d and lam > 0 and d <= MOST_FEATURES):
+    if not (1 <= k <= d and lam > 0 and d <= MAX_FEATURES):
         raise DataError(
-            f"best_subset needs 1 <= k <= {d} features, at most {MOST_FEATURES}, and lam > 0; got {k} and {lam}."
+            f"best_subset needs 1 <= k <= {d} features, at most {MAX_FEATURES}, and lam > 0; got {k} and {lam}."
         )
     A = np.ascontiguousarray(G + lam * np.eye(d))
     b = np.ascontiguousarray(b, dtype=np.float64)
@@ -99,7 +99,7 @@ def best_subset(
         np.zeros((depth, d)),
     )
     stack[1][0] = np.linalg.inv(A)
-    ties, tie_values, n_ties = np.zeros((MOST_TIES, k), dtype=np.int64), np.zeros(MOST_TIES), 0
+    ties, tie_values, n_ties = np.zeros((MAX_TIES, k), dtype=np.int64), np.zeros(MAX_TIES), 0
     top, n_nodes = 1, 0
     while top > 0 and time.perf_counter() - began < time_limit:
         top, best, n_ties, visited = kernels.search(

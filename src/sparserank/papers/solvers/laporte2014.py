@@ -10,13 +10,13 @@ import numpy as np
 
 from sparserank.errors import DataError
 from sparserank.objective import PairwiseObjective
-from sparserank.penalties import L1, Log, Lp, Mcp, Penalty
+from sparserank.penalties import L1, MCP, Log, Lp, Penalty
 from sparserank.solvers import Fista, ProxNewton, Reweighted, Solution, Stop, solve
 from sparserank.solvers.loop import Solver
 
 PENALTIES: dict[str, Penalty] = {
     "l1": L1(),
-    "mcp": Mcp(gamma=2.0, gamma_scale="sum"),
+    "mcp": MCP(gamma=2.0, gamma_scale="sum"),
     "log": Log(eps=0.1),
     "l0.5": Lp(p=0.5, eps=0.1).smoothed(),  # the paper smooths nothing and prints no other eps
 }

@@ -47,19 +47,21 @@ def select(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     of_query = query_folds(everything.n_queries, N_FOLDS, fold.seed)
     settings = PathSettings("within-query-std", grid["n_alphas"][0], 1e-2, 1e-6, "pair")
     cv = CrossValidation(everything, of_query, [RAW], settings, metrics, n_threads=1)
-    pool = cv.fit([Trial(label, maker_of(parse_maker(label))) for label in grid["penalty"]])
+    candidate_set = cv.fit([Trial(label, maker_of(parse_maker(label))) for label in grid["penalty"]])
     models: list[Candidate] = []
     index: dict[tuple[str, int], int] = {}
-    for label in pool.trials:
-        final = pool.paths[label, FINAL]
-        seconds = sum(float(pool.paths[label, f].path.times_s.sum()) for f in cv.folds) / len(final.path.alphas)
+    for label in candidate_set.trials:
+        final = candidate_set.paths[label, FINAL]
+        seconds = sum(float(candidate_set.paths[label, f].path.times_s.sum()) for f in cv.folds) / len(
+            final.path.alphas
+        )
         for i, c in enumerate(_points(final.path, label)):
             index[label, i] = len(models)
             models.append(replace(c, coef=c.coef / final.scaling.scale, time_s=c.time_s + seconds))
-    sizes = [c for label in pool.trials for c in pool.of_sizes(label)]
+    sizes = [c for label in candidate_set.trials for c in candidate_set.of_sizes(label)]
     preferred: dict[int, list[str]] = {}
     for m, name in enumerate(fold.metrics):
-        by_metric = {replace(c, values=pool.values(c, m)): index[c.penalty, c.index] for c in sizes}
+        by_metric = {replace(c, values=candidate_set.values(c, m)): index[c.penalty, c.index] for c in sizes}
         chosen = choice.choose(list(by_metric), seed=fold.seed).chosen
         preferred.setdefault(by_metric[chosen], []).append(name)
         for size, i in by_metric.items():

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.families import Family, Trial, refit_label
+from sparserank.crossval.feature_groups import FeatureGroups
 from sparserank.crossval.fitted_path import FittedPath
 from sparserank.crossval.fitting import Paths
 from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.groups import Groups
 from sparserank.crossval.looks import Look
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
@@ -26,7 +26,7 @@ from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
 
 
-class Pool:
+class CandidateSet:
     """The candidates of a cross-validation.
 
     Parameters
@@ -34,7 +34,7 @@ class Pool:
         paths    finished paths, by label and fold
         fold     (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own
                  (`valid`)
-        groups   of the features, each paid for once; columns beyond are the same features in other forms
+        feature_groups   of the features, each paid for once; columns beyond are the same features in other forms
         by_cost  models are matched by what they cost, not by their number of features
         for_metric   {label: the family of its refits for the metric}, where there are some
     """
@@ -44,13 +44,13 @@ class Pool:
         trials: Sequence[Trial],
         paths: Paths,
         fold: np.ndarray | None,
-        groups: Groups,
+        feature_groups: FeatureGroups,
         by_cost: bool = False,
         for_metric: Mapping[str, Family] | None = None,
     ) -> None:
         self.trials, self.paths = {t.label: t for t in trials}, paths
-        self._groups, self._n_features = groups, len(groups.of_feature)
-        self._size_of: SizeOf = groups.costs_of if by_cost else n_used
+        self._groups, self._n_features = feature_groups, len(feature_groups.of_feature)
+        self._size_of: SizeOf = feature_groups.costs_of if by_cost else n_used
         self._for_metric = for_metric or {}
         self._fold = fold
         self._folds = [] if fold is None else sorted(set(fold[fold >= 0].tolist()))

@@ -6,25 +6,25 @@ from __future__ import annotations
 import numpy as np
 
 
-def value(u, groups, prices, curves=(), bend_prices=()):
+def value(u, feature_groups, prices, curves=(), bend_prices=()):
     """sum of price * |u_G| over groups (lists of columns) plus the same over the bends of curves (lists of columns
     within groups)."""
     paid = 0.0
-    for columns, price in [*zip(groups, prices, strict=True), *zip(curves, bend_prices, strict=True)]:
+    for columns, price in [*zip(feature_groups, prices, strict=True), *zip(curves, bend_prices, strict=True)]:
         paid += price * np.sqrt(sum(u[c] ** 2 for c in columns))
     return paid
 
 
-def prox_by_search(v, groups, prices, curves=(), bend_prices=(), signs=None):
+def prox_by_search(v, feature_groups, prices, curves=(), bend_prices=(), monotone=None):
     """argmin of |u - v|^2 / 2 + value(u), u of these signs: the best point of finer and finer clouds around the best so
     far."""
     rng = np.random.default_rng(0)
 
     def objective(u):
-        return 0.5 * ((u - v) ** 2).sum() + value(u, groups, prices, curves, bend_prices)
+        return 0.5 * ((u - v) ** 2).sum() + value(u, feature_groups, prices, curves, bend_prices)
 
     def allowed(u):
-        return u if signs is None else np.where(np.array(signs) * u < 0, 0.0, u)
+        return u if monotone is None else np.where(np.array(monotone) * u < 0, 0.0, u)
 
     def without(u, columns):
         u = u.copy()
@@ -34,35 +34,35 @@ def prox_by_search(v, groups, prices, curves=(), bend_prices=(), signs=None):
     best, spread = min((np.zeros(len(v)), allowed(v.copy())), key=objective), 1.0 + np.abs(v).max()
     for _ in range(80):
         trials = [best + spread * rng.standard_normal(len(v)) for _ in range(100)]
-        trials += [without(best, c) for c in [*groups, *curves]]
+        trials += [without(best, c) for c in [*feature_groups, *curves]]
         best = min([best, *(allowed(t) for t in trials)], key=objective)
         spread *= 0.8
     return best
 
 
-def prox(v, groups, prices, curves=(), bend_prices=(), signs=None):
+def prox(v, feature_groups, prices, curves=(), bend_prices=(), monotone=None):
     """The closed form, which `prox_by_search` finds by search: signs, then bends, then groups."""
-    u = v.copy() if signs is None else np.where(np.array(signs) * v < 0, 0.0, v)
-    for columns, price in [*zip(curves, bend_prices, strict=True), *zip(groups, prices, strict=True)]:
+    u = v.copy() if monotone is None else np.where(np.array(monotone) * v < 0, 0.0, v)
+    for columns, price in [*zip(curves, bend_prices, strict=True), *zip(feature_groups, prices, strict=True)]:
         size = np.sqrt(sum(u[c] ** 2 for c in columns))
         for c in columns:
             u[c] *= max(1.0 - price / size, 0.0) if size > 0 else 0.0
     return u
 
 
-def smallest_strength(v, groups, prices, curves=(), bend_prices=(), signs=None):
+def smallest_strength(v, feature_groups, prices, curves=(), bend_prices=(), monotone=None):
     """The smallest alpha at which a gradient of v is held at 0, by bisection on the prox of -v:
     0 is stationary where the prox of -v is 0."""
     low, high = 0.0, 1e3 * (1.0 + np.abs(v).sum())
     for _ in range(100):
         middle = 0.5 * (low + high)
         scaled = [[middle * p for p in own] for own in (prices, bend_prices)]
-        held = not prox(-v, groups, scaled[0], curves, scaled[1], signs).any()
+        held = not prox(-v, feature_groups, scaled[0], curves, scaled[1], monotone).any()
         low, high = (low, middle) if held else (middle, high)
     return high
 
 
-def minimum(K, root, groups, prices, signs=None, steps=20000):
+def minimum(K, root, feature_groups, prices, monotone=None, steps=20000):
     """(objective, u) of the squared hinge over pairs (rows of K: root_p (x_i - x_j), root_p the root of the weight)
     plus prices of groups, by plain proximal gradient with restarts."""
     h = 2.0 * np.linalg.eigvalsh(K.T @ K)[-1]
@@ -70,12 +70,12 @@ def minimum(K, root, groups, prices, signs=None, steps=20000):
     z, momentum = u.copy(), 1.0
     for _ in range(steps):
         gradient = -2.0 * K.T @ np.maximum(root - K @ z, 0.0)
-        new = prox(z - gradient / h, groups, [p / h for p in prices], signs=signs)
+        new = prox(z - gradient / h, feature_groups, [p / h for p in prices], monotone=monotone)
         if (z - new) @ (new - u) > 0:
             momentum = 1.0
         grown = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         z, u, momentum = new + (momentum - 1.0) / grown * (new - u), new, grown
-    return (np.maximum(root - K @ u, 0.0) ** 2).sum() + value(u, groups, prices), u
+    return (np.maximum(root - K @ u, 0.0) ** 2).sum() + value(u, feature_groups, prices), u
 
 
 def total_cost(features, group_of, costs):

@@ -25,7 +25,7 @@ EXPECTED = "feature,group or feature,group,cost per line"
 
 
 @dataclass(frozen=True)
-class Groups:
+class FeatureGroups:
     """names, costs: of each group; of_feature: (n_features,) numbers of their groups."""
 
     names: tuple[str, ...]
@@ -70,14 +70,14 @@ def within_budget(costs: np.ndarray, budget: float) -> np.ndarray:
     return np.asarray(costs <= budget * (1.0 + 10.0 ** (1 - DIGITS)))
 
 
-def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> Groups:
+def each_alone(names: Sequence[Any], costs: Sequence[float] | None = None) -> FeatureGroups:
     """Every feature a group of its own, of these costs or of 1."""
-    return Groups(
+    return FeatureGroups(
         tuple(map(str, names)), (1.0,) * len(names) if costs is None else tuple(costs), tuple(range(len(names)))
     )
 
 
-def groups_of(given: Any, costs: Any, names: Sequence[str]) -> Groups:
+def groups_of(given: Any, costs: Any, names: Sequence[str]) -> FeatureGroups:
     """From a file (`read_groups`), or from {feature: group} and, if they are not all 1, {group: cost}; features that
     are not named are groups of their own, of cost 1.
 
@@ -90,12 +90,15 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> Groups:
             raise ParameterError("costs", "cannot be combined with a file of groups; the costs stand there.")
         return read_groups(given, names)
     if not isinstance(given, Mapping):
-        raise ParameterError("groups", f"must be a file, or a mapping of feature names to groups; got {brief(given)}.")
+        raise ParameterError(
+            "feature_groups", f"must be a file, or a mapping of feature names to groups; got {brief(given)}."
+        )
     known = set(names)
     odd = next((g for g in given.values() if not isinstance(g, str) or not g), None)
     if odd is not None or not given:
         raise ParameterError(
-            "groups", f"must give the name of a group, a text, for some features; got {brief(odd if given else given)}."
+            "feature_groups",
+            f"must give the name of a group, a text, for some features; got {brief(odd if given else given)}.",
         )
     of = {_known(name, known, names): group for name, group in given.items()}
     if costs is not None and not isinstance(costs, Mapping):
@@ -113,7 +116,7 @@ def groups_of(given: Any, costs: Any, names: Sequence[str]) -> Groups:
     return _numbered(of, price, names)
 
 
-def read_groups(path: str | os.PathLike, names: Sequence[str]) -> Groups:
+def read_groups(path: str | os.PathLike, names: Sequence[str]) -> FeatureGroups:
     """The same from a file of lines feature,group or feature,group,cost (or with tabs; quoted as in CSV files), with or
     without these words as its first line; the cost of a group may stand on any of its lines.
 
@@ -158,7 +161,7 @@ def read_groups(path: str | os.PathLike, names: Sequence[str]) -> Groups:
 def _known(name: Any, known: Set[str], names: Sequence[str]) -> str:
     if not isinstance(name, str) or name not in known:
         raise ParameterError(
-            "groups", f"names {brief(str(name))}, which is no feature; there are {names[0]} ... {names[-1]}."
+            "feature_groups", f"names {brief(str(name))}, which is no feature; there are {names[0]} ... {names[-1]}."
         )
     return str(name)
 
@@ -172,11 +175,11 @@ def _cost(given: Any) -> float | None:
     return cost if 0 < cost < math.inf else None
 
 
-def _numbered(of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str]) -> Groups:
+def _numbered(of: Mapping[str, str], costs: Mapping[str, float], names: Sequence[str]) -> FeatureGroups:
     """Groups in the order of their first features."""
     at: dict[tuple[str, bool], int] = {}  # a feature of its own may have the name of a group
     of_feature = tuple(at.setdefault((of.get(n, n), n in of), len(at)) for n in names)
     prices = tuple(costs.get(name, 1.0) if named else 1.0 for name, named in at)
     taken = {name for name, named in at if named}
     shown = (f"feature {name}" if not named and name in taken else name for name, named in at)
-    return Groups(tuple(shown), prices, of_feature)
+    return FeatureGroups(tuple(shown), prices, of_feature)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sparserank as sr
-from sparserank.crossval.candidates import best_of_sizes
+from sparserank.crossval.candidate_set import best_of_sizes
 from sparserank.crossval.folded_paths import FOLD_TOL
 from sparserank.data.folds import query_folds
 from sparserank.jobs.selection_job import SelectionJob
@@ -130,15 +130,15 @@ def test_refits_keep_signs() -> None:
     options: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.03, "folds": 3, "half_samples": 0}
     for transform in ("none", "log"):
         free = sr.select(data, penalties=["l1"], transform=transform, k=3, **options)
-        held = sr.select(data, penalties=[sr.L1(signs=(1, 1, 1))], transform=transform, k=3, **options)
+        held = sr.select(data, penalties=[sr.L1(monotone=(1, 1, 1))], transform=transform, k=3, **options)
         assert (held.model.coef >= 0).all()
         assert len(free.choice.candidates) > 3
-    pool = SelectionJob(held.plan, data, None, None).candidates()
-    sparse = pool.sparse
+    candidate_set = SelectionJob(held.plan, data, None, None).candidates()
+    sparse = candidate_set.sparse
     assert any(c.relax > 0 for c in sparse)
     for c in sparse:
         for f in (-1, 0, 1, 2):
-            assert (pool.coefficients(c, f).toarray() >= 0).all()
+            assert (candidate_set.coefficients(c, f).toarray() >= 0).all()
 
 
 def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
@@ -159,13 +159,13 @@ def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
         seed=0,
     )
     job = SelectionJob(found.plan, data, None, None)
-    pool = job.candidates()
-    sparse = pool.sparse
+    candidate_set = job.candidates()
+    sparse = candidate_set.sparse
     assert len(sparse) < 3 * len({int(k) for k in found.paths["l1"].nnz if k > 0})  # some sizes are left out
     for c in sparse:
         for f in (-1, *job.cv.folds):
-            assert pool.coefficients(c, f).nnz > 0
-            assert c.relax > 0 or pool.coefficients(c, f).nnz <= c.k
+            assert candidate_set.coefficients(c, f).nnz > 0
+            assert c.relax > 0 or candidate_set.coefficients(c, f).nnz <= c.k
 
 
 @pytest.mark.parametrize("kills", [[1], [5], [5, 5], [3, 7], [3, 3, 3]])
