@@ -50,7 +50,7 @@ print(json.dumps(sizes))
 """
 DATA = """
 import json, sys, pathlib, numpy as np, pandas as pd, sparserank as sr
-made = sr.make_ranking(300, 20, 30, n_informative=5, n_redundant=5, noise=0.5, seed=1).data
+made = sr.make_ranking(300, 20, 30, n_informative=5, n_redundant=5, noise=0.5, random_state=1).data
 parts = {"train": range(0, 150), "vali": range(150, 200), "test": range(200, 300)}
 for name, queries in parts.items():
     sr.write_letor(made.take_queries(np.array(queries)), f"{name}.txt")
@@ -59,8 +59,8 @@ frame = pd.DataFrame(np.array(train.X), columns=list(train.feature_names)).assig
     grade=train.relevance.astype(int), query=train.qid
 )
 frame.to_parquet("train.parquet", index=False)
-sr.SparseRanker(n_features_to_select=2).fit(np.array(train.X), train.relevance, qid=train.qid).save("now.json")
-sr.SparseRanker(n_features_to_select=5).fit(np.array(train.X), train.relevance, qid=train.qid).save("new.json")
+sr.SparseRanker(k=2).fit(np.array(train.X), train.relevance, qid=train.qid).save("now.json")
+sr.SparseRanker(k=5).fit(np.array(train.X), train.relevance, qid=train.qid).save("new.json")
 pathlib.Path("vespa-features.json").write_text(json.dumps({
     name: f"attribute({name})" for name in [*train.feature_names, *(f"f{j + 1}" for j in range(train.n_features))]
 }))

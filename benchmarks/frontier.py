@@ -113,7 +113,7 @@ def _sets(folder: Path) -> dict[str, tuple[Any, int, str]]:
             "The data of LightGBM's own lambdarank example, 251 queries, 300 features.",
         ),
         "Curved truth": (
-            make_curved_ranking(500, seed=0).data,
+            make_curved_ranking(500, random_state=0).data,
             1,
             "`make_curved_ranking`: 10 of 100 features count, half of them by a hump, heavy tails; 500 queries.",
         ),
@@ -130,7 +130,7 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
         make_plan(
             penalties=(*PENALTIES.default, "best_k"),
             metric=METRIC.default,
-            also=(),
+            report_metrics=(),
             convention="default",
             shapes="curves",
         ),
@@ -150,13 +150,13 @@ def _greedy(data: Any, plan: Any) -> list[Any]:
 
     values = {k: np.zeros(data.n_queries) for k in plan.sizes}
     for r in range(plan.repeats):
-        fold = query_folds(data.n_queries, plan.plan.folds, plan.plan.seed + r)
+        fold = query_folds(data.n_queries, plan.plan.cv, plan.plan.random_state + r)
         for f in range(plan.plan.folds):
             train, test = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(np.flatnonzero(fold == f))
             scaling = sr.fit_scaling(train)
             train, test = scaling.apply(train), scaling.apply(test)
             lam = STRENGTHS[int(np.argmin(sr.leave_query_out(train, STRENGTHS).errors))]
-            path = sr.GreedyRankRLS(n_features_to_select=max(plan.sizes), lam=lam).fit_dataset(train).path_
+            path = sr.GreedyRankRLS(k=max(plan.sizes), lam=lam).fit_dataset(train).path_
             for k in plan.sizes:
                 (own,) = per_query_values(test.X @ path[min(k, len(path)) - 1].coef, test, [plan.plan.metric])
                 values[k][fold == f] += own / plan.repeats

@@ -96,7 +96,7 @@ def _read(name: str) -> Any:
     import sparserank as sr
 
     if name == "curved":
-        return sr.make_curved_ranking(200, seed=7).data
+        return sr.make_curved_ranking(200, random_state=7).data
     if name == "products":
         return _with_true_products(200)
     return sr.read_data([Path(os.environ["SPARSERANK_DATA"]) / file for file in SETS[name]])
@@ -142,9 +142,9 @@ def _options(system: str, seed: int, given: argparse.Namespace) -> dict[str, Any
         "penalties": given.penalties,
         "n_alphas": given.n_alphas,
         "half_samples": given.half_samples,
-        "seed": seed,
+        "random_state": seed,
     }
-    shared |= {} if given.inner == 5 else {"folds": given.inner}
+    shared |= {} if given.inner == 5 else {"cv": given.inner}
     return {**shared, **VARIANTS[system], **({"any_size": True} if given.any_size else {})}
 
 

@@ -11,7 +11,14 @@ import numpy as np
 import sparserank as sr
 
 data = sr.make_ranking(
-    n_queries=1500, docs_per_query=15, n_features=15, n_informative=4, n_redundant=2, n_grades=2, noise=0.3, seed=4
+    n_queries=1500,
+    docs_per_query=15,
+    n_features=15,
+    n_informative=4,
+    n_redundant=2,
+    n_grades=2,
+    noise=0.3,
+    random_state=4,
 ).data
 train, test = data.take_queries(np.arange(1200)), data.take_queries(np.arange(1200, 1500))
 rng = np.random.default_rng(0)
@@ -31,7 +38,7 @@ print(
 
 def ndcg(labels: np.ndarray, doc_weight: np.ndarray | None = None) -> float:
     """NDCG@10 on test queries, by true relevance, of a model of four features fitted to these labels."""
-    ranker = sr.SparseRanker(n_features_to_select=4).fit(train.X, labels, qid=train.qid, doc_weight=doc_weight)
+    ranker = sr.SparseRanker(k=4).fit(train.X, labels, qid=train.qid, doc_weight=doc_weight)
     return float(sr.evaluate(ranker, test, "ndcg@10")["ndcg@10"])
 
 

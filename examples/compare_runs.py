@@ -11,10 +11,10 @@ import numpy as np
 
 import sparserank as sr
 
-data = sr.make_ranking(n_queries=300, n_features=30, noise=0.5, seed=6).data
+data = sr.make_ranking(n_queries=300, n_features=30, noise=0.5, random_state=6).data
 train, test = data.take_queries(np.arange(200)), data.take_queries(np.arange(200, 300))
-now = sr.SparseRanker(n_features_to_select=1).fit_dataset(train).to_model()
-new = sr.SparseRanker(n_features_to_select=5).fit_dataset(train).to_model()
+now = sr.SparseRanker(k=1).fit_dataset(train).to_model()
+new = sr.SparseRanker(k=5).fit_dataset(train).to_model()
 
 with TemporaryDirectory() as folder:  # a search engine would have written these files
     files = {name: Path(folder) / f"{name}.run" for name in ("now", "new")}

@@ -10,11 +10,11 @@ import optuna
 
 import sparserank as sr
 
-problem = sr.make_ranking(n_queries=180, n_features=40, n_informative=6, n_redundant=4, noise=0.4, seed=7)
+problem = sr.make_ranking(n_queries=180, n_features=40, n_informative=6, n_redundant=4, noise=0.4, random_state=7)
 X, y, qid = np.exp(1.5 * problem.data.X), problem.data.relevance, problem.data.qid  # heavy tails, as counts have
 train, test = qid <= 120, qid > 120
 N_FOLDS, N_TRIALS = 5, 25
-fold = sr.query_folds(120, N_FOLDS, seed=0)[qid[train] - 1]
+fold = sr.query_folds(120, N_FOLDS, random_state=0)[qid[train] - 1]
 fitted = 0
 
 
@@ -23,7 +23,7 @@ def ranker_of(trial: optuna.trial.BaseTrial) -> sr.SparseRanker:
     return sr.SparseRanker(
         penalty=trial.suggest_categorical("penalty", ["l1", "log", "mcp", "scad"]),
         feature_transform=trial.suggest_categorical("feature_transform", ["none", "log", "asinh"]),
-        n_features_to_select=trial.suggest_int("n_features_to_select", 1, 8),
+        k=trial.suggest_int("k", 1, 8),
         n_alphas=40,
     )
 
@@ -59,7 +59,7 @@ print(
 )
 for name, ranker in {
     "tuned": ranker_of(study.best_trial),
-    "as it comes": sr.SparseRanker(n_features_to_select=8),
+    "as it comes": sr.SparseRanker(k=8),
 }.items():
     ranker.fit(X[train], y[train], qid=qid[train])
     print(f"{name}: NDCG@10 {ranker.score(X[test], y[test], qid=qid[test]):.3f} on test queries")

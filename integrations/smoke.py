@@ -19,14 +19,12 @@ def main(version: str) -> None:
     assert sr.__version__ == version
     assert not [name for name in EXTRAS if find_spec(name)], "this environment is not clean"
     assert all(getattr(sr, name) is not None for name in sr.__all__)
-    data = sr.make_ranking(40, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.3, seed=2).data
+    data = sr.make_ranking(40, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.3, random_state=2).data
     train, test = data.take_queries(np.arange(30)), data.take_queries(np.arange(30, 40))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         sr.write_letor(train, place / "train.txt")
-        result = sr.select(
-            place / "train.txt", test=test, penalties=["l1", "mcp"], n_alphas=10, half_samples=0, folds=3
-        )
+        result = sr.select(place / "train.txt", test=test, penalties=["l1", "mcp"], n_alphas=10, half_samples=0, cv=3)
         assert result.table().num_rows == len(result.model.support) > 0
         result.model.save(place / "model.json")
         scores = sr.load_model(place / "model.json").predict(test.X)
@@ -40,7 +38,7 @@ def main(version: str) -> None:
         assert abs(code["score"](row) - scores[0]) < 1e-9  # type: ignore[operator]
     for ranker in (
         sr.SparseRanker(loss="modified_huber", penalty="log"),
-        sr.GreedyRankRLS(n_features_to_select=2),
+        sr.GreedyRankRLS(k=2),
         sr.FenchelRank(radius=4.0),
         sr.RankSVM(),
     ):

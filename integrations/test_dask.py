@@ -23,7 +23,7 @@ from sparserank.data.reading import Reading
 from sparserank.errors import DataError
 from sparserank.shards.dask import DaskShards, connect
 
-DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, seed=8).data
+DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, random_state=8).data
 KINDS = {"dense": Reading(dtype="float64"), "float32": Reading(), "csr": Reading(dtype="float64", sparse=True)}
 OPTIONS: dict[str, Any] = {"n_alphas": 15, "tol": 1e-7}
 
@@ -194,7 +194,9 @@ def test_a_store_that_is_written_anew_is_not_mixed_with_the_old_one(client: Clie
     w = np.random.default_rng(0).standard_normal(30)
     values = []
     for seed in (1, 2):
-        sr.write_letor(sr.make_ranking(40, (5, 20), 30, n_informative=6, noise=0.5, seed=seed).data, tmp_path / "a.txt")
+        sr.write_letor(
+            sr.make_ranking(40, (5, 20), 30, n_informative=6, noise=0.5, random_state=seed).data, tmp_path / "a.txt"
+        )
         sr.convert([tmp_path / "a.txt"], tmp_path / "s", Reading(dtype="float64"), restart=True)
         data = sr.open_store(tmp_path / "s")
         kept = sr.PairwiseObjective(data, client=client)

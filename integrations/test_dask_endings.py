@@ -22,7 +22,7 @@ import sparserank as sr
 from sparserank.errors import DataError
 
 PATIENCE_S = 120.0
-DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, seed=8).data
+DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, random_state=8).data
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_a_worker_of_another_version_is_refused_by_name(fake: Any, said: str, st
         expected = f"worker {other} has {said}; install sparserank {own} there"
         data = sr.open_store(store)
         with pytest.raises(DataError, match=expected):
-            sr.select(data, client=client, penalties="l1", n_alphas=4, folds=2, out=tmp_path / "run")
+            sr.select(data, client=client, penalties="l1", n_alphas=4, cv=2, out=tmp_path / "run")
         assert not (tmp_path / "run").exists()
         with pytest.raises(DataError, match=expected):
             sr.SparseRanker().fit_dataset(data, client=client)
@@ -154,7 +154,5 @@ def test_a_scheduler_that_ends_in_the_middle(comes_back: bool, store: Path, tmp_
         again = subprocess.run([*command, "--scheduler", address], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert "found from an earlier run" in again.stderr
-    here = sr.select(
-        sr.open_store(store), penalties=["l1", "mcp"], n_alphas=30, folds=3, half_samples=0, transform="none"
-    )
+    here = sr.select(sr.open_store(store), penalties=["l1", "mcp"], n_alphas=30, cv=3, half_samples=0, transform="none")
     np.testing.assert_allclose(sr.load_model(tmp_path / "run/model.json").coef, here.model.coef, rtol=1e-12, atol=1e-12)

@@ -25,8 +25,8 @@ import numpy as np
 import sparserank as sr
 
 what, store, share, out = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
-tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, seed=0).data
-sr.select(tiny, penalties=["l1"], n_alphas=4, folds=2, out=tempfile.mkdtemp() + "/o", n_threads=2, rival="none")
+tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
+sr.select(tiny, penalties=["l1"], n_alphas=4, cv=2, out=tempfile.mkdtemp() + "/o", n_threads=2, rival="none")
 
 def used():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData")) << 10
@@ -41,7 +41,7 @@ if what == "fit":
     np.save(out, ranker.scaled_coef_)
     facts = {"status": ranker.status_}
 elif what == "select":
-    result = sr.select(data, penalties=["l1"], n_alphas=10, alpha_min_ratio=0.05, folds=2, n_threads=2, out=out)
+    result = sr.select(data, penalties=["l1"], n_alphas=10, alpha_min_ratio=0.05, cv=2, n_threads=2, out=out)
     facts = {"sentence": result.sentence, "features": len(result.model.support)}
 else:
     objective = sr.PairwiseObjective(data, n_threads=2)

@@ -69,15 +69,15 @@ def ranked(program: list[str], folder: Path, model: sr.RankingModel, X: np.ndarr
 @pytest.fixture(scope="module")
 def models() -> dict[str, tuple[sr.RankingModel, np.ndarray]]:
     rng = np.random.default_rng(0)
-    plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, seed=1).data
-    curved = make_curved_ranking(60, seed=1).data
+    plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=1).data
+    curved = make_curved_ranking(60, random_state=1).data
     X = np.exp(2.0 * rng.standard_normal((1000, 12))) * rng.choice([-1.0, 1.0], size=(1000, 12))
     wild = 4.0 * rng.standard_normal((1000, curved.n_features))
     makers = {
-        "linear": (sr.SparseRanker(penalty="mcp", n_features_to_select=5), plain, X),
-        "log": (sr.SparseRanker(n_features_to_select=6, feature_transform="log"), plain, X),
-        "asinh": (sr.SparseRanker(n_features_to_select=6, feature_transform="asinh"), plain, X),
-        "curves": (sr.SparseRanker(penalty="mcp", n_features_to_select=6, shapes="curves"), curved, wild),
+        "linear": (sr.SparseRanker(penalty="mcp", k=5), plain, X),
+        "log": (sr.SparseRanker(k=6, feature_transform="log"), plain, X),
+        "asinh": (sr.SparseRanker(k=6, feature_transform="asinh"), plain, X),
+        "curves": (sr.SparseRanker(penalty="mcp", k=6, shapes="curves"), curved, wild),
     }
     return {name: (ranker.fit_dataset(data).to_model(), values) for name, (ranker, data, values) in makers.items()}
 

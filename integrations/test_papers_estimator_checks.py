@@ -24,7 +24,7 @@ from sparserank import (
 ESTIMATORS = [
     RankRLS(),
     RankRLS(lam=(0.5, 2.0)),
-    GreedyRankRLS(n_features_to_select=2),
+    GreedyRankRLS(k=2),
     GreedyRankRLS(search="floating"),
     GreedyRankRLS(search="backfitting"),
     FenchelRank(radius=1.0),

@@ -30,7 +30,7 @@ from sparserank.weighting import Weighting
 from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs
 
-DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, seed=4).data
+DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, random_state=4).data
 PENALTIES: list[Penalty] = [
     sr.L1(),
     sr.L1(monotone=(1,) * 6 + (0,) * 6),
@@ -177,7 +177,7 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
 def test_along_samples_too_and_the_drift_is_worth_it(
     sampled: bool, reads: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = sr.make_ranking(1500, (15, 40), 20, n_informative=8, noise=1.0, seed=6).data
+    data = sr.make_ranking(1500, (15, 40), 20, n_informative=8, noise=1.0, random_state=6).data
     if sampled:
         for name, value in {"MIN_WORK": 1e4, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 40}.items():
             monkeypatch.setattr(curvature_module, name, value)

@@ -60,7 +60,7 @@ def _expected_order(ranker: sr.FSRank | sr.GasRanker | sr.FSMSVM, data: RankingD
     if isinstance(ranker, sr.GasRanker):
         similarity = oracle.kendall_concordance(data.X[:, varying], data.query_ptr)
         both = [[sr.evaluate(sign * data.X[:, j], data, "map")["map"] for sign in (1, -1)] for j in varying]
-        taken = oracle.gas_e([max(pair) for pair in both], similarity, ranker.n_features_to_select, ranker.c)
+        taken = oracle.gas_e([max(pair) for pair in both], similarity, ranker.k, ranker.c)
         return [varying[i] for i in taken]
     if isinstance(ranker, sr.FSRank):
         key = [sr.evaluate(data.X[:, j], data, "ndcg@10")["ndcg@10"] for j in range(data.n_features)]
@@ -68,14 +68,14 @@ def _expected_order(ranker: sr.FSRank | sr.GasRanker | sr.FSMSVM, data: RankingD
         m = sr.FSMRank(lambda1=ranker.lambda1, lambda2=ranker.lambda2).fit(data.X, data.relevance, qid=data.qid)
         key = list(np.abs(m.coef_))
         varying = np.flatnonzero(m.coef_).tolist()
-    return sorted(varying, key=lambda j: (-key[j], j))[: ranker.n_features_to_select]
+    return sorted(varying, key=lambda j: (-key[j], j))[: ranker.k]
 
 
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize("k", [1, 3, 99])
 @pytest.mark.parametrize("make", [sr.FSRank, sr.GasRanker, sr.FSMSVM])
 def test_two_stages_are_an_order_and_ranksvm_on_its_first_features(data: RankingDataset, k: int, make: type) -> None:
-    m = make(n_features_to_select=k, alpha=0.05).fit(data.X, data.relevance, qid=data.qid)
+    m = make(k=k, alpha=0.05).fit(data.X, data.relevance, qid=data.qid)
     assert m.selected_.tolist() == _expected_order(m, data)
     assert sorted(m.selected_) == m.support_.tolist()
     listed = pairs.pairs_of(data.relevance, data.query_ptr)
@@ -84,29 +84,24 @@ def test_two_stages_are_an_order_and_ranksvm_on_its_first_features(data: Ranking
     assert not np.delete(m.coef_, m.selected_).any()
     assert m.status_ == "optimal"
     assert m.objective_ == pytest.approx(pairs.loss(data.X @ m.coef_, listed) + 0.025 * m.coef_ @ m.coef_, rel=1e-10)
-    again = make(n_features_to_select=k, alpha=0.05).fit(sp.csr_matrix(data.X), data.relevance, qid=data.qid)
+    again = make(k=k, alpha=0.05).fit(sp.csr_matrix(data.X), data.relevance, qid=data.qid)
     np.testing.assert_allclose(again.coef_, m.coef_, atol=1e-8)
 
 
 def test_the_three_filters_are_three_filters() -> None:
-    data = sr.make_ranking(n_queries=12, n_features=10, n_informative=3, n_redundant=3, noise=1.0, seed=3).data
-    orders = [
-        make(n_features_to_select=10).fit(data.X, data.relevance, qid=data.qid).selected_
-        for make in (sr.FSRank, sr.GasRanker)
-    ]
+    data = sr.make_ranking(n_queries=12, n_features=10, n_informative=3, n_redundant=3, noise=1.0, random_state=3).data
+    orders = [make(k=10).fit(data.X, data.relevance, qid=data.qid).selected_ for make in (sr.FSRank, sr.GasRanker)]
     assert orders[0].tolist() != orders[1].tolist()
-    similar, dissimilar = (
-        sr.GasRanker(n_features_to_select=4, c=c).fit(data.X, data.relevance, qid=data.qid).selected_ for c in (0, 1)
-    )
+    similar, dissimilar = (sr.GasRanker(k=4, c=c).fit(data.X, data.relevance, qid=data.qid).selected_ for c in (0, 1))
     assert set(similar) != set(dissimilar)
 
 
 @pytest.mark.parametrize(
     "ranker",
     [
-        sr.FSRank(n_features_to_select=0),
-        sr.FSMSVM(n_features_to_select=2, alpha=0.0),
-        sr.GasRanker(n_features_to_select=2, c=-1.0),
+        sr.FSRank(k=0),
+        sr.FSMSVM(k=2, alpha=0.0),
+        sr.GasRanker(k=2, c=-1.0),
         sr.TGRank(alpha=0.0),
         sr.TGRank(window=0),
         sr.TGRank(step=-1.0),
@@ -280,7 +275,7 @@ def test_random_weights_are_nonnegative_sum_to_one_and_follow_the_seed() -> None
 @pytest.fixture(scope="module")
 def objective() -> PairwiseObjective:
     sizes = {"n_queries": 12, "docs_per_query": (4, 12), "n_features": 10, "n_informative": 3, "n_redundant": 3}
-    return _objective(sr.make_ranking(**sizes, noise=1.0, seed=3).data)
+    return _objective(sr.make_ranking(**sizes, noise=1.0, random_state=3).data)
 
 
 @pytest.mark.parametrize("published", [False, True])

@@ -90,7 +90,7 @@ def test_at_one_feature_every_feature_is_tried():
 
 
 def test_it_is_never_above_a_penalty_refitted_at_the_same_size():
-    data = make_ranking(60, (8, 14), 25, n_informative=5, n_redundant=8, seed=3).data
+    data = make_ranking(60, (8, 14), 25, n_informative=5, n_redundant=8, random_state=3).data
     objective = PairwiseObjective(data)
     mcp = run(PenaltyPath(MCP()).path(objective, PathPlan(30, 1e-2, 1e-6)))
     starts = PathStarts(mcp.alphas, mcp.sparse_coefs, mcp.losses)
@@ -130,7 +130,7 @@ def test_known_points_and_lockstep_change_no_bit():
 
 
 def test_curves_are_chosen_whole():
-    made = make_curved_ranking(80, 10, 12, n_curved=3, noise=0.3, seed=4)
+    made = make_curved_ranking(80, 10, 12, n_curved=3, noise=0.3, random_state=4)
     knots = fit_knots(made.data, 6)
     objective = PairwiseObjective(made.data, knots=knots)
     path = run(BestK(k_max=4).path(objective, PathPlan(tol=1e-6)))
@@ -139,8 +139,8 @@ def test_curves_are_chosen_whole():
 
 
 def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
-    made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, seed=6)
-    few = {"n_alphas": 10, "folds": 2}
+    made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, random_state=6)
+    few = {"n_alphas": 10, "cv": 2}
     result = sr.select(
         made.data, penalties=["best_k", "l1"], half_samples=4, k=3, transform="none", out=tmp_path / "run", **few
     )
@@ -152,19 +152,15 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     assert path.nnz.tolist() == [1, 2, 3, 4, 5]
     assert path.to_table().num_rows == 5
     qid = np.repeat(made.data.query_ids, np.diff(made.data.query_ptr))
-    ranker = sr.SparseRanker(penalty="best_k", n_features_to_select=3).fit(made.data.X, made.data.relevance, qid=qid)
+    ranker = sr.SparseRanker(penalty="best_k", k=3).fit(made.data.X, made.data.relevance, qid=qid)
     assert ranker.support_.tolist() == made.support.tolist()
-    with pytest.raises(DataError, match="set n_features_to_select"):
+    with pytest.raises(DataError, match="set k"):
         sr.SparseRanker(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
     with pytest.raises(DataError, match="goes through sizes"):
         sr.SparseRankerCV(penalty="best_k").fit(made.data.X, made.data.relevance, qid=qid)
     assert np.isnan(ranker.alpha_)
     assert (
-        len(
-            sr.SparseRanker(penalty="best_k(k_max=2)", n_features_to_select=5)
-            .fit(made.data.X, made.data.relevance, qid=qid)
-            .support_
-        )
+        len(sr.SparseRanker(penalty="best_k(k_max=2)", k=5).fit(made.data.X, made.data.relevance, qid=qid).support_)
         == 5
     )
     wide = sr.select(made.data, penalties="best_k(k_max=2)", k=6, half_samples=0, transform="none", **few)

@@ -78,7 +78,7 @@ def test_bounds_of_a_path_hold_for_all_sets_and_are_the_best_of_their_kind() -> 
 @pytest.mark.parametrize("case", ["curves", "huber", "logistic", "never used"])
 def test_groups_other_losses_and_rules(case: str) -> None:
     """Every set solved by the package itself."""
-    made = make_curved_ranking(40, 8, 6, n_curved=2, noise=0.3, seed=4)
+    made = make_curved_ranking(40, 8, 6, n_curved=2, noise=0.3, random_state=4)
     data = made.data
     loss = {"huber": ModifiedHuber(), "logistic": PairwiseLogistic()}.get(case, "squared_hinge")
     objective = PairwiseObjective(data, knots=fit_knots(data, 4) if case == "curves" else STRAIGHT, loss=loss)

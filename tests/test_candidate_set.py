@@ -18,13 +18,13 @@ from sparserank.penalties import parse_penalty
 from sparserank.shards.scaling import fit_scaling
 from sparserank.solvers.lockstep import run
 
-DATA = sr.make_ranking(60, (8, 20), 12, n_informative=4, noise=0.5, seed=7).data
+DATA = sr.make_ranking(60, (8, 20), 12, n_informative=4, noise=0.5, random_state=7).data
 OPTIONS: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.02}
 
 
 @pytest.fixture(scope="module")
 def result() -> sr.SelectionResult:
-    return sr.select(DATA, penalties=["l1", "mcp"], folds=3, seed=1, half_samples=0, **OPTIONS)
+    return sr.select(DATA, penalties=["l1", "mcp"], cv=3, random_state=1, half_samples=0, **OPTIONS)
 
 
 def fold_path(penalty: str, used: np.ndarray) -> tuple[sr.PairwiseObjective, Any, np.ndarray]:
@@ -76,7 +76,7 @@ def test_every_size_is_there_once_per_penalty_and_refit(result: sr.SelectionResu
 
 def test_the_saved_model_is_the_chosen_candidate() -> None:
     for k in (2, 4):
-        found = sr.select(DATA, penalties=["mcp"], folds=2, k=k, half_samples=0, **OPTIONS)
+        found = sr.select(DATA, penalties=["mcp"], cv=2, k=k, half_samples=0, **OPTIONS)
         c, path = found.chosen, found.paths["mcp"]
         objective = sr.PairwiseObjective(DATA, scale=found.scalings["mcp"].scale)
         candidates = [i for i in range(len(path.alphas)) if path.nnz[i] <= c.k]
@@ -89,7 +89,7 @@ def test_the_saved_model_is_the_chosen_candidate() -> None:
 
 
 def test_without_refits_there_are_none() -> None:
-    found = sr.select(DATA, penalties=["l1"], folds=3, refits=False, half_samples=0, **OPTIONS)
+    found = sr.select(DATA, penalties=["l1"], cv=3, refits=False, half_samples=0, **OPTIONS)
     assert {c.relax for c in found.choice.candidates} == {0.0}
 
 
@@ -100,7 +100,7 @@ def test_best_of_sizes_is_the_highest_mean_of_each(result: sr.SelectionResult) -
 
 
 def test_costs_of_a_weight_of_0_are_those_of_explicit_fold_models() -> None:
-    found = sr.select(DATA, penalties=["l1"], folds=3, seed=1, refits=False, k=3, half_samples=0, **OPTIONS)
+    found = sr.select(DATA, penalties=["l1"], cv=3, random_state=1, refits=False, k=3, half_samples=0, **OPTIONS)
     fold = query_folds(DATA.n_queries, 3, 1)
     costs = {name: np.zeros(DATA.n_queries) for name in found.table()["feature"].to_pylist()}
     for f in range(3):
@@ -127,7 +127,7 @@ def test_refits_keep_signs() -> None:
     c = a + b + 0.3 * rng.standard_normal(900)
     score = 1.5 * a + 1.5 * b - 0.4 * c + 0.3 * rng.standard_normal(900)
     data = sr.RankingDataset(np.column_stack([a, b, c]), np.digitize(score, [-1, 1]), np.arange(900) // 15)
-    options: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.03, "folds": 3, "half_samples": 0}
+    options: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.03, "cv": 3, "half_samples": 0}
     for transform in ("none", "log"):
         free = sr.select(data, penalties=["l1"], transform=transform, k=3, **options)
         held = sr.select(data, penalties=[sr.L1(monotone=(1, 1, 1))], transform=transform, k=3, **options)
@@ -156,7 +156,7 @@ def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
         convention="letor4",
         transform="none",
         half_samples=0,
-        seed=0,
+        random_state=0,
     )
     job = SelectionJob(found.plan, data, None, None)
     candidate_set = job.candidates()

@@ -35,10 +35,10 @@ def plan_of(**more):
     plan = make_plan(
         penalties="mcp",
         metric="ndcg@10",
-        also=(),
+        report_metrics=(),
         convention="default",
         settings=PathSettings(n_alphas=15),
-        folds=3,
+        cv=3,
         transform="none",
     )
     return ComparisonPlan(plan, QUICK, **{"sizes": (2, 4), "repeats": 2, "n_seeds": 2, **more})
@@ -46,7 +46,7 @@ def plan_of(**more):
 
 @pytest.fixture(scope="module")
 def data() -> RankingDataset:
-    return make_ranking(60, (8, 12), 12, n_informative=3, n_redundant=2, seed=5).data
+    return make_ranking(60, (8, 12), 12, n_informative=3, n_redundant=2, random_state=5).data
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,7 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, 
     rows = list(csv.DictReader((tmp_path / "run/comparison.csv").read_text().splitlines()))
     assert {r["system"] for r in rows} >= {"mcp", "our choice", "trees on all features"}
     same = sr.compare_with_trees(
-        tmp_path / "train.txt", penalties="mcp", transform="none", folds=2, sizes=(2, 4), n_seeds=1, n_trees=20
+        tmp_path / "train.txt", penalties="mcp", transform="none", cv=2, sizes=(2, 4), n_seeds=1, n_trees=20
     )
     assert [r["mean"] for r in same.rows()] == [float(r["mean"]) for r in rows]
     page = (tmp_path / "run/report.html").read_text()

@@ -15,13 +15,13 @@ import sparserank as sr
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.errors import ConvergenceWarning
 
-DATA = sr.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, seed=2).data
+DATA = sr.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, random_state=2).data
 ARRAYS = {"X": np.asarray(DATA.X), "y": DATA.relevance}
 IMPOSSIBLE = 1e-17  # below what float64 can show of a gradient
 
 
 def quick(**options: Any) -> sr.SelectionResult:
-    given = {"transform": "none", "folds": 3, "n_alphas": 6, "also": (), "half_samples": 0, **options}
+    given = {"transform": "none", "cv": 3, "n_alphas": 6, "report_metrics": (), "half_samples": 0, **options}
     return sr.select(DATA, **given)
 
 
@@ -30,9 +30,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "select, refits alone": lambda: quick(tol=IMPOSSIBLE, penalties="l1"),
     "fit_path": lambda: sr.fit_path(DATA, tol=IMPOSSIBLE, n_alphas=6),
     "SparseRanker": lambda: sr.SparseRanker(tol=IMPOSSIBLE).fit(**ARRAYS, qid=DATA.qid),
-    "SparseRanker of a size": lambda: sr.SparseRanker(n_features_to_select=2, tol=IMPOSSIBLE).fit(
-        **ARRAYS, qid=DATA.qid
-    ),
+    "SparseRanker of a size": lambda: sr.SparseRanker(k=2, tol=IMPOSSIBLE).fit(**ARRAYS, qid=DATA.qid),
     "SparseRankerCV": lambda: sr.SparseRankerCV(tol=IMPOSSIBLE, n_alphas=6).fit(**ARRAYS, qid=DATA.qid),
     "RankSVM": lambda: sr.RankSVM(tol=IMPOSSIBLE).fit(**ARRAYS, qid=DATA.qid),
 }

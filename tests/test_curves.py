@@ -276,10 +276,10 @@ def test_a_straight_feature_pays_its_price_under_the_scalar_penalty():
 
 
 def test_a_path_and_its_refits_go_through_makers_and_end_where_curves_are_many():
-    made = make_curved_ranking(n_queries=40, docs_per_query=10, n_features=12, n_curved=4, seed=1)
+    made = make_curved_ranking(n_queries=40, docs_per_query=10, n_features=12, n_curved=4, random_state=1)
     knots = fit_knots(made.data, 6)
     objective = PairwiseObjective(made.data, knots=knots)
-    path = run(CurvePath(PenaltyPath(MCP())).path(objective, PathPlan(10, 0.05, 1e-4, max_features=6)))
+    path = run(CurvePath(PenaltyPath(MCP())).path(objective, PathPlan(10, 0.05, 1e-4, k=6)))
     assert path.width == objective.width == 5
     assert path.penalty.name == "mcp"
     assert (path.nnz[:-1] <= 6).all()
@@ -315,7 +315,7 @@ def test_knots_are_quantiles_and_of_the_different_values_where_many_are_equal():
 
 
 def test_threads_and_several_right_hand_sides_change_no_bit():
-    made = make_curved_ranking(n_queries=60, docs_per_query=12, n_features=10, n_curved=4, seed=2)
+    made = make_curved_ranking(n_queries=60, docs_per_query=12, n_features=10, n_curved=4, random_state=2)
     knots = fit_knots(made.data, 6)
     rng = np.random.default_rng(0)
     one, many = (PairwiseObjective(made.data, knots=knots, n_threads=n) for n in (1, 8))
@@ -332,12 +332,12 @@ def test_threads_and_several_right_hand_sides_change_no_bit():
 # -- models, the main job, the estimator ------------------------------------------------------------------------------
 
 
-FEW = {"shapes": "curves", "n_alphas": 10, "alpha_min_ratio": 0.03, "folds": 2}
+FEW = {"shapes": "curves", "n_alphas": 10, "alpha_min_ratio": 0.03, "cv": 2}
 
 
 @pytest.fixture(scope="module")
 def selection():
-    full = make_curved_ranking(n_queries=120, docs_per_query=15, n_features=20, n_curved=4, noise=0.3, seed=3)
+    full = make_curved_ranking(n_queries=120, docs_per_query=15, n_features=20, n_curved=4, noise=0.3, random_state=3)
     train = full.data.take_queries(np.arange(80))
     test = full.data.take_queries(np.arange(80, 120))
     return full, train, test, sr.select(train, None, test, penalties=["l1", "mcp"], half_samples=4, **FEW)
@@ -411,7 +411,7 @@ def test_sparse_ranker_draws_curves(selection):
     qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ranker = sr.SparseRanker(shapes="curves", feature_transform="log", n_features_to_select=6)
+        ranker = sr.SparseRanker(shapes="curves", feature_transform="log", k=6)
         ranker.fit(train.X, train.relevance, qid=qid)
     assert set(full.support) <= set(ranker.support_)
     assert len(ranker.support_) <= 6
@@ -517,7 +517,7 @@ def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
     assert ranker.alpha_max_ == pytest.approx(on_coefficients(L1(), objective).alpha_max(objective.gradient_at_zero))
 
 
-SMALL = make_curved_ranking(12, seed=1).data
+SMALL = make_curved_ranking(12, random_state=1).data
 UNASKED = {
     "small data": ({}, True, []),
     "as they are": ({"transform": "none"}, False, []),

@@ -75,10 +75,10 @@ def test_concatenate_joins_queries_with_one_id() -> None:
 
 
 def test_folds_are_balanced_disjoint_and_fixed_by_the_seed() -> None:
-    fold = query_folds(23, 5, seed=4)
+    fold = query_folds(23, 5, random_state=4)
     assert sorted(np.bincount(fold).tolist()) == [4, 4, 5, 5, 5]
-    assert np.array_equal(fold, query_folds(23, 5, seed=4))
-    assert not np.array_equal(fold, query_folds(23, 5, seed=5))
+    assert np.array_equal(fold, query_folds(23, 5, random_state=4))
+    assert not np.array_equal(fold, query_folds(23, 5, random_state=5))
     with pytest.raises(DataError, match="at least 5 queries"):
         query_folds(3, 5)
 

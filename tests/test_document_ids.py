@@ -24,7 +24,7 @@ from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.model.ranking_model import RankingModel
 from tests.command_line import Cli
 
-DATA = sr.make_ranking(12, (4, 8), 3, n_informative=2, n_redundant=0, noise=0.5, seed=4).data
+DATA = sr.make_ranking(12, (4, 8), 3, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
 N = DATA.n_docs
 NAMES = ["a", "b", "c"]
 IDS = np.random.default_rng(0).permutation(N) + 1000
@@ -136,7 +136,7 @@ def test_lists_are_no_ids() -> None:
 
 def test_python_takes_the_column_wherever_it_takes_queries() -> None:
     own, X = {"label": "grade", "qid": "query"}, FRAME[NAMES].to_numpy()
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "folds": 2, "half_samples": 0, "transform": "none"}
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "cv": 2, "half_samples": 0, "transform": "none"}
     named = sr.select(FRAME, docid="item", **own, **quick)
     beside = sr.select(X, label=FRAME["grade"], qid=FRAME["query"], docid=IDS, **quick)
     assert named.model.feature_names == tuple(NAMES)

@@ -12,7 +12,7 @@ from sparserank import RankSVM, SparseRanker, SparseRankerCV
 
 ESTIMATORS = [
     *(SparseRanker(penalty=p) for p in ("l1", "elastic_net", "log", "l0.5", "mcp", "scad", "ridge")),
-    SparseRanker(n_features_to_select=2, n_alphas=20),
+    SparseRanker(k=2, n_alphas=20),
     SparseRanker(pair_weights="query"),
     SparseRankerCV(n_alphas=8, cv=2),
     SparseRankerCV(penalty="mcp", n_alphas=8, cv=2),

@@ -59,22 +59,22 @@ class Models(dict[str, tuple[RankingModel, np.ndarray]]):
 def models() -> Models:
     """Documents wilder than what the models were trained on."""
     rng = np.random.default_rng(0)
-    plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, seed=1).data
-    curved = make_curved_ranking(60, seed=1).data
+    plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=1).data
+    curved = make_curved_ranking(60, random_state=1).data
     X = np.exp(3.0 * rng.standard_normal((1000, 12))) * rng.choice([-1.0, 1.0], size=(1000, 12))
     X[:20] = 0.0
     wild = 4.0 * rng.standard_normal((1000, curved.n_features)) * np.exp(rng.standard_normal((1000, 1)))
     every = {
-        "linear": sr.SparseRanker(loss="squared_hinge", penalty="mcp", n_features_to_select=5),
+        "linear": sr.SparseRanker(loss="squared_hinge", penalty="mcp", k=5),
         "standard": sr.SparseRanker(scaling="standard"),
     }
     out = {name: (renamed(r.fit_dataset(plain).to_model()), X) for name, r in every.items()}
     for kind in ("log", "asinh"):
-        ranker = sr.SparseRanker(n_features_to_select=6, feature_transform=kind)
+        ranker = sr.SparseRanker(k=6, feature_transform=kind)
         out[kind] = renamed(ranker.fit_dataset(plain).to_model()), X
-    bent = sr.SparseRanker(penalty="mcp", n_features_to_select=6, shapes="curves")
+    bent = sr.SparseRanker(penalty="mcp", k=6, shapes="curves")
     out["curves"] = renamed(bent.fit_dataset(curved).to_model()), wild
-    both = sr.SparseRanker(penalty="mcp", n_features_to_select=6, shapes="curves", feature_transform="log")
+    both = sr.SparseRanker(penalty="mcp", k=6, shapes="curves", feature_transform="log")
     out["curves of logs"] = renamed(both.fit_dataset(curved).to_model()), wild
     assert any(model.shape_of(j) == "curve" for model, _ in out.values() for j in model.support)
     return Models(out)

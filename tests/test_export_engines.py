@@ -34,14 +34,14 @@ FIELD, QUERY = "org.apache.solr.ltr.feature.FieldValueFeature", "org.apache.solr
 def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
     """{kind: (model, X)}, documents of both signs, and some of nothing but 0."""
     rng = np.random.default_rng(0)
-    plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, seed=1).data
-    curved = make_curved_ranking(60, seed=1).data
+    plain = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=1).data
+    curved = make_curved_ranking(60, random_state=1).data
     makers = {
-        "log": (sr.SparseRanker(n_features_to_select=6, feature_transform="log"), plain),
-        "asinh": (sr.SparseRanker(n_features_to_select=6, feature_transform="asinh"), plain),
-        "curves": (sr.SparseRanker(penalty="mcp", n_features_to_select=6, shapes="curves"), curved),
+        "log": (sr.SparseRanker(k=6, feature_transform="log"), plain),
+        "asinh": (sr.SparseRanker(k=6, feature_transform="asinh"), plain),
+        "curves": (sr.SparseRanker(penalty="mcp", k=6, shapes="curves"), curved),
         "curves of logs": (
-            sr.SparseRanker(penalty="mcp", n_features_to_select=6, shapes="curves", feature_transform="log"),
+            sr.SparseRanker(penalty="mcp", k=6, shapes="curves", feature_transform="log"),
             curved,
         ),
     }
@@ -367,8 +367,8 @@ def test_the_offset_is_found_from_what_the_model_knows():
 
 
 def test_no_training_document_is_negative_with_the_offset():
-    data = make_ranking(60, (8, 14), 12, n_informative=4, noise=0.5, seed=1).data
-    result = sr.select(data, half_samples=0, n_alphas=8, folds=3, refits=False)
+    data = make_ranking(60, (8, 14), 12, n_informative=4, noise=0.5, random_state=1).data
+    result = sr.select(data, half_samples=0, n_alphas=8, cv=3, refits=False)
     fitted = fit_model(data, alpha_ratio=0.1).model
     for model in (result.model, fitted):
         scores = model.score_dataset(data)

@@ -35,7 +35,7 @@ from tests.oracles import pairs as oracle
 from tests.problems import iterate_at, small_problem
 
 RNG = np.random.default_rng(7)
-DATA = sr.make_ranking(20, (5, 15), 5, n_informative=3, n_redundant=0, noise=0.5, seed=1).data
+DATA = sr.make_ranking(20, (5, 15), 5, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
 SHAPED = ShapedRows(RNG.integers(0, 2, size=DATA.X.shape).astype(np.uint8), RNG.random(DATA.X.shape).astype(np.float32))
 COLUMNS = SHAPED.ramps(np.arange(DATA.n_docs))  # the oracle: every column written out
 LISTED = oracle.pairs_of(DATA.relevance, DATA.query_ptr)
@@ -209,7 +209,7 @@ def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
 
 
 def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_resumed_run(tmp_path: Path) -> None:
-    options = {"folds": 3, "half_samples": 4, "transform": "none", "out": tmp_path / "run"}
+    options = {"cv": 3, "half_samples": 4, "transform": "none", "out": tmp_path / "run"}
     names = DATA.feature_names or ()
     found = sr.select(DATA, penalties=[GradientSizes(), "l1"], drop=[names[0]], k=2, **options)
     own = [c for c in found.choice.candidates if c.penalty == "gradient_sizes"]
@@ -222,10 +222,10 @@ def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_
     for rule, value in {"keep": [names[1]], "monotone": {names[1]: "+"}}.items():
         with pytest.raises(ParameterError, match=f"{rule}.* is no rule that models of gradient_sizes keep"):
             sr.select(DATA, penalties=[GradientSizes()], **{rule: value})
-    curved = sr.select(DATA, penalties=[GradientSizes()], shapes="curves", n_alphas=3, folds=2, half_samples=0)
+    curved = sr.select(DATA, penalties=[GradientSizes()], shapes="curves", n_alphas=3, cv=2, half_samples=0)
     assert {c.penalty.split(" on ")[0] for c in curved.choice.candidates} == {"gradient_sizes", "l1", "mcp", "ridge"}
     with pytest.raises(DataError, match="`select` and `fit_path` take gradient_sizes"):
-        sr.SparseRanker(penalty=GradientSizes(), n_features_to_select=2).fit_dataset(DATA)
+        sr.SparseRanker(penalty=GradientSizes(), k=2).fit_dataset(DATA)
 
 
 def test_the_extension_works_as_a_package_of_its_own(tmp_path: Path) -> None:

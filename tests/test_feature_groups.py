@@ -240,7 +240,7 @@ def test_best_k_finds_the_best_groups():
 
 def test_a_large_group_of_noise_does_not_keep_others_out_of_the_model():
     rng = np.random.default_rng(0)
-    data = make_ranking(60, (8, 12), 40, n_informative=8, n_redundant=8, noise=0.5, seed=2).data
+    data = make_ranking(60, (8, 12), 40, n_informative=8, n_redundant=8, noise=0.5, random_state=2).data
     noise = np.repeat(rng.standard_normal((data.n_docs, 1)), 120, axis=1) + 1e-3 * rng.standard_normal(
         (data.n_docs, 120)
     )
@@ -287,7 +287,7 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
             L1(feature_groups=bad)
 
 
-@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"n_features_to_select": 4}, {"shapes": "curves"}])
+@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"k": 4}, {"shapes": "curves"}])
 def test_estimators_take_groups(data, options):
     ranker = sr.SparseRanker(penalty=grouped(MCP), **options).fit_dataset(data)
     assert ranker.penalty_.feature_groups == GROUPS
@@ -309,13 +309,13 @@ def test_cross_validation_takes_groups(made):
 
 # -- the main job ----------------------------------------------------------------------------------------------------
 
-QUICK = {"transform": "none", "half_samples": 0, "n_alphas": 20, "folds": 3}
+QUICK = {"transform": "none", "half_samples": 0, "n_alphas": 20, "cv": 3}
 
 
 @pytest.fixture(scope="module")
 def made():
     """Twelve features in four groups, the signals in two of them."""
-    data = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=0, noise=0.5, seed=3).data
+    data = make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=0, noise=0.5, random_state=3).data
     names = list(data.feature_names)
     signal = [n for n in names if n.startswith("signal")]
     noise = [n for n in names if not n.startswith("signal")]
@@ -374,7 +374,7 @@ def test_a_budget_is_of_groups(made):
 def test_the_cheapest_is_tried_though_it_has_more_features():
     """Six weak features for 1, two strong ones at 40 each: matched by number of features the cheap model would be
     lost."""
-    data = make_ranking(80, (8, 14), 10, n_informative=2, n_redundant=6, noise=0.4, seed=1).data
+    data = make_ranking(80, (8, 14), 10, n_informative=2, n_redundant=6, noise=0.4, random_state=1).data
     names = sorted(data.feature_names, key=lambda n: not n.startswith("signal"))
     of = dict.fromkeys(names[2:8], "cheap") | {names[0]: "a", names[1]: "b"}
     costs = {"cheap": 1.0, "a": 40.0, "b": 40.0}
@@ -389,7 +389,7 @@ def test_the_cheapest_is_tried_though_it_has_more_features():
 
 @pytest.mark.parametrize("penalty", ["mcp", "best_k"])
 def test_small_models_are_found_behind_a_large_group_that_enters_first(penalty):
-    data = make_ranking(60, (8, 14), 12, n_informative=8, n_redundant=0, noise=0.4, seed=4).data
+    data = make_ranking(60, (8, 14), 12, n_informative=8, n_redundant=0, noise=0.4, random_state=4).data
     signal = [n for n in data.feature_names if n.startswith("signal")][:5]
     rest = sorted((n for n in data.feature_names if n not in signal), key=lambda n: not n.startswith("signal"))
     of = dict.fromkeys(signal, "large") | {n: f"pair {i // 2}" for i, n in enumerate(rest)}
@@ -400,13 +400,11 @@ def test_small_models_are_found_behind_a_large_group_that_enters_first(penalty):
     cheap = sr.select(data, budget=1.0, costs={"large": 3.0}, **options)
     assert cheap.chosen.cost <= 1.0
     numbers = groups_of(of, None, data.feature_names).of_feature
-    ranker = sr.SparseRanker(penalty=parse_maker(penalty, feature_groups=numbers), n_features_to_select=3).fit_dataset(
-        data
-    )
+    ranker = sr.SparseRanker(penalty=parse_maker(penalty, feature_groups=numbers), k=3).fit_dataset(data)
     assert np.count_nonzero(ranker.scaled_coef_) == 2
     with pytest.raises(DataError, match="every group has more than 1 features; the smallest has 3"):
         sr.SparseRanker(
-            penalty=parse_maker(penalty, feature_groups=numbers[:4] + numbers[:4] + numbers[:4]), n_features_to_select=1
+            penalty=parse_maker(penalty, feature_groups=numbers[:4] + numbers[:4] + numbers[:4]), k=1
         ).fit_dataset(data)
 
 

@@ -19,12 +19,12 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.penalties import PENALTIES
 
 NAMES = [f"c{j}" for j in range(6)]
-QUICK = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "refits": False, "transform": "none", "folds": 3}
+QUICK = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "refits": False, "transform": "none", "cv": 3}
 
 
 @pytest.fixture(scope="module")
 def data() -> sr.RankingDataset:
-    return make_ranking(40, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, seed=3).data
+    return make_ranking(40, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
 
 
 @pytest.fixture(scope="module")

@@ -41,9 +41,9 @@ VARIANTS = [
     *(cls(**few) for cls, few in FEW.items()),
     sr.SparseRanker(penalty="mcp"),
     sr.SparseRanker(penalty="smoothed_lp"),
-    sr.SparseRanker(n_features_to_select=2, n_alphas=10),
-    sr.GreedyRankRLS(n_features_to_select=2, search="floating"),
-    sr.GreedyRankRLS(n_features_to_select=2, search="backfitting"),
+    sr.SparseRanker(k=2, n_alphas=10),
+    sr.GreedyRankRLS(k=2, search="floating"),
+    sr.GreedyRankRLS(k=2, search="backfitting"),
     sr.FenchelRank(solver="exact"),
     sr.FSMRank(importance="spearman", similarity="concordance", max_iter=20),
     sr.Laporte2014(penalty="l0.5", published=True, max_iter=5),
@@ -138,7 +138,7 @@ def test_exact_fenchel_rank_on_a_small_ball_ends_on_its_surface(radius: float) -
         sr.GasRanker(c="x"),
         sr.FSRank(convention=[]),
         sr.SparseRankerCV(cv=1),  # type: ignore[arg-type]
-        sr.SparseRankerCV(seed=-1),
+        sr.SparseRankerCV(random_state=-1),
         sr.FenchelRank(metric="x"),
         sr.RSRank(metric="pairwise_error"),
     ],
@@ -248,8 +248,8 @@ def test_the_feature_at_fault_is_named() -> None:
     frame = pd.DataFrame(bad, columns=["a", "b", "bm25", "d", "e", "f"])
     for model in (
         sr.RankRLS(),
-        sr.GreedyRankRLS(n_features_to_select=2),
-        sr.GreedyRankRLS(n_features_to_select=2, search="backfitting"),
+        sr.GreedyRankRLS(k=2),
+        sr.GreedyRankRLS(k=2, search="backfitting"),
     ):
         for data, name in ((bad, "feature f3"), (sp.csr_matrix(bad), "feature f3"), (frame, "feature bm25")):
             sentence = _fit(model, data)
@@ -269,9 +269,7 @@ def test_lists_that_leave_one_query_undetermined_are_right_or_name_lam() -> None
     centred = y - np.repeat([y[:6].mean(), y[6:].mean()], 6)
     refused = 0
     for lam in 10.0 ** -np.arange(0, 41, 4):
-        searches = (
-            sr.GreedyRankRLS(n_features_to_select=6, lam=lam, search=s) for s in ("forward", "floating", "backfitting")
-        )
+        searches = (sr.GreedyRankRLS(k=6, lam=lam, search=s) for s in ("forward", "floating", "backfitting"))
         for model in (sr.RankRLS(lam=lam), *searches):
             sentence = _fit(model, wide, y, qid=qid)
             if sentence is None:  # without its query, a model predicts nothing
@@ -300,7 +298,7 @@ def test_missing_query_ids_are_not_turned_into_a_query() -> None:
 @pytest.mark.parametrize("rule", ["smallest", "best"])
 def test_queries_of_weight_zero_do_not_count_when_cv_chooses(rule: str) -> None:
     data = sr.make_ranking(
-        n_queries=20, docs_per_query=(4, 8), n_features=6, n_informative=2, n_redundant=1, noise=2.0, seed=4
+        n_queries=20, docs_per_query=(4, 8), n_features=6, n_informative=2, n_redundant=1, noise=2.0, random_state=4
     ).data
     rng = np.random.default_rng(0)
     y = np.array(data.relevance)

@@ -18,12 +18,12 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataWarning, ParameterError
 from tests.command_line import Cli
 
-OPTIONS = {"penalties": "l1", "half_samples": 0, "transform": "none", "n_alphas": 20, "folds": 3}
+OPTIONS = {"penalties": "l1", "half_samples": 0, "transform": "none", "n_alphas": 20, "cv": 3}
 
 
 @pytest.fixture(scope="module")
 def data() -> tuple[RankingDataset, RankingDataset]:
-    made = make_ranking(140, (8, 14), 12, n_informative=3, n_redundant=3, noise=0.6, seed=8).data
+    made = make_ranking(140, (8, 14), 12, n_informative=3, n_redundant=3, noise=0.6, random_state=8).data
     return made.take_queries(np.arange(80)), made.take_queries(np.arange(80, 140))
 
 

@@ -45,7 +45,9 @@ BAD = ("absent.txt", "empty.txt", "label.txt", "binary.txt", "torn.parquet", "te
 
 
 def _problem(n_queries: int = 24, seed: int = 2) -> sr.RankingDataset:
-    data = sr.make_ranking(n_queries, (5, 8), N_FEATURES, n_informative=3, n_redundant=1, query_spread=0.0, seed=seed)
+    data = sr.make_ranking(
+        n_queries, (5, 8), N_FEATURES, n_informative=3, n_redundant=1, query_spread=0.0, random_state=seed
+    )
     held = data.data
     return sr.RankingDataset(held.X, held.relevance, held.qid, [f"d{i}" for i in range(held.n_docs)])
 
@@ -332,7 +334,7 @@ def test_one_document_or_nothing(
     monkeypatch.chdir(inputs)
     if name == "demo":  # of a path that takes a second; what it prints is the same
         quick = partial(
-            sr.select, penalties="mcp", n_alphas=30, folds=2, half_samples=0, transform="none", refits=False
+            sr.select, penalties="mcp", n_alphas=30, cv=2, half_samples=0, transform="none", refits=False
         )
         monkeypatch.setattr(sr, "select", quick)
     code, line = LINES[name]

@@ -28,7 +28,7 @@ QUICK = {
     "sizes": (1, 2, 3, 5),
     "n_seeds": 2,
     "transform": "none",
-    "folds": 3,
+    "cv": 3,
     "n_threads": 1,
 }
 # where it does not matter how good lists and trees are
@@ -37,7 +37,7 @@ RULED = {**QUICK, "n_trees": 4, "sizes": (1, 2, 3), "n_seeds": 1, "penalty": "l1
 
 @pytest.fixture(scope="module")
 def data() -> tuple[RankingDataset, RankingDataset]:
-    made = make_ranking(150, (8, 12), 12, n_informative=3, n_redundant=0, noise=0.3, seed=5).data
+    made = make_ranking(150, (8, 12), 12, n_informative=3, n_redundant=0, noise=0.3, random_state=5).data
     return made.take_queries(np.arange(100)), made.take_queries(np.arange(100, 150))
 
 
@@ -318,7 +318,7 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     first = cli_here(*call)
     assert first.code == 0, first.err
     assert "Features to keep" in first.out
-    same = sr.select_for_trees(tmp_path / "train.txt", penalty="l1", transform="none", folds=3, n_trees=5, k=3)
+    same = sr.select_for_trees(tmp_path / "train.txt", penalty="l1", transform="none", cv=3, n_trees=5, k=3)
     assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
     again = cli_here(*call)
     assert again.out == first.out

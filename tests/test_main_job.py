@@ -152,7 +152,7 @@ QUICK = ("--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2)
         ("--pair-weights", "query"),
         ("--convention", "letor4"),
         ("--current", "f3"),
-        ("--metric", "map", "--also", "p@5"),
+        ("--metric", "map", "--report-metrics", "p@5"),
     ],
     ids=lambda e: " ".join(map(str, e)),
 )

@@ -29,7 +29,7 @@ from sparserank.solvers.lockstep import run
 from tests.oracles import metric_refits as oracle
 from tests.oracles.metrics import RULES
 
-DATA = sr.make_ranking(60, (4, 14), 8, n_informative=4, n_redundant=2, noise=1.5, seed=3).data
+DATA = sr.make_ranking(60, (4, 14), 8, n_informative=4, n_redundant=2, noise=1.5, random_state=3).data
 LISTS = {"default": replace(RULES["default"]), "letor4": RULES["letor4"]}
 
 
@@ -159,7 +159,7 @@ def test_a_round_ends_where_its_objective_is_least_and_the_best_round_is_kept(mo
 
 @pytest.mark.parametrize("seed", range(3))
 def test_polishing_is_that_of_explicit_loops_and_lowers_neither_half(seed: int) -> None:
-    data = sr.make_ranking(24, (4, 9), 5, n_informative=3, n_redundant=0, noise=1.5, seed=seed).data
+    data = sr.make_ranking(24, (4, 9), 5, n_informative=3, n_redundant=0, noise=1.5, random_state=seed).data
     objective, sample = sample_of("ndcg@3", (0, 1, 2, 3), data, seed)
     w = refit_on_support(objective, np.arange(4)).w[:4]
     nothing = np.zeros(4, dtype=bool)
@@ -179,7 +179,7 @@ def test_a_step_stops_at_zero_and_keeps_what_is_kept() -> None:
     """A feature of noise with a weight of its own goes to 0 where it may, and never beyond where its sign is given."""
     went_to_zero = 0
     for seed in range(6):
-        data = sr.make_ranking(40, (5, 12), 4, n_informative=2, n_redundant=0, noise=0.3, seed=seed).data
+        data = sr.make_ranking(40, (5, 12), 4, n_informative=2, n_redundant=0, noise=0.3, random_state=seed).data
         objective, sample = sample_of("ndcg@5", (0, 1, 2, 3), data)
         w = refit_on_support(objective, np.arange(4)).w[:4]
         w[np.argmin(np.abs(w))] = -0.25 * np.abs(w).max() * np.sign(w[np.argmin(np.abs(w))])
@@ -294,7 +294,7 @@ OPTIONS: dict[str, Any] = {
     "metric_refits": True,
     "n_alphas": 10,
     "alpha_min_ratio": 0.02,
-    "folds": 3,
+    "cv": 3,
     "half_samples": 0,
     "transform": "none",
 }
@@ -303,7 +303,9 @@ OPTIONS: dict[str, Any] = {
 def pool_of(data: Any, **options: Any) -> list[Any]:
     names = {k: v for k, v in (OPTIONS | options).items() if k not in ("penalties", "n_alphas", "alpha_min_ratio")}
     settings = PathSettings(n_alphas=10, alpha_min_ratio=0.02)
-    plan = make_plan(refits=False, penalties=["mcp"], also=(), convention="default", settings=settings, **names)
+    plan = make_plan(
+        refits=False, penalties=["mcp"], report_metrics=(), convention="default", settings=settings, **names
+    )
     candidate_set = SelectionJob(plan, data, None, None, n_threads=1).candidates()
     return [c for c in candidate_set.sparse if c.for_metric]
 

@@ -37,7 +37,7 @@ NAMES = tuple(f"c{j}" for j in range(6))
 
 def holed(seed: int = 0, n_queries: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(X with holes, relevance, qid)."""
-    data = make_ranking(n_queries, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, seed=seed).data
+    data = make_ranking(n_queries, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=seed).data
     rng = np.random.default_rng(seed)
     X = np.array(data.X) + 3.0
     X[rng.random(X.shape) < 0.15] = np.nan
@@ -134,7 +134,7 @@ def test_select_fills_validation_and_test_with_what_train_teaches(cli_here: Cli,
     options = {"missing": {"c1": "min", "*": "median"}}
     medians, smallest = (oracle.learned(train[0].tolist(), rule) for rule in ("median", "min"))
     expected = np.array([smallest[j] if name == "c1" else medians[j] for j, name in enumerate(NAMES)])
-    quick = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "refits": False, "transform": "none", "folds": 3}
+    quick = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "refits": False, "transform": "none", "cv": 3}
     result = sr.select(frame_of(*train), test=frame_of(*test).assign(qid=lambda f: f.qid + 1000), **options, **quick)
     model = result.model
     support = model.support
@@ -203,7 +203,7 @@ def test_what_refuses_missing_values_goes_on_refusing() -> None:
 @pytest.fixture(scope="module")
 def filling_model() -> RankingModel:
     X, y, qid = holed()
-    ranker = sr.SparseRanker(missing={"c0": "zero", "*": "median"}, feature_transform="log", n_features_to_select=4)
+    ranker = sr.SparseRanker(missing={"c0": "zero", "*": "median"}, feature_transform="log", k=4)
     return ranker.fit(frame_of(X, y, qid).drop(columns="label"), y).to_model()
 
 

@@ -31,7 +31,7 @@ from tests.oracles import exported
 from tests.oracles import filling as oracle
 
 NAMES = tuple(f"c{j}" for j in range(6))
-PROBLEM = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, seed=3).data
+PROBLEM = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
 X, Y, QID = np.array(PROBLEM.X) + 1.0, np.array(PROBLEM.relevance), np.array(PROBLEM.qid)
 X[:, 0] = np.round(X[:, 0] * 3.0)
 MEDIANS = np.array(oracle.learned(X.tolist(), "median"))
@@ -53,7 +53,7 @@ def holed() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def model() -> RankingModel:
-    ranker = sr.SparseRanker(n_features_to_select=4, feature_transform="log", n_threads=1)
+    ranker = sr.SparseRanker(k=4, feature_transform="log", n_threads=1)
     return ranker.fit(FRAME, Y, qid=QID).to_model()
 
 
@@ -99,12 +99,12 @@ def test_every_way_to_a_model_keeps_them(tmp_path: Path) -> None:
     labelled = FRAME.assign(label=Y, qid=QID)
     labelled.to_parquet(tmp_path / "t.parquet")
     convert([tmp_path / "t.parquet"], tmp_path / "store", Reading(dtype="float64"), shard_bytes=2000)
-    small = {"n_features_to_select": 3, "n_threads": 1}
+    small = {"k": 3, "n_threads": 1}
     models = [sr.SparseRanker(**small).fit(form, Y, qid=QID).to_model() for form in (X, sp.csr_matrix(X), FRAME)]
     models.append(sr.SparseRanker(**small).fit_dataset(sr.open_store(tmp_path / "store")).to_model())
     bent = sr.SparseRanker(shapes="curves", **small).fit(X, Y, qid=QID)
-    models += [bent.to_model(), sr.FSRank(n_features_to_select=3, n_threads=1).fit(X, Y, qid=QID).to_model()]
-    models.append(sr.select(labelled, folds=2, penalties=["l1"], k=3, half_samples=0, n_threads=1).model)
+    models += [bent.to_model(), sr.FSRank(k=3, n_threads=1).fit(X, Y, qid=QID).to_model()]
+    models.append(sr.select(labelled, cv=2, penalties=["l1"], k=3, half_samples=0, n_threads=1).model)
     for model in models:
         assert 0 < len(model.support) <= 3
         np.testing.assert_array_equal(model.medians, known_of(model.support))

@@ -81,14 +81,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A finished selection on features with hostile names, with test data; and what it printed."""
     folder = tmp_path_factory.mktemp("names")
     d = len(HOSTILE)
-    data = sr.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, seed=2).data
+    data = sr.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, random_state=2).data
     named = sr.RankingDataset(data.X, data.relevance, data.qid, None, HOSTILE)
     from sparserank.jobs.result_files import write_results
     from sparserank.jobs.selection_job import SelectionJob, SelectionPlan
     from sparserank.metrics import parse_metric
     from sparserank.penalties import parse_penalty
 
-    plan = SelectionPlan((parse_penalty("l1"),), parse_metric("ndcg@10"), folds=2, margin=0.001, half_samples=10)
+    plan = SelectionPlan((parse_penalty("l1"),), parse_metric("ndcg@10"), cv=2, margin=0.001, half_samples=10)
     result = SelectionJob(plan, named, None, named, n_threads=1).execute()
     write_results(result, folder)
     out = io.StringIO()

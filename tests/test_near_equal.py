@@ -18,12 +18,12 @@ from sparserank.jobs.ablation import Ablation
 from sparserank.jobs.selection_job import SelectionJob
 from tests.oracles import near_equal as oracle
 
-OPTIONS: dict[str, Any] = {"penalties": "mcp", "n_alphas": 12, "folds": 3, "half_samples": 0, "also": ["map"]}
+OPTIONS: dict[str, Any] = {"penalties": "mcp", "n_alphas": 12, "cv": 3, "half_samples": 0, "report_metrics": ["map"]}
 
 
 @pytest.fixture(scope="module")
 def data() -> RankingDataset:
-    return make_ranking(70, (8, 14), 9, n_informative=3, n_redundant=3, noise=0.8, seed=2).data
+    return make_ranking(70, (8, 14), 9, n_informative=3, n_redundant=3, noise=0.8, random_state=2).data
 
 
 @pytest.fixture(scope="module")

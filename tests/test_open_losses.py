@@ -23,7 +23,7 @@ from sparserank.paths import PathPlan
 from sparserank.paths.options import FIT_PATH
 from tests.extension.logistic import PairwiseLogistic
 
-DATA = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, seed=1).data
+DATA = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=1).data
 TABLE = np.tril(np.arange(1.0, 26.0).reshape(5, 5), -1)
 WAYS: dict[str, Callable[[Any], np.ndarray]] = {
     "fit_path": lambda loss: sr.fit_path(DATA, loss=loss, n_alphas=5).losses,
@@ -39,7 +39,7 @@ WAYS: dict[str, Callable[[Any], np.ndarray]] = {
 
 
 def selected(loss: Any, **more: Any) -> sr.SelectionResult:
-    return sr.select(DATA, loss=loss, penalties="l1", n_alphas=5, folds=3, transform="none", half_samples=0, **more)
+    return sr.select(DATA, loss=loss, penalties="l1", n_alphas=5, cv=3, transform="none", half_samples=0, **more)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -146,19 +146,17 @@ def test_there_is_one_default_grid(owner: Callable) -> None:
 
 
 def test_a_path_to_a_size_goes_on_to_weaker_strengths() -> None:
-    m = sr.SparseRanker(penalty="l1", n_features_to_select=6, n_alphas=3).fit(DATA.X, DATA.relevance, qid=DATA.qid)
+    m = sr.SparseRanker(penalty="l1", k=6, n_alphas=3).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert len(m.support_) == 6
     assert m.alpha_ < ALPHA_MIN_RATIO * m.alpha_max_
 
 
 def test_a_size_that_the_grid_jumps_over_is_looked_for() -> None:
     """The wrong variant takes what lies on the grid: of three strengths none has so many features."""
-    data = sr.make_ranking(40, (8, 12), 12, n_informative=5, n_redundant=3, noise=0.5, seed=2).data
+    data = sr.make_ranking(40, (8, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=2).data
     on_grid = sr.fit_path(data, "l1", n_alphas=4)
     for k in (2, 3, 4):
-        found = sr.SparseRanker(penalty="l1", n_features_to_select=k, n_alphas=4).fit(
-            data.X, data.relevance, qid=data.qid
-        )
+        found = sr.SparseRanker(penalty="l1", k=k, n_alphas=4).fit(data.X, data.relevance, qid=data.qid)
         assert len(found.support_) == k
     assert not {2, 3, 4} <= set(on_grid.nnz.tolist())
 

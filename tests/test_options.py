@@ -176,7 +176,7 @@ SCRIPT = """
 import sparserank as sr
 
 data = sr.make_ranking(20, (5, 8), 6).data
-found = sr.select(data, folds=3, transform="none", keep=["f1"], margin=0.02, n_alphas=10)
+found = sr.select(data, cv=3, transform="none", keep=["f1"], margin=0.02, n_alphas=10)
 print(found.sentence, sr.fit_path(data, "mcp", n_alphas=10).nnz)
 ranker = sr.SparseRanker(penalty="scad", alpha_ratio=0.1)
 """

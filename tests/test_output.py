@@ -40,7 +40,7 @@ QUICK = (
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """train.txt, test.txt, model.json, test.run and test.qrels in the working directory."""
-    data = make_ranking(30, (5, 8), 6, n_informative=3, n_redundant=1, query_spread=0.0, seed=2).data
+    data = make_ranking(30, (5, 8), 6, n_informative=3, n_redundant=1, query_spread=0.0, random_state=2).data
     named = sr.RankingDataset(data.X, data.relevance, data.qid, [f"d{i}" for i in range(data.n_docs)])
     sr.write_letor(named.take_queries(np.arange(20)), tmp_path / "train.txt")
     sr.write_letor(named.take_queries(np.arange(20, 30)), tmp_path / "test.txt")
@@ -248,7 +248,7 @@ def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
     )
     explained = cli("explain", "m.json", "unlabelled.parquet", "--query", str(frame.qid[0]), "--format", "json")
     assert [d["label"] for d in json.loads(explained.out)["documents"]][:1] == [None]
-    quick = {"penalties": "l1", "n_alphas": 6, "folds": 2, "half_samples": 0, "transform": "none"}
+    quick = {"penalties": "l1", "n_alphas": 6, "cv": 2, "half_samples": 0, "transform": "none"}
     by_frame = sr.select(frame.drop(columns=["title", "brand"]), label="grade", missing="median", **quick).model
     medians = np.nanmedian(X, axis=0)[by_frame.support]
     np.testing.assert_array_equal(by_frame.fill_values[by_frame.support], medians)

@@ -88,7 +88,7 @@ def test_refit_uses_the_support_alone_and_lowers_the_loss() -> None:
 
 
 def test_limits_end_a_path_early() -> None:
-    path = sr.fit_path(PROBLEM.data, "l1", n_alphas=40, max_features=3)
+    path = sr.fit_path(PROBLEM.data, "l1", n_alphas=40, k=3)
     assert path.nnz[-1] > 3
     assert (path.nnz[:-1] <= 3).all()
     assert len(sr.fit_path(PROBLEM.data, "l1", n_alphas=100, alpha_min_ratio=1e-3, early_stop=1e-2).alphas) < 100
@@ -100,7 +100,7 @@ def test_always_keep_features_are_in_every_model() -> None:
     assert not path.coefs[:, 0].any()
     assert path.nnz[0] == 1
     for seed in range(12):
-        data = sr.make_ranking(30, 15, 12, n_informative=3, n_redundant=2, noise=1.0, seed=seed).data
+        data = sr.make_ranking(30, 15, 12, n_informative=3, n_redundant=2, noise=1.0, random_state=seed).data
         for penalty in (
             sr.L1(keep=(0, 3, 5)),
             sr.MCP(keep=(0, 3, 5)),

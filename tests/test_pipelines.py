@@ -25,7 +25,7 @@ CLIPPED = [(MaxAbsScaler(clip=True), "MaxAbsScaler")] if "clip" in MaxAbsScaler(
 
 @pytest.fixture(scope="module")
 def problem() -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    data = make_ranking(40, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, seed=3).data
+    data = make_ranking(40, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
     X = np.array(data.X) * 10.0 ** np.arange(-2, 4) + 5.0
     return pd.DataFrame(X, columns=NAMES), data.relevance, np.asarray(data.qid)
 
@@ -85,7 +85,7 @@ def test_transforms_and_curves_go_along_where_nothing_is_scaled_before(problem):
     X, y, qid = problem
     for ranker in (
         sr.SparseRanker(feature_transform="log"),
-        sr.SparseRanker(penalty="mcp", shapes="curves", n_features_to_select=3),
+        sr.SparseRanker(penalty="mcp", shapes="curves", k=3),
     ):
         pipeline = fitted(make_pipeline(SelectKBest(k=5), ranker), X, y, qid)
         np.testing.assert_allclose(RankingModel.from_pipeline(pipeline).predict(X), pipeline.predict(X), rtol=1e-9)

@@ -26,7 +26,7 @@ from sparserank.transforms import Transform
 from tests.command_line import Cli
 from tests.oracles import query_logs as oracle
 
-QUICK: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 12, "folds": 3, "half_samples": 0}
+QUICK: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 12, "cv": 3, "half_samples": 0}
 FILL = [0.0, 3.0, -1e9, 1.0, 2.0, 0.5]
 
 
@@ -191,7 +191,7 @@ def test_subsets_of_queries_features_and_joined_data_keep_what_was_missing() -> 
 @pytest.fixture(scope="module")
 def raw() -> RankingDataset:
     """Heavy tails, whose level differs from query to query."""
-    plain = sr.make_ranking(60, (6, 20), 8, n_informative=4, n_redundant=0, noise=0.4, seed=5).data
+    plain = sr.make_ranking(60, (6, 20), 8, n_informative=4, n_redundant=0, noise=0.4, random_state=5).data
     level = np.repeat(np.random.default_rng(0).normal(0, 2, plain.n_queries), np.diff(plain.query_ptr))
     return plain.replace_features(np.exp(1.5 * np.asarray(plain.X) + level[:, None]))
 
@@ -270,7 +270,7 @@ def test_medians_on_request_move_no_minimum(raw: RankingDataset, selected: Ranki
 
 def test_rankers_need_the_queries(raw: RankingDataset) -> None:
     X, qid = np.asarray(raw.X), np.asarray(raw.qid)
-    ranker = sr.SparseRanker(feature_transform="query-log", n_features_to_select=3).fit(X, raw.relevance, qid=qid)
+    ranker = sr.SparseRanker(feature_transform="query-log", k=3).fit(X, raw.relevance, qid=qid)
     np.testing.assert_array_equal(ranker.predict(X, qid), ranker.to_model().predict(X, qid))
     assert ranker.to_model().list_lengths == ListLengths.of(raw.query_ptr)
     assert ranker.score(X, raw.relevance, qid=qid) == pytest.approx(sr.evaluate(ranker, raw, ["ndcg@10"])["ndcg@10"])
@@ -281,7 +281,7 @@ def test_rankers_need_the_queries(raw: RankingDataset) -> None:
     np.testing.assert_array_equal(alone.predict(X[one]), alone.predict(X[one], qid[one]))
     plain = sr.SparseRanker().fit(X, raw.relevance, qid=qid)
     np.testing.assert_array_equal(plain.predict(X, qid), plain.predict(X))
-    both = sr.SparseRanker(feature_transform="query-log", shapes="curves", penalty="mcp", n_features_to_select=3)
+    both = sr.SparseRanker(feature_transform="query-log", shapes="curves", penalty="mcp", k=3)
     curved = both.fit(X, raw.relevance, qid=qid)
     np.testing.assert_allclose(curved.predict(X, qid), curved.to_model().predict(X, qid), rtol=1e-12)
 
@@ -301,7 +301,7 @@ def test_explanations_and_pipelines_go_by_the_list(raw: RankingDataset, selected
         found.contributions.sum(axis=1), found.scores - found.scores.mean(), rtol=1e-9, atol=1e-12
     )
     X, qid = np.asarray(raw.X), np.asarray(raw.qid)
-    ranker = sr.SparseRanker(feature_transform="query-log", n_features_to_select=3)
+    ranker = sr.SparseRanker(feature_transform="query-log", k=3)
     piped = make_pipeline(SimpleImputer(), ranker).fit(X, raw.relevance, sparseranker__qid=qid)
     model = RankingModel.from_pipeline(piped)
     np.testing.assert_allclose(model.predict(X, qid), ranker.predict(X, qid), rtol=1e-12)

@@ -183,7 +183,7 @@ def test_greedy_rank_rls_has_the_published_features_choice_and_figures(mq2008: l
     lam, features, figures = GREEDY[fold]
     chosen, best = None, -1.0
     for exponent in range(11):  # ties go to the smaller lambda and k
-        m = sr.GreedyRankRLS(n_features_to_select=46, lam=2.0**exponent).fit(train.X, train.relevance, qid=train.qid)
+        m = sr.GreedyRankRLS(k=46, lam=2.0**exponent).fit(train.X, train.relevance, qid=train.qid)
         assert len(m.path_) == 40  # the others are constant within lists
         for step in m.path_:
             value = _valid_map(step.coef, valid)
@@ -215,10 +215,8 @@ def test_195097_sparse_features_need_no_dense_copy(data_folder: Path) -> None:
     dense = 8 * train.n_docs * train.n_features
     models = {}
     for name, ranker in {
-        "backfitting": sr.GreedyRankRLS(n_features_to_select=10, search="backfitting"),
-        "random subsets": sr.GreedyRankRLS(
-            n_features_to_select=10, search="backfitting", n_candidates=5000, random_state=0
-        ),
+        "backfitting": sr.GreedyRankRLS(k=10, search="backfitting"),
+        "random subsets": sr.GreedyRankRLS(k=10, search="backfitting", n_candidates=5000, random_state=0),
         "ridge": sr.RankRLS(),
     }.items():
         tracemalloc.start()

@@ -67,13 +67,13 @@ def test_query_weight_zero_equals_leaving_the_query_out_and_two_equals_a_copy() 
     np.testing.assert_allclose(weighted.coef_, copied.coef_, atol=1e-8)
 
 
-def test_n_features_to_select_takes_at_most_k_and_excludes_alpha() -> None:
+def test_k_takes_at_most_k_and_excludes_alpha() -> None:
     for penalty in ("l1", "log", "mcp"):
         for k in (1, 3):
-            m = sr.SparseRanker(penalty=penalty, n_features_to_select=k).fit(X, Y, qid=QID)
+            m = sr.SparseRanker(penalty=penalty, k=k).fit(X, Y, qid=QID)
             assert 1 <= len(m.support_) <= k
-    with pytest.raises(DataError, match="n_features_to_select cannot be combined with alpha"):
-        sr.SparseRanker(alpha=0.1, n_features_to_select=2).fit(X, Y, qid=QID)
+    with pytest.raises(DataError, match="k cannot be combined with alpha"):
+        sr.SparseRanker(alpha=0.1, k=2).fit(X, Y, qid=QID)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_n_features_to_select_takes_at_most_k_and_excludes_alpha() -> None:
         {"alpha_ratio": 0.0},
         {"tol": 0.0},
         {"max_iter": 0},
-        {"n_features_to_select": 0},
+        {"k": 0},
         {"pair_weights": "triple"},
     ],
 )
@@ -157,10 +157,7 @@ def test_query_ids_travel_through_scikit_learn() -> None:
         )
         assert selected.transform(X).shape[1] < X.shape[1]
         assert (
-            RFE(sr.SparseRanker(), n_features_to_select=3, importance_getter="feature_importances_")
-            .fit(X, Y, qid=QID)
-            .support_.sum()
-            == 3
+            RFE(sr.SparseRanker(), k=3, importance_getter="feature_importances_").fit(X, Y, qid=QID).support_.sum() == 3
         )
     assert grid.best_params_["alpha_ratio"] in (0.3, 0.01)
 
@@ -228,7 +225,7 @@ def test_raw_web_features_need_no_option(data_folder: Path) -> None:
         assert kept.get_support().sum() == len(m.support_)
         fewer = RFE(
             sr.SparseRanker(alpha_ratio=0.02),
-            n_features_to_select=100,
+            k=100,
             step=36,
             importance_getter="feature_importances_",
         ).fit(train.X, train.relevance, qid=train.qid)

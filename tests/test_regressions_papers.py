@@ -32,7 +32,7 @@ def test_algorithm_2_goes_through_its_first_round_where_zero_is_stationary() -> 
 def test_a_single_query_leaves_documents_out(search: str) -> None:
     X = np.random.default_rng(0).random((12, 4))
     y = (3 * X[:, 2]).round()
-    model = sr.GreedyRankRLS(n_features_to_select=2, lam=0.1, search=search).fit(X, y)
+    model = sr.GreedyRankRLS(k=2, lam=0.1, search=search).fit(X, y)
     assert model.selected_[0] == 2
     Xc, yc = X - X.mean(axis=0), y - y.mean()
     error = 0.0
@@ -82,9 +82,9 @@ def test_query_weights_are_copies_for_rs_rank() -> None:
     "model",
     [
         sr.FSMRank(lambda2=1e-3),
-        sr.FSRank(n_features_to_select=2),
-        sr.GasRanker(n_features_to_select=2),
-        sr.FSMSVM(n_features_to_select=2, lambda2=1e-3),
+        sr.FSRank(k=2),
+        sr.GasRanker(k=2),
+        sr.FSMSVM(k=2, lambda2=1e-3),
     ],
     ids=repr,
 )
@@ -98,7 +98,7 @@ def test_a_query_of_weight_zero_is_not_there(model: sr.FSMRank) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [sr.RankRLS(), *(sr.GreedyRankRLS(n_features_to_select=1, search=s) for s in ("forward", "backfitting"))]
+    "model", [sr.RankRLS(), *(sr.GreedyRankRLS(k=1, search=s) for s in ("forward", "backfitting"))]
 )
 def test_equal_real_labels_are_no_preference(model: sr.RankRLS) -> None:
     X = np.random.default_rng(0).random((6, 2))
@@ -112,14 +112,14 @@ def test_equal_candidates_are_taken_in_order_whatever_the_draw(search: str) -> N
     same = np.repeat(data.X[:, [0]], 5, axis=1)
     same[:, 3] -= 0.7  # equal but for rounding
     for seed in range(4):
-        model = sr.GreedyRankRLS(n_features_to_select=1, search=search, n_candidates=5, random_state=seed)
+        model = sr.GreedyRankRLS(k=1, search=search, n_candidates=5, random_state=seed)
         assert model.fit(same, data.relevance, qid=data.qid).selected_[0] == 0
 
 
 def test_a_first_stage_that_keeps_nothing_says_so() -> None:
     data = unit_problem(0)
     with pytest.raises(DataError, match="first stage keeps no feature"):
-        sr.FSMSVM(n_features_to_select=2, lambda2=1e3).fit(data.X, data.relevance, qid=data.qid)
+        sr.FSMSVM(k=2, lambda2=1e3).fit(data.X, data.relevance, qid=data.qid)
 
 
 def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,8 +138,8 @@ def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPa
         sr.TGRank(step=np.inf),
         sr.TGRank(window=0),
         sr.FSMRank(max_iter=0),
-        sr.FSRank(n_features_to_select=1.5),
-        sr.GreedyRankRLS(n_features_to_select=2.5),
+        sr.FSRank(k=1.5),
+        sr.GreedyRankRLS(k=2.5),
         sr.FSMRank(form="quadratic", similarity=np.array([[0, 1.0], [1, 0]])),
         sr.Laporte2014(C_sum=0.0),
         sr.Laporte2014(penalty="scad"),

@@ -20,7 +20,7 @@ from sparserank.errors import DataFormatError
 SELECT: dict[str, Any] = {
     "penalties": "l1",
     "n_alphas": 5,
-    "folds": 2,
+    "cv": 2,
     "half_samples": 0,
     "transform": "none",
     "n_threads": 1,
@@ -31,7 +31,7 @@ SELECT: dict[str, Any] = {
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     """Two stores whose files have the same names and sizes."""
     for name, seed in (("a", 1), ("b", 2)):
-        data = sr.make_ranking(30, (8, 8), 6, n_informative=3, n_redundant=1, noise=0.3, seed=seed).data
+        data = sr.make_ranking(30, (8, 8), 6, n_informative=3, n_redundant=1, noise=0.3, random_state=seed).data
         sr.write_letor(data, tmp_path / f"{name}.txt")
         sr.convert([tmp_path / f"{name}.txt"], tmp_path / name, Reading(dtype="float64", sparse=False))
     sizes = [{f.name: f.stat().st_size for f in (tmp_path / name).glob("*.npy")} for name in "ab"]

@@ -45,7 +45,7 @@ from sparserank.selection.result import SelectionResult
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import visible
 
-QUICK = {"penalties": ["l1", "mcp"], "folds": 3, "n_alphas": 15, "transform": "none", "guarantee": 0.02}
+QUICK = {"penalties": ["l1", "mcp"], "cv": 3, "n_alphas": 15, "transform": "none", "guarantee": 0.02}
 EVIL = "<img src=x onerror=alert(1)>\n\x1b[31m\u202e</script>"
 
 
@@ -67,7 +67,7 @@ def replace_features(data: RankingDataset, X: np.ndarray, names: Sequence[str] |
     return RankingDataset(X, data.relevance, data.qid, data.docid, names or data.feature_names)
 
 
-WORLD = sr.make_ranking(120, (8, 16), 10, n_informative=4, n_redundant=0, noise=0.6, seed=3).data
+WORLD = sr.make_ranking(120, (8, 16), 10, n_informative=4, n_redundant=0, noise=0.6, random_state=3).data
 ALL = with_copies(WORLD, 0)
 TRAIN, TEST = ALL.take_queries(np.arange(80)), ALL.take_queries(np.arange(80, 120))
 
@@ -130,7 +130,7 @@ def test_the_headline_says_what_is_kept_and_never_less_than_is_lost(result: Sele
 
 
 def test_few_queries_bound_nothing_and_the_headline_says_so() -> None:
-    few = sr.select(TRAIN.take_queries(np.arange(4)), folds=2, penalties=["l1"], n_alphas=5, half_samples=0)
+    few = sr.select(TRAIN.take_queries(np.arange(4)), cv=2, penalties=["l1"], n_alphas=5, half_samples=0)
     assert "too few queries to bound what is lost" in few.headline
     assert "inf" not in few.headline
 
@@ -351,16 +351,16 @@ def test_models_that_rank_alike_have_no_decisive_pair() -> None:
 @pytest.mark.parametrize("kind", ["none", "auto", "curves"])
 def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str) -> None:
     X = np.exp(np.array(TRAIN.X))
-    curved = make_curved_ranking(30, n_features=8, n_curved=3, seed=2).data
+    curved = make_curved_ranking(30, n_features=8, n_curved=3, random_state=2).data
     data = curved if kind == "curves" else replace_features(TRAIN, X)
     shapes = {"transform": "none", "shapes": "curves"} if kind == "curves" else {"transform": kind}
     plan = make_plan(
         penalties="mcp",
         metric="ndcg@10",
-        also=(),
+        report_metrics=(),
         convention="default",
         settings=PathSettings(n_alphas=8),
-        folds=2,
+        cv=2,
         half_samples=0,
         **shapes,
     )
@@ -410,7 +410,7 @@ def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyP
     result = sr.select(
         perfect,
         penalties=["l1"],
-        folds=2,
+        cv=2,
         n_alphas=5,
         metric=metric,
         convention="xgboost",

@@ -18,12 +18,12 @@ from sparserank.data.synthetic import make_ranking
 
 DOCS = Path(__file__).parents[1] / "docs"
 SCHEMA = json.loads((DOCS / "result.schema.json").read_text(encoding="utf-8"))
-QUICK = {"n_alphas": 6, "folds": 2, "refits": False, "transform": "none"}
+QUICK = {"n_alphas": 6, "cv": 2, "refits": False, "transform": "none"}
 
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, dict[str, Any]]:
-    data = make_ranking(60, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, seed=4).data
+    data = make_ranking(60, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
     train, test = data.take_queries(np.arange(45)), data.take_queries(np.arange(45, 60))
     now = sr.SparseRanker().fit_dataset(train).to_model()
     asked: dict[str, dict[str, Any]] = {

@@ -51,7 +51,7 @@ Select = Callable[..., tuple[int, str]]
 @pytest.fixture(scope="module")
 def train(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("data") / "train.txt"
-    write_letor(make_ranking(120, (10, 30), 15, n_informative=4, n_redundant=3, noise=0.5, seed=3).data, path)
+    write_letor(make_ranking(120, (10, 30), 15, n_informative=4, n_redundant=3, noise=0.5, random_state=3).data, path)
     return path
 
 

@@ -19,7 +19,7 @@ from sparserank.solvers.curvature import Curvature, Samples
 from sparserank.solvers.lockstep import Hessian, run
 from sparserank.solvers.solution import Iterate
 
-DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, seed=4).data
+DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, random_state=4).data
 OPTIONS = {"n_alphas": 14, "alpha_min_ratio": 0.01}
 KEPT = (0.0,) * 2 + (1.0,) * 10
 
@@ -113,7 +113,7 @@ def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
 def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps count documents, turns count queries: of few long lists, or of shards of few lists,
     every turn finds one."""
-    data = sr.make_ranking(n_queries, (n_docs, n_docs), 12, n_informative=5, noise=0.5, seed=5).data
+    data = sr.make_ranking(n_queries, (n_docs, n_docs), 12, n_informative=5, noise=0.5, random_state=5).data
     if n_queries > 20:
         monkeypatch.setattr(local, "SHARD_BYTES", 60 * 8 * 12)
     weighting = PairwiseObjective(data).weighting
@@ -130,7 +130,7 @@ def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monk
         {},
         {"weights": KEPT},
         {"shards": 4},
-        {"max_features": 6},
+        {"k": 6},
         {"weights": KEPT, "alphas": np.geomspace(0.03, 0.001, 9)},
     ],
 )
@@ -140,7 +140,7 @@ def test_a_sampled_path_goes_on_behind_known_points_to_the_same_bits(
     if "shards" in rules:
         monkeypatch.setattr(local, "SHARD_BYTES", DATA.X.nbytes // rules["shards"])
     penalty = L1(weights=rules.get("weights"))
-    options = OPTIONS | {name: rules[name] for name in ("max_features", "alphas") if name in rules}
+    options = OPTIONS | {name: rules[name] for name in ("k", "alphas") if name in rules}
     turns: list[int] = []
     answer = Hessian.answer
     monkeypatch.setattr(

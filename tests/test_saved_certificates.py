@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not oracle.WIDE, reason="extended precision has 
 
 
 def positive(seed: int = 3) -> sr.RankingDataset:
-    data = sr.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, seed=seed).data
+    data = sr.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, random_state=seed).data
     return sr.RankingDataset(np.exp(np.asarray(data.X)), data.relevance, data.qid)
 
 
@@ -43,10 +43,10 @@ def job_of(penalties: list[Any], transform: str) -> SelectionJob:
     plan = make_plan(
         penalties=penalties,
         metric="ndcg@10",
-        also=(),
+        report_metrics=(),
         convention="default",
         settings=settings,
-        folds=2,
+        cv=2,
         transform=transform,
     )
     return SelectionJob(plan, DATA, None, None, n_threads=1)
@@ -133,7 +133,7 @@ def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -
 
 def test_certificates_of_curves_say_that_the_problem_is_another(tmp_path: Path) -> None:
     found = sr.select(
-        DATA, penalties="l1", folds=3, n_alphas=8, n_knots=4, transform="none", shapes="curves", half_samples=0
+        DATA, penalties="l1", cv=3, n_alphas=8, n_knots=4, transform="none", shapes="curves", half_samples=0
     )
     candidate_set = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
     on_curves = [c for c in candidate_set.sparse if "curves" in c.penalty]
@@ -148,7 +148,7 @@ def test_certificates_of_curves_say_that_the_problem_is_another(tmp_path: Path) 
 def test_the_result_says_what_the_model_file_says(tmp_path: Path) -> None:
     for k in (4, 6):
         found = sr.select(
-            DATA, penalties="l1", folds=3, k=k, n_alphas=12, transform="none", half_samples=0, out=tmp_path / str(k)
+            DATA, penalties="l1", cv=3, k=k, n_alphas=12, transform="none", half_samples=0, out=tmp_path / str(k)
         )
         certificate = found.to_json()["chosen"]["certificate"]
         metadata = sr.load_model(tmp_path / str(k) / "model.json").metadata

@@ -161,7 +161,7 @@ def test_evaluate_and_explain_read_the_same_columns(tmp_path: Path, cli: Cli) ->
 
 
 def test_a_model_is_evaluated_on_a_frame_with_anything_beside_its_features() -> None:
-    made = sr.make_ranking(30, (6, 9), 3, n_informative=2, n_redundant=0, noise=0.5, seed=4).data
+    made = sr.make_ranking(30, (6, 9), 3, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
     frame = pd.DataFrame(np.array(made.X), columns=["a", "b", "c"]).assign(
         grade=made.relevance, query=made.qid, url="x", day=pd.Timestamp("2020-01-01")
     )

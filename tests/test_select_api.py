@@ -18,14 +18,14 @@ import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
 
-ALL = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, seed=9).data
+ALL = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
-QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 8, "folds": 2, "half_samples": 2, "n_threads": 1}
+QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 8, "cv": 2, "half_samples": 2, "n_threads": 1}
 QUICK_ARGS = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 8, "--folds", 2, "--half-samples", 2, "--threads", 1]
 ONE: dict[str, Any] = {**QUICK, "penalties": ["l1"], "n_alphas": 6}
 ONE_ARGS = ["--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2, "--threads", 1]
 
-DATA_OF_NOTEBOOK = sr.make_ranking(40, (5, 9), 8, n_informative=3, n_redundant=0, seed=1).data
+DATA_OF_NOTEBOOK = sr.make_ranking(40, (5, 9), 8, n_informative=3, n_redundant=0, random_state=1).data
 
 
 def frame(data: sr.RankingDataset, label: str = "label", qid: str = "qid") -> pd.DataFrame:
@@ -104,7 +104,7 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     data = sr.read_letor(source)
     raw = pd.DataFrame(np.array(data.X), columns=list(data.feature_names or ()))
     raw["label"], raw["qid"] = data.relevance, data.qid
-    result = sr.select(raw, penalties=["l1"], n_alphas=8, folds=2, half_samples=2, out=tmp_path / "frame")
+    result = sr.select(raw, penalties=["l1"], n_alphas=8, cv=2, half_samples=2, out=tmp_path / "frame")
     args = ["--penalty", "l1", "--n-alphas", 8, "--folds", 2, "--half-samples", 2, "--out", tmp_path / "command"]
     assert run_cli(monkeypatch, "select", source, *args) == 0
     assert (tmp_path / "frame/model.json").read_bytes() == (tmp_path / "command/model.json").read_bytes()
@@ -112,8 +112,8 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     raw = raw[raw["qid"].isin(raw["qid"].unique()[:15])]
     features = raw.drop(columns="label")  # its column qid is the query; scaling is learned inside, no scaler before
     plan = {"n_alphas": 15, "alpha_min_ratio": 1e-2}
-    cv = sr.SparseRankerCV(penalty="l1", cv=3, n_features_to_select=10, **plan).fit(features, raw["label"])
-    same = sr.select(raw, penalties=["l1"], folds=3, k=10, refits=False, transform="none", half_samples=0, **plan)
+    cv = sr.SparseRankerCV(penalty="l1", cv=3, k=10, **plan).fit(features, raw["label"])
+    same = sr.select(raw, penalties=["l1"], cv=3, k=10, refits=False, transform="none", half_samples=0, **plan)
     np.testing.assert_array_equal(cv.scaled_coef_, same.model.coef)
     assert max(point["mean"] for point in cv.curve_ if point["n_features"] <= 10) == same.choice.chosen.mean
 
@@ -282,7 +282,7 @@ def test_document_weights_of_estimators_follow_the_rows_and_papers_rankers_refus
         if isinstance(ranker, sr.SparseRanker):
             torn = ranker.fit(X[order], y[order], qid=qid[order], doc_weight=weight[order]).coef_
             np.testing.assert_allclose(torn, weighted, atol=1e-6)
-    for other in (sr.FenchelRank(), sr.RankRLS(), sr.GreedyRankRLS(n_features_to_select=2), sr.RandomRanker()):
+    for other in (sr.FenchelRank(), sr.RankRLS(), sr.GreedyRankRLS(k=2), sr.RandomRanker()):
         with pytest.raises(DataError, match="takes no doc_weight"):
             other.fit(X, y, qid=qid, doc_weight=weight)
 
@@ -338,7 +338,7 @@ def test_loss_and_weights_leave_a_note(expected: sr.SelectionResult) -> None:
 
 # -- what a hostile tester found --------------------------------------------------------------------------------------
 
-SMALL = sr.make_ranking(40, (5, 15), 12, n_informative=4, n_redundant=2, noise=0.5, seed=2).data
+SMALL = sr.make_ranking(40, (5, 15), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=2).data
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ class MyL1(sr.L1):
 
 
 def test_a_penalty_of_ones_own_class_is_selected_with_the_paths_of_l1() -> None:
-    few: dict[str, Any] = {"n_alphas": 6, "folds": 3, "half_samples": 2}
+    few: dict[str, Any] = {"n_alphas": 6, "cv": 3, "half_samples": 2}
     mine = sr.select(SMALL, penalties=[MyL1()], **few)
     known = sr.select(SMALL, penalties=["l1"], **few)
     np.testing.assert_array_equal(mine.model.coef, known.model.coef)
@@ -368,7 +368,7 @@ def test_progress_of_a_fresh_run_never_speaks_of_an_earlier_one(
         SMALL,
         penalties=["l1", "mcp"],
         n_alphas=6,
-        folds=3,
+        cv=3,
         half_samples=2,
         n_threads=2,
         out=tmp_path / "run",
@@ -425,7 +425,7 @@ def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
 def test_a_fold_that_leaves_nothing_to_learn_from_is_named() -> None:
     y = np.where(SMALL.qid == SMALL.query_ids[0], SMALL.relevance, 0.0)
     with pytest.raises(DataError, match=r"without the queries of fold \d no preferred pair is left to learn from"):
-        sr.select(sr.RankingDataset(SMALL.X, y, SMALL.qid), folds=3, n_alphas=4)
+        sr.select(sr.RankingDataset(SMALL.X, y, SMALL.qid), cv=3, n_alphas=4)
 
 
 def test_cv_without_any_weight_says_so() -> None:

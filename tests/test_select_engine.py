@@ -19,7 +19,7 @@ from sparserank.export import ENGINES
 from tests.command_line import Cli
 from tests.shortcuts import no_pictures
 
-QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "folds": 3, "half_samples": 0, "refits": False}
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "refits": False}
 LEFT_OUT = ("log1p", "raw or log1p")
 
 
@@ -32,7 +32,7 @@ def quick_reports() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def data() -> RankingDataset:
     """Of which logarithms say more."""
-    plain = make_ranking(60, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, seed=4).data
+    plain = make_ranking(60, (6, 10), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
     return plain.replace_features(np.sign(plain.X) * np.expm1(2.0 * np.abs(plain.X)))
 
 

@@ -31,7 +31,7 @@ from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
 from sparserank.weighting import Evaluation, Weighting
 
-DATA = sr.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, seed=3).data
+DATA = sr.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, random_state=3).data
 FOLD = np.arange(DATA.n_queries) % 4
 NOWHERE = Iterate(np.zeros(0), Evaluation(0.0, np.zeros(0), 0.0), 0.0)
 SETTINGS = PathSettings(n_alphas=8, alpha_min_ratio=0.02)

@@ -24,7 +24,7 @@ from tests.problems import iterate_at
 @pytest.fixture(scope="module")
 def data() -> RankingDataset:
     return make_ranking(
-        n_queries=12, docs_per_query=(4, 12), n_features=10, n_informative=3, n_redundant=3, noise=1.0, seed=3
+        n_queries=12, docs_per_query=(4, 12), n_features=10, n_informative=3, n_redundant=3, noise=1.0, random_state=3
     ).data
 
 

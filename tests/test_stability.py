@@ -16,8 +16,8 @@ from sparserank.paths import fit_path_on
 from sparserank.shards.scaling import fit_scaling
 from tests.oracles import stability as oracle
 
-DATA = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=3, noise=0.4, seed=9).data
-OPTIONS: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 10, "alpha_min_ratio": 0.02, "folds": 3}
+DATA = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=3, noise=0.4, random_state=9).data
+OPTIONS: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 10, "alpha_min_ratio": 0.02, "cv": 3}
 
 
 def as_sets(kept: np.ndarray) -> list[set[int]]:
@@ -89,7 +89,7 @@ def test_wrong_halves_are_rejected() -> None:
 
 
 def test_kept_features_are_those_of_paths_on_copies_of_the_halves() -> None:
-    result = sr.select(DATA, half_samples=4, seed=5, refits=False, **OPTIONS)
+    result = sr.select(DATA, half_samples=4, random_state=5, refits=False, **OPTIONS)
     assert result.stability is not None
     c = result.chosen
     usable = np.array(

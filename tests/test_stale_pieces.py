@@ -61,11 +61,11 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "refits": "--no-refits",
     "metric_refits": "--metric-refits",
     "metric": "--metric map",
-    "also": "--also p@3",
+    "report_metrics": "--report-metrics p@3",
     "convention": "--convention letor4",
     "protocol": "--protocol holdout",
-    "folds": "--folds 3",
-    "seed": "--seed 1",
+    "cv": "--folds 3",
+    "random_state": "--seed 1",
     "margin": "--margin 0.3",
     "guarantee": "--guarantee 0.3",
     "k": "--k 5",
@@ -98,7 +98,7 @@ OF_JUDGE = {
     for name in (
         "penalties",
         "metric",
-        "also",
+        "report_metrics",
         "convention",
         "transform",
         "folds",
@@ -127,10 +127,10 @@ COMPARE: dict[str, str | tuple[str, str]] = {
     "shapes": "--shapes curves",
     "n_knots": (ONE + " --shapes curves", ONE + " --shapes curves --n-knots 3"),
     "sizes": "--size 3",
-    "folds": "--folds 3",
+    "cv": "--folds 3",
     "repeats": "--repeats 2",
     "n_seeds": "--seeds 2",
-    "seed": "--seed 1",
+    "random_state": "--seed 1",
     "n_trees": "--n-trees 4",
     "n_leaves": "--n-leaves 4",
     "metric": "--metric map",
@@ -188,7 +188,7 @@ def _write(path: Path, X: np.ndarray, y: Any, qid: Any) -> None:
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     for at, name in enumerate(("train", "valid", "test", "other", "other-valid", "other-test")):
-        data = sr.make_ranking(20, (5, 8), 6, n_informative=3, n_redundant=1, noise=0.4, seed=at).data
+        data = sr.make_ranking(20, (5, 8), 6, n_informative=3, n_redundant=1, noise=0.4, random_state=at).data
         X, y, qid = np.exp(np.array(data.X)), data.relevance, 100 * at + np.asarray(data.qid)
         _write(folder / f"{name}.txt", X, y, qid)
         if at in (0, 3):

@@ -29,11 +29,11 @@ from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
 
-DATA = sr.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise=0.4, seed=6).data
+DATA = sr.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise=0.4, random_state=6).data
 
 
 def select(*penalties: Penalty, **options: object) -> SelectionResult:
-    few = {"folds": 2, "half_samples": 4, "settings": PathSettings(n_alphas=30)}
+    few = {"cv": 2, "half_samples": 4, "settings": PathSettings(n_alphas=30)}
     plan = SelectionPlan(penalties, parse_metric("ndcg@10"), **few | options)  # type: ignore[arg-type]
     return SelectionJob(plan, DATA, None, DATA, n_threads=1).execute()
 
@@ -119,7 +119,7 @@ def test_the_best_single_feature_is_found_wherever_it_stands(monkeypatch: pytest
     wide = sr.RankingDataset(X, DATA.relevance, DATA.qid)
     monkeypatch.setattr(rivals, "MAX_SINGLE_FEATURES", 10)
     settings = PathSettings(n_alphas=15)
-    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), folds=2, half_samples=0, settings=settings)
+    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), cv=2, half_samples=0, settings=settings)
     result = SelectionJob(plan, wide, None, wide, n_threads=1).execute()
     assert result.test is not None
     assert any("f61" in system for system in result.test.values)

@@ -29,7 +29,7 @@ from sparserank.data.store.features import StoredFeatures
 from sparserank.data.store.opening import MANIFEST, PROGRESS, STAMPS, open_store
 from sparserank.errors import DataError, RunDirectoryError, SparserankError
 
-DATA = sr.make_ranking(60, (3, 14), 6, n_informative=3, n_redundant=0, noise=0.5, seed=5).data
+DATA = sr.make_ranking(60, (3, 14), 6, n_informative=3, n_redundant=0, noise=0.5, random_state=5).data
 DOUBLE = Reading(dtype="float64")
 SHARD = 4096  # bytes: several shards of this data
 
@@ -238,7 +238,7 @@ def converted(text: Path, out: Path) -> int:
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Text in several blocks, of several shards of a megabyte."""
     folder = tmp_path_factory.mktemp("large")
-    data = sr.make_ranking(400, 60, 60, n_informative=5, noise=0.5, seed=1).data
+    data = sr.make_ranking(400, 60, 60, n_informative=5, noise=0.5, random_state=1).data
     small = sr.RankingDataset(np.round(data.X, 2), data.relevance, data.qid)
     return text_of(small, folder / "large.txt")
 
@@ -383,7 +383,7 @@ def test_paths_from_a_store_are_those_from_memory(sparse: bool, text: Path, tmp_
         found, expected = (sr.fit_path(d, penalty, n_alphas=12, tol=1e-10) for d in (stored, memory))
         np.testing.assert_allclose(found.coefs, expected.coefs, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-12)
-    options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 2, "half_samples": 2}
+    options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 2, "half_samples": 2}
     found, expected = (sr.select(d, **options) for d in (stored, memory))
     assert found.sentences[0] == expected.sentences[0]
     np.testing.assert_allclose(found.model.coef, expected.model.coef, rtol=1e-6, atol=1e-9)
@@ -449,7 +449,7 @@ def test_memory_and_store_are_cut_and_added_up_alike(
     found, expected = ([s.rows.n_docs for s in o.shards.shards] for o in objectives)  # type: ignore[attr-defined]
     assert found == expected
     assert len(found) > 3
-    options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 2, "half_samples": 2}
+    options: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 2, "half_samples": 2}
     for data, out in ((stored, "a"), (memory, "b")):
         sr.select(data, out=tmp_path / out, **options)
     assert (tmp_path / "a/model.json").read_bytes() == (tmp_path / "b/model.json").read_bytes()

@@ -24,11 +24,11 @@ from sparserank.penalties import L1, MCP
 from sparserank.solvers.lockstep import run
 from sparserank.transforms import Transform
 
-PLAIN = sr.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, seed=5).data
+PLAIN = sr.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, random_state=5).data
 # What the ranking is linear in is the logarithm of these: heavy tails, both signs.
 HEAVY = PLAIN.replace_features(np.sign(PLAIN.X) * np.expm1(2.5 * np.abs(PLAIN.X)))
 SOME_HEAVY = PLAIN.replace_features(np.where(np.arange(10) % 2 == 0, HEAVY.X, PLAIN.X))
-QUICK: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 8, "folds": 2, "half_samples": 2}
+QUICK: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 8, "cv": 2, "half_samples": 2}
 
 
 def signed_log(X: np.ndarray) -> np.ndarray:
@@ -233,8 +233,7 @@ def test_estimators_take_a_transform_and_say_where_the_weights_are() -> None:
 def test_a_size_is_fitted_by_mcp_unless_a_penalty_is_named() -> None:
     for k in (1, 3):
         default, l1 = (
-            sr.SparseRanker(penalty=p, n_features_to_select=k).fit(PLAIN.X, PLAIN.relevance, qid=PLAIN.qid)
-            for p in (None, "l1")
+            sr.SparseRanker(penalty=p, k=k).fit(PLAIN.X, PLAIN.relevance, qid=PLAIN.qid) for p in (None, "l1")
         )
         assert default.penalty_.name == "mcp"
         assert 1 <= len(default.support_) <= k

@@ -91,7 +91,7 @@ def test_means_are_those_of_ir_measures() -> None:
 
 
 def test_a_run_beside_a_model_on_judged_documents(tmp_path: Path) -> None:
-    data = sr.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
+    data = sr.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     model = sr.SparseRanker().fit_dataset(data).to_model()
     scores = model.predict(data.X)
     sr.write_run(data, scores, tmp_path / "whole")
@@ -117,7 +117,7 @@ def test_what_cannot_be_evaluated_is_refused() -> None:
 
 
 def test_the_command_knows_files_by_what_they_hold(cli_here: Cli, tmp_path: Path) -> None:
-    data = sr.make_ranking(30, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
+    data = sr.make_ranking(30, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     sr.write_letor(data, tmp_path / "test.txt")
     ranker = sr.SparseRanker().fit_dataset(data)
     ranker.to_model().save(tmp_path / "a model")
@@ -167,7 +167,7 @@ def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:
     import pandas as pd
     import polars as pl
 
-    data = sr.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
+    data = sr.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     rng = np.random.default_rng(0)
     shuffled = rng.permutation(data.n_docs)
     y, qid, X = data.relevance[shuffled], np.asarray(data.qid)[shuffled], data.X[shuffled]

@@ -23,7 +23,7 @@ from sparserank.errors import DataFormatError, ParameterError
 from sparserank.jobs import rivals
 from tests.command_line import Cli
 
-QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "folds": 3, "half_samples": 0, "transform": "none"}
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "transform": "none"}
 FEW = {"LightGBM": TreeSettings(12, 4), "LightGBM (slow)": TreeSettings(20, 4, 0.02, 0.7, 0.5)}
 
 
@@ -36,7 +36,7 @@ def small_ensembles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def data() -> RankingDataset:
-    return make_ranking(60, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.6, seed=4).data
+    return make_ranking(60, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.6, random_state=4).data
 
 
 @pytest.fixture(scope="module")

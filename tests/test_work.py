@@ -13,7 +13,7 @@ import sparserank as sr
 from sparserank.runs.progress import TimeLeft
 from sparserank.runs.work import Work
 
-DATA = sr.make_ranking(30, (6, 12), 6, n_informative=3, n_redundant=1, noise=0.5, seed=4).data
+DATA = sr.make_ranking(30, (6, 12), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
 
 
 class Shelf:
@@ -109,7 +109,7 @@ def test_an_end_at_any_report_leaves_no_checkpoint_of_a_finished_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sparserank.crossval.fitting.CHECKPOINT_S", 0.0)
-    options: dict[str, Any] = {"penalties": "l1", "transform": "none", "n_alphas": 4, "folds": 2, "half_samples": 0}
+    options: dict[str, Any] = {"penalties": "l1", "transform": "none", "n_alphas": 4, "cv": 2, "half_samples": 0}
     n_reports = 0
 
     def count(done: int, n: int, what: str, left: float | None) -> None:

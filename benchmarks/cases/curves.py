@@ -86,7 +86,7 @@ def _truth() -> list[Verdict]:
     import sparserank as sr
     from sparserank.data.synthetic import make_curved_ranking
 
-    made = make_curved_ranking(n_queries=2500, seed=0)
+    made = make_curved_ranking(n_queries=2500, random_state=0)
     train, test = made.data.take_queries(np.arange(500)), made.data.take_queries(np.arange(500, 2500))
 
     def quality(scores: Any) -> float:

@@ -28,8 +28,8 @@ import numpy as np
 import sparserank as sr
 
 store, limit, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, seed=0).data
-sr.select(tiny, penalties=["l1"], n_alphas=4, folds=2, out=tempfile.mkdtemp() + "/o", n_threads=2)
+tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
+sr.select(tiny, penalties=["l1"], n_alphas=4, cv=2, out=tempfile.mkdtemp() + "/o", n_threads=2)
 
 def used():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData")) << 10
@@ -43,7 +43,7 @@ if what == "fit":
     result = f"{len(kept)} features"
 elif what == "select":
     result = sr.select(
-        data, penalties=["l1"], n_alphas=20, alpha_min_ratio=0.02, folds=3, n_threads=2, out=tempfile.mkdtemp() + "/o"
+        data, penalties=["l1"], n_alphas=20, alpha_min_ratio=0.02, cv=3, n_threads=2, out=tempfile.mkdtemp() + "/o"
     ).sentence.partition(",")[0]
 else:
     objective = sr.PairwiseObjective(data, n_threads=2)

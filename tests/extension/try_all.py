@@ -23,7 +23,7 @@ from .shaped_rows import ShapedRows
 
 
 def main() -> None:
-    data = sr.make_ranking(12, (5, 9), 4, n_informative=2, n_redundant=0, seed=1).data
+    data = sr.make_ranking(12, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     rng = np.random.default_rng(0)
     rows = ShapedRows(rng.integers(0, 2, size=data.X.shape).astype(np.uint8), rng.random(data.X.shape))
     shaped = PairwiseObjective(rows, data.relevance, data.query_ptr, loss=PairwiseLogistic())

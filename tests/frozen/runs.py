@@ -28,7 +28,7 @@ Arrays = dict[str, np.ndarray]
 Run = Callable[[Path, Path], Arrays]
 
 RUNS: dict[str, Run] = {}
-QUICK: dict[str, Any] = {"n_alphas": 12, "folds": 3, "half_samples": 0, "transform": "none"}
+QUICK: dict[str, Any] = {"n_alphas": 12, "cv": 3, "half_samples": 0, "transform": "none"}
 GROUPS = {f"f{j}": f"g{j // 4}" for j in range(1, 31)}  # of `generated`
 GROUP_COSTS = {f"g{j}": 1.0 + j % 3 for j in range(8)}
 
@@ -138,7 +138,7 @@ def lightgbm_example(data: Path, part: str = "train") -> Any:
 
 
 def generated(seed: int = 3) -> Any:
-    made = sr.make_ranking(80, (5, 30), 30, n_informative=6, noise=0.5, seed=seed).data
+    made = sr.make_ranking(80, (5, 30), 30, n_informative=6, noise=0.5, random_state=seed).data
     return sr.RankingDataset(made.X, made.relevance, qid_of(made), feature_names=[f"f{j}" for j in range(1, 31)])
 
 
@@ -184,7 +184,7 @@ def select_on_asinh(data: Path, folder: Path) -> Arrays:
 
 @run
 def select_curves(data: Path, folder: Path) -> Arrays:
-    curved = sr.make_curved_ranking(60, seed=5).data
+    curved = sr.make_curved_ranking(60, random_state=5).data
     return of_selection(
         sr.select(
             curved, shapes="curves", penalties=["l1", "mcp", "scad", "best_k(k_max=3)"], **{**QUICK, "n_alphas": 8}
@@ -257,7 +257,7 @@ def select_with_another_loss(data: Path, folder: Path) -> Arrays:
 
 @run
 def select_scaled_otherwise(data: Path, folder: Path) -> Arrays:
-    found = sr.select(mslr(data), scaling="query-min-max", confidence=0.9, seed=7, **QUICK)
+    found = sr.select(mslr(data), scaling="query-min-max", confidence=0.9, random_state=7, **QUICK)
     return of_selection(found)
 
 
@@ -322,9 +322,9 @@ def cross_validated_rankers(data: Path, folder: Path) -> Arrays:
     train, valid = mq2008(data, "S1"), mq2008(data, "S4")
     made: Mapping[str, Any] = {
         "l1": sr.SparseRankerCV(n_alphas=12),
-        "mcp best": sr.SparseRankerCV(penalty="mcp", rule="best", n_alphas=12, cv=3, seed=4),
+        "mcp best": sr.SparseRankerCV(penalty="mcp", rule="best", n_alphas=12, cv=3, random_state=4),
         "ridge": sr.SparseRankerCV(penalty="ridge", rule="best", n_alphas=8),
-        "log three": sr.SparseRankerCV(penalty="log", n_features_to_select=3, n_alphas=12, scaling="none"),
+        "log three": sr.SparseRankerCV(penalty="log", k=3, n_alphas=12, scaling="none"),
     }
     out = {f"{n} {k}": v for n, r in made.items() for k, v in of_ranker(r.fit_dataset(train)).items()}
     X, y, qid = train.X, train.relevance, qid_of(train)
@@ -340,9 +340,9 @@ def sparse_rankers(data: Path, folder: Path) -> Arrays:
     made: Mapping[str, Any] = {
         "given strength": sr.SparseRanker(penalty="l1", alpha=0.001),
         "share of the largest": sr.SparseRanker(penalty="mcp", alpha_ratio=0.1),
-        "seven features": sr.SparseRanker(penalty="scad", n_features_to_select=7),
-        "seven on logs": sr.SparseRanker(penalty="l1", n_features_to_select=7, feature_transform="log"),
-        "best three": sr.SparseRanker(penalty="best_k", n_features_to_select=3),
+        "seven features": sr.SparseRanker(penalty="scad", k=7),
+        "seven on logs": sr.SparseRanker(penalty="l1", k=7, feature_transform="log"),
+        "best three": sr.SparseRanker(penalty="best_k", k=3),
         "lp": sr.SparseRanker(penalty="l0.5", alpha_ratio=0.2),
     }
     return {f"{n} {k}": v for n, r in made.items() for k, v in of_ranker(r.fit_dataset(train)).items()}
@@ -363,7 +363,7 @@ def rankers_of_papers(data: Path, folder: Path) -> Arrays:
         "fenchel": sr.FenchelRank(),
         "fsm": sr.FSMRank(),
         "rls": sr.RankRLS(),
-        "greedy rls": sr.GreedyRankRLS(n_features_to_select=5),
+        "greedy rls": sr.GreedyRankRLS(k=5),
         "laporte": sr.Laporte2014(),
         "tg": sr.TGRank(),
         "svm": sr.RankSVM(),
@@ -395,14 +395,14 @@ def letor_systems(data: Path, folder: Path) -> Arrays:
 @run
 def compare_with_trees(data: Path, folder: Path) -> Arrays:
     found = sr.compare_with_trees(
-        ohsumed(data, "S1", "S2"), transform="none", sizes=(2, 5), folds=3, n_seeds=2, n_trees=20, n_threads=2
+        ohsumed(data, "S1", "S2"), transform="none", sizes=(2, 5), cv=3, n_seeds=2, n_trees=20, n_threads=2
     )
     return {f"{s.name} {s.k}": s.values for s in found.systems} | {"chosen": np.array(found.n_chosen)}
 
 
 @run
 def select_for_trees(data: Path, folder: Path) -> Arrays:
-    found = sr.select_for_trees(ohsumed(data, "S1", "S2"), folds=3, sizes=(2, 5, 8), n_seeds=2, n_trees=20, n_threads=2)
+    found = sr.select_for_trees(ohsumed(data, "S1", "S2"), cv=3, sizes=(2, 5, 8), n_seeds=2, n_trees=20, n_threads=2)
     out = {f"{c.penalty} {c.k:g}": np.append(c.values, found.choice.bound(c)) for c in found.choice.candidates}
     return out | {"features": np.array(found.features), "gains": found.gains}
 

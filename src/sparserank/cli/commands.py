@@ -13,6 +13,8 @@ FLAGS = {
     "penalties": "--penalty",
     "refits": "--refits",
     "metric_refits": "--metric-refits",
+    "cv": "--folds",
+    "random_state": "--seed",
     "label": "--label-column",
     "qid": "--qid-column",
     "docid": "--docid-column",
@@ -21,7 +23,7 @@ FLAGS = {
     "with_": "--with",
     "sizes": "--size",
     "n_seeds": "--seeds",
-    "n_features_to_select": "--k",
+    "k": "--k",
     "sparse": "--sparse",
 }
 
@@ -199,10 +201,10 @@ DocWeight = Annotated[
     ),
 ]
 Metric = Annotated[str, typer.Option("--metric", help="Metric of choice.", rich_help_panel="Choice")]
-Also = Annotated[
+ReportMetrics = Annotated[
     list[str] | None,
     typer.Option(
-        "--also",
+        "--report-metrics",
         help="Further metrics to report; may be repeated. \\[default: map, ndcg@5]",
         rich_help_panel="Choice",
         show_default=False,
@@ -216,8 +218,8 @@ Convention = Annotated[
         rich_help_panel="Choice",
     ),
 ]
-Folds = Annotated[int, typer.Option("--folds", help="Folds of the cv protocol.", rich_help_panel="Choice")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the folds.", rich_help_panel="Choice")]
+Cv = Annotated[int, typer.Option("--folds", help="Folds of the cv protocol.", rich_help_panel="Choice")]
+RandomState = Annotated[int, typer.Option("--seed", help="Seed of the folds.", rich_help_panel="Choice")]
 Margin = Annotated[
     float,
     typer.Option(
@@ -474,7 +476,7 @@ AlphaRatio = Annotated[
         "--alpha-ratio", help="Strength relative to where the penalty's path starts.", rich_help_panel="Models"
     ),
 ]
-NFeaturesToSelect = Annotated[
+K2 = Annotated[
     int | None,
     typer.Option(
         "--k",
@@ -627,10 +629,10 @@ def select(
     query_weight: QueryWeight = None,
     doc_weight: DocWeight = None,
     metric: Metric = "ndcg@10",
-    also: Also = None,
+    report_metrics: ReportMetrics = None,
     convention: Convention = "default",
-    folds: Folds = 5,
-    seed: Seed = 0,
+    cv: Cv = 5,
+    random_state: RandomState = 0,
     margin: Margin = 0.01,
     guarantee: Guarantee = None,
     confidence: Confidence = 0.95,
@@ -673,10 +675,10 @@ def compare(
     shapes: Shapes = "auto",
     n_knots: NKnots = 10,
     sizes: Sizes = None,
-    folds: Folds = 5,
+    cv: Cv = 5,
     repeats: Repeats = 1,
     n_seeds: NSeeds = 5,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     n_trees: NTrees = 150,
     n_leaves: NLeaves = 7,
     metric: Metric = "ndcg@10",
@@ -704,7 +706,7 @@ def fit(
     penalty: Penalty = None,
     alpha: Alpha = None,
     alpha_ratio: AlphaRatio = 0.05,
-    n_features_to_select: NFeaturesToSelect = None,
+    k: K2 = None,
     scaling: Scaling = "within-query-std",
     transform: Transform2 = "none",
     shapes: Shapes2 = "linear",

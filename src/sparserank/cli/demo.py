@@ -41,7 +41,7 @@ def demo(
 
     check_threads(threads)
     announce_compiling(parse_lines, descend)
-    problem = make_ranking(n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, seed=seed)
+    problem = make_ranking(n_queries=200, n_features=40, n_informative=6, n_redundant=6, noise=0.3, random_state=seed)
     data = problem.data
     with RunDirectory(out, "demo"):
         parts = {"train": np.arange(0, 100), "valid": np.arange(100, 140), "test": np.arange(140, 200)}

@@ -138,7 +138,7 @@ class FoldedPaths:
         self.samples = samples
         folds = [FIRST_SAMPLE - b for b in range(len(samples))]
         plan, of_starts = (
-            replace(self.path_plan, tol=FOLD_TOL, max_features=int(more * most) + 2) for more in (MORE, MORE_OF_STARTS)
+            replace(self.path_plan, tol=FOLD_TOL, k=int(more * most) + 2) for more in (MORE, MORE_OF_STARTS)
         )
         supports: list[np.ndarray] = []
         statuses: list[str] = []

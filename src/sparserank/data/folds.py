@@ -7,7 +7,7 @@ import numpy as np
 from sparserank.errors import DataError
 
 
-def query_folds(n_queries: int, n_folds: int = 5, seed: int = 0) -> np.ndarray:
+def query_folds(n_queries: int, n_folds: int = 5, random_state: int = 0) -> np.ndarray:
     """(n_queries,) fold number of each query, 0..n_folds - 1, sizes equal to within one.
 
     Raises
@@ -17,7 +17,7 @@ def query_folds(n_queries: int, n_folds: int = 5, seed: int = 0) -> np.ndarray:
         raise DataError(f"n_folds must be at least 2; got {n_folds}.")
     if n_queries < n_folds:
         raise DataError(f"{n_folds} folds need at least {n_folds} queries; the data have {n_queries}.")
-    shuffled = np.random.default_rng(seed).permutation(n_queries)
+    shuffled = np.random.default_rng(random_state).permutation(n_queries)
     fold = np.empty(n_queries, dtype=np.int64)
     fold[shuffled] = np.arange(n_queries) % n_folds
     return fold

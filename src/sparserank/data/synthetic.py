@@ -30,7 +30,7 @@ def make_ranking(
     grade_shares: tuple[float, ...] | None = None,
     noise: float = 0.1,
     query_spread: float = 1.0,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> SyntheticRanking:
     """Documents whose grades come from a sparse linear score plus noise, cut at quantiles.
 
@@ -58,7 +58,7 @@ def make_ranking(
     )
     if len(shares) != n_grades or (shares <= 0).any() or not 1 <= shortest <= longest:
         raise DataError("grade_shares must hold n_grades positive shares and docs_per_query lengths >= 1.")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     sizes = rng.integers(shortest, longest + 1, size=n_queries)
     query = np.repeat(np.arange(n_queries), sizes)
     X = rng.standard_normal((len(query), n_features))
@@ -91,7 +91,7 @@ def make_curved_ranking(
     n_features: int = 100,
     n_curved: int = 10,
     noise: float = 0.5,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> SyntheticRanking:
     """Documents whose grades come from an additive score of curved features: half of them rise and saturate, or fall,
     the others have a hump.
@@ -112,7 +112,7 @@ def make_curved_ranking(
         raise DataError(
             "make_curved_ranking needs 1 <= n_curved <= n_features, n_queries >= 1 and docs_per_query >= 2."
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     n = n_queries * docs_per_query
     query = np.repeat(np.arange(n_queries), docs_per_query)
     z = rng.standard_normal((n, n_features)) + 0.3 * rng.standard_normal((n_queries, n_features))[query]

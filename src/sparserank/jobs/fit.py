@@ -32,7 +32,7 @@ from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scali
 from sparserank.transforms import NONE
 
 REST_OF = {"log-standard": "standard", "query-min-max": "none"}  # of a scaling, when what is not linear is done
-OF_RANKER = ("loss", "alpha", "alpha_ratio", "n_features_to_select", "shapes", "n_knots", "tol", "n_threads")
+OF_RANKER = ("loss", "alpha", "alpha_ratio", "k", "shapes", "n_knots", "tol", "n_threads")
 
 
 @dataclass(frozen=True)
@@ -72,20 +72,20 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     Parameters
         train     as in `select`
         client    as in `select`
-        options   penalty, alpha, alpha_ratio or n_features_to_select as in SparseRanker; scaling (nonlinear ones too),
+        options   penalty, alpha, alpha_ratio or k as in SparseRanker; scaling (nonlinear ones too),
                   transform, monotone, keep, drop, feature_groups and options of reading as in `select`
     Raises
         ParameterError   names the parameter that is out of its range
         DataError        data that cannot be used
     """
     chosen = asked("fit", FIT, options)
-    penalty = parse_maker(chosen["penalty"] or ("l1" if chosen["n_features_to_select"] is None else "mcp"))
+    penalty = parse_maker(chosen["penalty"] or ("l1" if chosen["k"] is None else "mcp"))
     scaling, shapes = chosen["scaling"], chosen["shapes"]
     linear = scaling in LINEAR_SCALINGS
     if not isinstance(penalty, Penalty | BestK):
         raise ParameterError("penalty", f"must be a penalty or best_k; got {penalty.name}.")
-    if isinstance(penalty, BestK) and chosen["n_features_to_select"] is None:
-        raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('n_features_to_select')}.")
+    if isinstance(penalty, BestK) and chosen["k"] is None:
+        raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('k')}.")
     for name, plain in (("transform", NONE), ("shapes", LINEAR)):
         if chosen[name] != plain and not linear:
             raise ParameterError(name, f"must be {plain} with {option('scaling', scaling)}.")

@@ -121,7 +121,7 @@ class SelectionJob:
             trees,
             plan.metric,
             query_weight,
-            plan.seed,
+            plan.random_state,
             n_threads,
             rival_time,
         )
@@ -272,7 +272,7 @@ class SelectionJob:
         arrays = store.load(name) if store is not None else None
         if arrays is None:
             report(n_before, n_before + 1, f"{2 * n_pairs} half-samples", None)
-            arrays = self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.seed)
+            arrays = self.cv.on_halves(candidate_set, chosen, usable, n_pairs, self.plan.random_state)
             if store is not None:
                 store.save(name, arrays)
         report(n_before + 1, n_before + 1, "half-samples", 0.0)
@@ -328,4 +328,4 @@ def _folds(data: RankingDataset, plan: SelectionPlan) -> np.ndarray:
         raise DataError(
             "one query cannot be split into training and validation; fit a single model with 'sparserank fit' instead."
         )
-    return query_folds(data.n_queries, min(plan.folds, data.n_queries), plan.seed)
+    return query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state)

@@ -73,13 +73,13 @@ class SelectOptions(TypedDict, total=False):
     """Weights >= 0 of the training documents, of every pair in which the document is the preferred one, e.g. 1 /
     propensity of its click: an array, a file with one per line of the training files, or a column of a table.
     Metrics do not know them. Default None."""
-    also: Sequence[str | Metric]
+    report_metrics: Sequence[str | Metric]
     """Further metrics to report. Default ('map', 'ndcg@5')."""
     convention: str
     """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
-    folds: int
+    cv: int
     """Folds of the cv protocol. Default 5."""
-    seed: int
+    random_state: int
     """Seed of the folds. Default 0."""
     guarantee: float | None
     """Instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of the
@@ -152,13 +152,13 @@ class TreesOptions(TypedDict, total=False):
     """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
     whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
     None."""
-    also: Sequence[str | Metric]
+    report_metrics: Sequence[str | Metric]
     """Further metrics to report. Default ('map', 'ndcg@5')."""
     convention: str
     """Metric convention: default, letor3, letor4, trec, xgboost, lightgbm. Default 'default'."""
-    folds: int
+    cv: int
     """Folds of the cv protocol. Default 5."""
-    seed: int
+    random_state: int
     """Seed of the folds. Default 0."""
     guarantee: float | None
     """Instead of margin: take the smallest model that is shown, with confidence, to lose at most this share of the
@@ -222,13 +222,13 @@ class CompareOptions(TypedDict, total=False):
     """Knots of each curve, at quantiles of the training values. Default 10."""
     sizes: Sequence[int]
     """Numbers of features. Default 1 to 20."""
-    folds: int
+    cv: int
     """Folds of the cv protocol. Default 5."""
     repeats: int
     """Times that all folds are drawn anew. Default 1."""
     n_seeds: int
     """Seeds of the trees on all features, whose mean is shown. Default 5."""
-    seed: int
+    random_state: int
     """Seed of the folds. Default 0."""
     n_trees: int
     """Trees of each ensemble of LightGBM. Default 150."""
@@ -267,12 +267,12 @@ class FitOptions(TypedDict, total=False):
 
     penalty: str | Penalty | BestK | None
     """l1, l0.5, log, mcp, scad, elastic_net, ridge, best_k (splicing, size by size), or with parameters:
-    'mcp(gamma=2.0)'. Default l1, with n_features_to_select mcp."""
+    'mcp(gamma=2.0)'. Default l1, with k mcp."""
     alpha: float | None
     """Strength on the mean-loss scale, for scaled features. Default alpha_ratio times where the path starts."""
     alpha_ratio: float
     """Strength relative to where the penalty's path starts. Default 0.05."""
-    n_features_to_select: int | None
+    k: int | None
     """Take the densest point of the path with at most K features. Default None."""
     scaling: str
     """What features are divided by: within-query-std (their standard deviation within queries), none, min-max,

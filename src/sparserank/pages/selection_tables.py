@@ -265,7 +265,7 @@ def origin_tables(result: SelectionResult) -> list[Table]:
         ["versions", ", ".join(f"{name} {number}" for name, number in origin.versions.items())],
         [
             "folds",
-            f"{plan.folds}, drawn with seed {plan.seed}"
+            f"{plan.cv}, drawn with seed {plan.random_state}"
             if plan.protocol == "cv"
             else "none: chosen on the validation queries",
         ],

@@ -78,7 +78,7 @@ class BestK(SizedMaker):
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
         splicing = _Splicing(objective, replace(self, monotone=objective.knots.monotone(self.monotone)), plan)
         most = min(self.k_max, len(splicing.members))
-        most = most if plan.max_features is None else min(most, plan.max_features)
+        most = most if plan.k is None else min(most, plan.k)
         points = list(plan.done)
         if len(points) < most:
             began = yield Seconds()

@@ -21,8 +21,8 @@ class CurvePath:
     maker: PathMaker
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        most = MAX_FEATURES if plan.max_features is None else min(plan.max_features, MAX_FEATURES)
-        return self.maker.path(objective, replace(plan, max_features=most))
+        most = MAX_FEATURES if plan.k is None else min(plan.k, MAX_FEATURES)
+        return self.maker.path(objective, replace(plan, k=most))
 
     def n_points(self, plan: PathPlan) -> int:
         return self.maker.n_points(plan)

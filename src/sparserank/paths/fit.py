@@ -78,7 +78,7 @@ def fit_path(
         alphas           strictly positive strengths instead; sorted downwards. Under best_k, whose path goes through
                          sizes 1 to k_max, n_alphas and alpha_min_ratio mean nothing, alphas and early_stop are refused
         tol              kkt_violation to reach, relative to the alpha_max of l1
-        max_features     stop after the first point with more features than this
+        k                stop after the first point with more features than this
         early_stop       stop once ten successive points together lower the loss by less than this share of it; None:
                          never
         n_threads        threads; None for all cores. Results do not depend on it
@@ -127,7 +127,7 @@ def fit_path_on(
     **options: Any,
 ) -> PathResult:
     """`following` with these options, driven to its end; warns like `fit_path`, unless warn=False. A limit on size has
-    no strengths: of the options it takes tol, max_iter, max_features and feature_names; n_alphas and alpha_min_ratio
+    no strengths: of the options it takes tol, max_iter, k and feature_names; n_alphas and alpha_min_ratio
     mean nothing there.
 
     Raises
@@ -147,9 +147,7 @@ def fit_path_on(
                 raise ParameterError(
                     name, f"means nothing under {penalty.name}, whose path goes through sizes; leave it out."
                 )
-        known = {
-            name: options[name] for name in ("tol", "max_iter", "max_features", "feature_names") if name in options
-        }
+        known = {name: options[name] for name in ("tol", "max_iter", "k", "feature_names") if name in options}
         path = run(penalty.path(objective, PathPlan(keep=keep, **known)))
     else:
         path = run(following(objective, penalty, keep=keep, **options))

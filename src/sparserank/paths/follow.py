@@ -74,7 +74,7 @@ def following(
     alphas: np.ndarray | None = None,
     tol: float = DEFAULT_TOL,
     max_iter: int = 300,
-    max_features: int | None = None,
+    k: int | None = None,
     early_stop: float | None = None,
     starts: Starts | None = None,
     done: Sequence[Point] = (),
@@ -115,10 +115,10 @@ def following(
     else:
         strengths = Convex(problems, stop, kept)
     points = list(done)
-    if 0 < len(points) < len(alphas) and not _enough(points, objective, max_features, early_stop):
+    if 0 < len(points) < len(alphas) and not _enough(points, objective, k, early_stop):
         yield from strengths.again(points)
     for i in range(len(points), len(alphas)):
-        if _enough(points, objective, max_features, early_stop):
+        if _enough(points, objective, k, early_stop):
             break
         began = yield Seconds()
         best = yield from strengths.solve(i)
@@ -139,13 +139,11 @@ def following(
     )
 
 
-def _enough(
-    points: Sequence[Point], objective: PairwiseObjective, max_features: int | None, early_stop: float | None
-) -> bool:
+def _enough(points: Sequence[Point], objective: PairwiseObjective, k: int | None, early_stop: float | None) -> bool:
     """Whether the path may end behind these points."""
     if not points:
         return False
-    if max_features is not None and n_used(points[-1].coef, objective.width)[0] > max_features:
+    if k is not None and n_used(points[-1].coef, objective.width)[0] > k:
         return True
     if early_stop is None or len(points) <= WINDOW:
         return False

@@ -28,7 +28,7 @@ class PathPlan:
     alpha_min_ratio: float = ALPHA_MIN_RATIO
     tol: float = DEFAULT_TOL
     max_iter: int = 300
-    max_features: int | None = None
+    k: int | None = None
     starts: Starts | None = None
     done: Sequence[Point] = ()
     keep: Callable[[Point, int], None] | None = None

@@ -112,7 +112,7 @@ FIT_PATH = (  # of `fit_path`
     TOL,
     MAX_ITER,
     Option(
-        name="max_features",
+        name="k",
         kind=Or(None, Count()),
         help="Stop after the first point with more features than this.",
         panel=PANEL,

@@ -35,7 +35,7 @@ class PathOptions(TypedDict, total=False):
     Default 1e-06."""
     max_iter: int
     """Iterations of the solver at one strength. Default 300."""
-    max_features: int | None
+    k: int | None
     """Stop after the first point with more features than this. Default never."""
     early_stop: float | None
     """Stop once ten successive points together lower the loss by less than this share of it. Default never."""

@@ -35,7 +35,7 @@ ALPHA_RATIO = Option(
     panel=of_paths.PANEL,
 )
 SIZE = Option(
-    name="n_features_to_select",
+    name="k",
     kind=Or(None, Count()),
     help="Take the densest point of the path with at most K features.",
     panel=of_paths.PANEL,
@@ -47,7 +47,7 @@ SPARSE_RANKER = (
         of_paths.PENALTY,
         kind=Or(None, Parsed(parse_maker, "str | Penalty | BestK")),
         default=None,
-        shown="l1, with {n_features_to_select} mcp",
+        shown="l1, with {k} mcp",
     ),
     ALPHA,
     ALPHA_RATIO,

@@ -27,7 +27,7 @@ class SparseRankerParameters(BaseEstimator):
         penalty: str | Penalty | BestK | None = None,
         alpha: float | None = None,
         alpha_ratio: float = 0.05,
-        n_features_to_select: int | None = None,
+        k: int | None = None,
         scaling: str = "within-query-std",
         feature_transform: str = "none",
         shapes: str = "linear",
@@ -44,7 +44,7 @@ class SparseRankerParameters(BaseEstimator):
         self.penalty = penalty
         self.alpha = alpha
         self.alpha_ratio = alpha_ratio
-        self.n_features_to_select = n_features_to_select
+        self.k = k
         self.scaling = scaling
         self.feature_transform = feature_transform
         self.shapes = shapes
@@ -70,9 +70,9 @@ class SparseRankerCVParameters(BaseEstimator):
         margin: float = 0.01,
         guarantee: float | None = None,
         confidence: float = 0.95,
-        n_features_to_select: int | None = None,
+        k: int | None = None,
         cv: Any = 5,
-        seed: int = 0,
+        random_state: int = 0,
         n_alphas: int = 40,
         alpha_min_ratio: float = 0.01,
         scaling: str = "within-query-std",
@@ -89,9 +89,9 @@ class SparseRankerCVParameters(BaseEstimator):
         self.margin = margin
         self.guarantee = guarantee
         self.confidence = confidence
-        self.n_features_to_select = n_features_to_select
+        self.k = k
         self.cv = cv
-        self.seed = seed
+        self.random_state = random_state
         self.n_alphas = n_alphas
         self.alpha_min_ratio = alpha_min_ratio
         self.scaling = scaling

@@ -28,7 +28,7 @@ def check_splits(owner: str, cv: Any) -> None:
         require_count(owner, "cv", cv, least=2)
 
 
-def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray, seed: int) -> np.ndarray:
+def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray, random_state: int) -> np.ndarray:
     """(n_counted,) the fold in which each of the counted queries is held out.
 
     A splitter splits the queries: each is one sample and one group of its own. Row numbers are those of the rows of
@@ -39,7 +39,7 @@ def split_queries(owner: str, cv: Any, data: RankingDataset, counted: np.ndarray
     """
     n = len(counted)
     if isinstance(cv, int | np.integer):
-        return query_folds(n, min(int(cv), n), seed)
+        return query_folds(n, min(int(cv), n), random_state)
     if hasattr(cv, "split"):
         try:
             with warnings.catch_warnings():

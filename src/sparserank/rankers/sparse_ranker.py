@@ -67,13 +67,13 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
                               less), or a loss: one whose pairs are weighted by their grades, SquaredHinge(table), or
                               your own
         penalty               'l1', 'l0.5', 'log', 'mcp', 'scad', 'elastic_net', 'ridge', 'best_k' (with
-                              n_features_to_select), a call such as 'mcp(gamma=2.0)', or a Penalty (whose weights,
-                              monotone, keep and drop are honoured); None: 'l1', or with n_features_to_select
+                              k), a call such as 'mcp(gamma=2.0)', or a Penalty (whose weights,
+                              monotone, keep and drop are honoured); None: 'l1', or with k
                               'mcp', which shrinks the weights of few features least
         alpha                 strength on the mean-loss scale, > 0; None means alpha_ratio times where the path starts
                               (for l1: alpha_max, the smallest strength whose solution is 0)
         alpha_ratio           used when alpha is None, > 0
-        n_features_to_select  take the densest point of a path with at most this many features; excludes alpha
+        k                     take the densest point of a path with at most this many features; excludes alpha
         scaling               'within-query-std' (each feature divided by its standard deviation within queries, the
                               only part of it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact
                               comparisons)
@@ -92,7 +92,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         pair_weights          'pair' (every pair counts the same) or 'query' (every query does)
         tol                   kkt_violation to reach, relative to the alpha_max of l1
         max_iter              iterations of the solver at one strength
-        n_alphas              points of the path when n_features_to_select is given; a path that ends with fewer
+        n_alphas              points of the path when k is given; a path that ends with fewer
                               features goes on once, to weaker strengths
         metric                metric of `score`
         n_threads             threads; None for all cores. Results do not depend on it
@@ -127,24 +127,22 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
     def _check_parameters(self) -> None:
         name = type(self).__name__
         penalty = checked_penalty(name, self._penalty)
-        if isinstance(penalty, BestK) and self.n_features_to_select is None:
-            raise ParameterError(
-                "penalty", f"{penalty.name} goes through sizes; set {option('n_features_to_select')}.", owner=name
-            )
+        if isinstance(penalty, BestK) and self.k is None:
+            raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('k')}.", owner=name)
         if self.shapes == CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
             known = f"must be linear under {penalty.name}; curves know {', '.join(NESTING)} and best_k."
             raise ParameterError("shapes", known, owner=name)
-        if self.n_features_to_select is not None and not maker_of(penalty).selects:
+        if self.k is not None and not maker_of(penalty).selects:
             selects_none = f"{penalty.name} selects no features; use a sparse penalty such as 'l1'."
-            raise ParameterError("n_features_to_select", selects_none, owner=name)
-        if self.n_features_to_select is not None and self.alpha is not None:
-            raise ParameterError("n_features_to_select", f"cannot be combined with {option('alpha')}.", owner=name)
+            raise ParameterError("k", selects_none, owner=name)
+        if self.k is not None and self.alpha is not None:
+            raise ParameterError("k", f"cannot be combined with {option('alpha')}.", owner=name)
 
     @property
     def _penalty(self) -> str | Penalty | BestK:
         if self.penalty is not None:
             return self.penalty
-        return "l1" if self.n_features_to_select is None else "mcp"
+        return "l1" if self.k is None else "mcp"
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight, client = given.data, given.query_weight, given.client
@@ -169,8 +167,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         self.alpha_max_ = float(np.abs(objective.gradient_at_zero).max())
         if isinstance(penalty, Penalty) and isinstance(nested := on_coefficients(penalty, objective), Nested):
             self.alpha_max_ = like_l1(nested).alpha_max(objective.gradient_at_zero)
-        if self.n_features_to_select is not None:
-            self._fit_size(objective, penalty, self.n_features_to_select)
+        if self.k is not None:
+            self._fit_size(objective, penalty, self.k)
         else:
             assert isinstance(penalty, Penalty)  # best_k needs a size
             alpha = self.alpha if self.alpha is not None else self.alpha_ratio * path_start(objective, penalty)
@@ -190,8 +188,8 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         name = type(self).__name__
         penalty = numbered_penalty(name, self._penalty, names)
         if isinstance(penalty, BestK):
-            assert self.n_features_to_select is not None
-            return replace(penalty, k_max=self.n_features_to_select)
+            assert self.k is not None
+            return replace(penalty, k_max=self.k)
         return usable_penalty(name, penalty, objective)
 
     def _warn_kept_in_vain(
@@ -237,7 +235,7 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
 
     def _fit_size(self, objective: PairwiseObjective, penalty: Penalty | BestK, k: int) -> None:
         penalty = _within(penalty, objective, k)
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "max_features": k, "warn": False}
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "k": k, "warn": False}
         path = fit_path_on(objective, penalty, n_alphas=self.n_alphas, **options)
         if not isinstance(penalty, BestK) and path.nnz.max() < min(k, _usable(penalty, objective)):
             weaker = path.alphas[-1] * np.geomspace(1.0, ALPHA_MIN_RATIO, self.n_alphas + 1)[1:]
@@ -343,7 +341,7 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     loss = "squared_hinge"
     penalty = "ridge"
     alpha_ratio = 1.0
-    n_features_to_select = None
+    k = None
     scaling = feature_transform = "none"
     missing = "error"
     shapes = LINEAR

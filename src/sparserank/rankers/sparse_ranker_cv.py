@@ -50,8 +50,8 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
                               most `margin` times the best) or 'best'
         margin, guarantee     of that rule; guarantee: the bound on the loss is to be at most this, not its estimate
         confidence            of bounds and intervals, > 0.5 and <= 0.99
-        n_features_to_select  the best model of at most this many features instead
-        cv, seed              query folds, used when fit gets no eval_set: their number, a splitter of scikit-learn
+        k                     the best model of at most this many features instead
+        cv, random_state      query folds, used when fit gets no eval_set: their number, a splitter of scikit-learn
                               (which splits the queries), or a list of pairs (train rows, test rows), whole queries each
         scaling               as in SparseRanker; in every fold learned on its training queries
         missing               as in SparseRanker; learned on all rows of fit, without labels
@@ -89,7 +89,7 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
             unseen = data
         of_query = np.full(data.n_queries, NO_FOLD)
         if unseen is None:
-            of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.seed)
+            of_query[counted] = split_queries(type(self).__name__, self.cv, data, counted, self.random_state)
         name, names = type(self).__name__, data.feature_names or ()
         settings = PathSettings(
             self.scaling,
@@ -132,8 +132,8 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
         if isinstance(penalty, BestK):
             raise DataError(f"{name}: {penalty.name} goes through sizes; `select` takes it (penalties='best_k').")
         check_splits(name, self.cv)
-        instead = "n_features_to_select" if self.n_features_to_select is not None else "rule='best'"
-        if self.guarantee is not None and (self.n_features_to_select is not None or self.rule == "best"):
+        instead = "k" if self.k is not None else "rule='best'"
+        if self.guarantee is not None and (self.k is not None or self.rule == "best"):
             raise DataError(f"{name}: guarantee cannot be combined with {instead}.")
         if self.guarantee is not None and self.margin != of_selection.MARGIN.default:
             raise DataError(f"{name}: guarantee cannot be combined with margin.")
@@ -144,9 +144,9 @@ class SparseRankerCV(SparseRankerCVParameters, PenaltyParameters, LinearRanker):
 
     def _choose(self, candidate_set: CandidateSet) -> None:
         candidates = candidate_set.sparse or candidate_set.dense
-        within = self.n_features_to_select
+        within = self.k
         rule = Rule(self.margin, self.guarantee, within)
-        choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.seed)
+        choice = choose(candidates, rule=rule, confidence=self.confidence, seed=self.random_state)
         best = choice.best
         chosen = choice.chosen if within is not None or self.rule == "smallest" else best
         self.best_index_, self.chosen_index_ = best.index, chosen.index

@@ -149,7 +149,7 @@ class JudgedSelection:
             "metric": self.metric,
             "n_queries": self.n_queries,
             "n_features": len(self.feature_names),
-            "seed": plan.seed,
+            "seed": plan.random_state,
             "confidence": plan.confidence,
             "margin_kind": choice.margin_kind,
             "margin": {"relative": plan.rule.largest_loss, "absolute": choice.margin},

@@ -37,7 +37,7 @@ METRIC = Option(
     panel=CHOICE,
 )
 ALSO = Option(
-    name="also",
+    name="report_metrics",
     kind=Parsed(parse_metric, "Sequence[str | Metric]", several=True),
     default=("map", "ndcg@5"),
     help="Further metrics to report.",
@@ -57,8 +57,10 @@ PROTOCOL = Option(
     help="cv (out of fold over the queries of train and validation) or holdout (choice on validation alone).",
     panel=CHOICE,
 )
-FOLDS = Option(name="folds", kind=Count(2), default=5, help="Folds of the cv protocol.", panel=CHOICE)
-SEED = Option(name="seed", kind=Count(0, 2**63 - 1), default=0, help="Seed of the folds.", panel=CHOICE)
+FOLDS = Option(name="cv", flag="--folds", kind=Count(2), default=5, help="Folds of the cv protocol.", panel=CHOICE)
+SEED = Option(
+    name="random_state", flag="--seed", kind=Count(0, 2**63 - 1), default=0, help="Seed of the folds.", panel=CHOICE
+)
 MARGIN = Option(
     name="margin",
     kind=Number(least=0, below=1),

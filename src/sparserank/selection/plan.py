@@ -63,8 +63,8 @@ class SelectionPlan:
     report_metrics: tuple[Metric, ...] = ()
     settings: PathSettings = field(default_factory=PathSettings)
     protocol: str = of_selection.PROTOCOL.default
-    folds: int = of_selection.FOLDS.default
-    seed: int = of_selection.SEED.default
+    cv: int = of_selection.FOLDS.default
+    random_state: int = of_selection.SEED.default
     margin: float = of_selection.MARGIN.default
     guarantee: float | None = None
     confidence: float = of_selection.CONFIDENCE.default
@@ -89,7 +89,9 @@ class SelectionPlan:
         if len({p.with_alpha(1.0) for p in self.penalties}) < len(self.penalties):
             raise ParameterError("penalties", "names the same penalty twice; a path goes through all strengths.")
         if not self.metric.higher_is_better:
-            raise ParameterError("metric", f"must be one where higher is better; report others with {option('also')}.")
+            raise ParameterError(
+                "metric", f"must be one where higher is better; report others with {option('report_metrics')}."
+            )
         check_given(of_selection.PLANNED, vars(self))
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even: two halves at a time; got {self.half_samples}.")
@@ -162,7 +164,7 @@ class SelectionPlan:
 
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = ()) -> Choice:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen."""
-        return choose(sparse, others, rule=self.rule, confidence=self.confidence, seed=self.seed)
+        return choose(sparse, others, rule=self.rule, confidence=self.confidence, seed=self.random_state)
 
     def metric_refits_on(self, data: RankingDataset, feature_groups: FeatureGroups) -> MetricRefits | None:
         """What refits for the metric are made of on these training queries, or None where there are none."""
@@ -170,7 +172,7 @@ class SelectionPlan:
             return None
         unit = float(np.median(feature_groups.costs)) if self.feature_groups is not None else 1
         limit = self.budget if self.feature_groups is not None else self.k
-        return MetricRefits(self.metric, self.seed, sizes_within(limit, unit), data.n_features)
+        return MetricRefits(self.metric, self.random_state, sizes_within(limit, unit), data.n_features)
 
     @property
     def rule(self) -> Rule:
@@ -209,8 +211,8 @@ class SelectionPlan:
             "penalties": [repr(p) + foreign_code(type(p)) for p in self.penalties],
             "settings": repr({**vars(self.settings), "loss": loss_identity(self.settings.loss)}),
             "protocol": self.protocol,
-            "folds": self.folds,
-            "seed": self.seed,
+            "folds": self.cv,
+            "seed": self.random_state,
             "metrics": [repr(m) for m in self.metrics],
         }
 
@@ -247,7 +249,7 @@ def make_plan(
     *,
     penalties: str | Penalty | SizedMaker | Sequence[str | Penalty | SizedMaker],
     metric: str | Metric,
-    also: Sequence[str | Metric],
+    report_metrics: Sequence[str | Metric],
     convention: str,
     settings: PathSettings | None = None,
     **choices: Any,
@@ -258,7 +260,7 @@ def make_plan(
         ParameterError   names the parameter that cannot be read or is out of its range
     """
     listed = [penalties] if isinstance(penalties, str | Penalty | SizedMaker) else list(penalties)
-    reported = [also] if isinstance(also, str | Metric) else also
+    reported = [report_metrics] if isinstance(report_metrics, str | Metric) else report_metrics
     rules = _parsed("convention", parse_convention, convention)
     parsed = [_parsed("penalties", parse_maker, p) for p in listed]
     k = choices.get("k")
@@ -267,7 +269,7 @@ def make_plan(
     return SelectionPlan(
         tuple(parsed),
         _parsed("metric", lambda m: parse_metric(m, rules), metric),
-        tuple(_parsed("also", lambda m: parse_metric(m, rules), m) for m in reported),
+        tuple(_parsed("report_metrics", lambda m: parse_metric(m, rules), m) for m in reported),
         settings or PathSettings(),
         **choices,
     )
@@ -275,7 +277,7 @@ def make_plan(
 
 def planned(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What `make_plan` takes of the options of a job, but penalties and settings."""
-    names = {"metric", "also", "convention", *(o.name for o in of_selection.PLANNED)}
+    names = {"metric", "report_metrics", "convention", *(o.name for o in of_selection.PLANNED)}
     return {name: value for name, value in chosen.items() if name in names}
 
 

@@ -244,7 +244,7 @@ class SelectionResult:
             "metric": self.metric,
             "metrics": [repr(m) for m in plan.metrics],
             "protocol": plan.protocol,
-            "seed": plan.seed,
+            "seed": plan.random_state,
             "n_queries": self.n_queries,
             "n_features": self.model.n_features,
             "confidence": plan.confidence,

@@ -55,7 +55,7 @@ def compare_with_trees(
     given = {"label": label, "qid": qid, "penalties": penalties, "metric": metric, "out": out, "n_threads": n_threads}
     chosen = asked("compare_with_trees", COMPARE, {**given, "progress": progress, **options})
     plan = ComparisonPlan(
-        make_plan(penalties=penalties, also=(), **planned(chosen)),
+        make_plan(penalties=penalties, report_metrics=(), **planned(chosen)),
         TreeSettings(chosen["n_trees"], chosen["n_leaves"]),
         tuple(chosen["sizes"]),
         chosen["repeats"],

@@ -72,9 +72,12 @@ def compare(
         DataError   LightGBM is not installed, or its objective does not take the relevance
     """
     check_trees(data)
-    own = [replace(plan.plan, seed=plan.plan.seed + r, half_samples=0, refits=True) for r in range(plan.repeats)]
-    n_folds = min(plan.plan.folds, data.n_queries)
-    repeats = [Repeat(query_folds(data.n_queries, n_folds, p.seed), 1000 * r) for r, p in enumerate(own)]
+    own = [
+        replace(plan.plan, random_state=plan.plan.random_state + r, half_samples=0, refits=True)
+        for r in range(plan.repeats)
+    ]
+    n_folds = min(plan.plan.cv, data.n_queries)
+    repeats = [Repeat(query_folds(data.n_queries, n_folds, p.random_state), 1000 * r) for r, p in enumerate(own)]
 
     def our_path(r: int, n_workers: int) -> Arrays:
         return _our_paths(data, own[r], plan.sizes, n_workers)

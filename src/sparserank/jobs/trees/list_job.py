@@ -86,13 +86,13 @@ def select_list(
     from there. Trees take missing values as they are. plan: of our path, of one penalty, and of the choice; asked:
     `asked_of_lists`."""
     of_trees, test_of_trees = data.unfilled(), None if test is None else test.unfilled()
-    repeat = Repeat(query_folds(data.n_queries, min(plan.folds, data.n_queries), plan.seed), plan.seed)
+    repeat = Repeat(query_folds(data.n_queries, min(plan.cv, data.n_queries), plan.random_state), plan.random_state)
 
     def our_path(_: int, n_workers: int) -> Arrays:
         return _our_path(data, repeat.fold, plan, asked.sizes, n_workers)
 
     found = judge(of_trees, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
-    full = fit_trees(of_trees, usable_by_trees(of_trees, asked.never), asked.trees, plan.seed)
+    full = fit_trees(of_trees, usable_by_trees(of_trees, asked.never), asked.trees, plan.random_state)
     finals = _final_lists(of_trees, plan, asked, found.systems, found.ours[0], full)
     choice = plan.choose(list(finals))
     ours = None
@@ -100,7 +100,7 @@ def select_list(
         of_list = features_of(choice.chosen.penalty, int(choice.chosen.k))
         lists = dict(enumerate(p[of_list] for p in found.trees))
         ours = _ours_on(data, repeat.fold, plan, lists, choice.chosen.values, n_threads)
-    chosen = fit_trees(of_trees, finals[choice.chosen], asked.trees, plan.seed, data.feature_names)
+    chosen = fit_trees(of_trees, finals[choice.chosen], asked.trees, plan.random_state, data.feature_names)
     return JudgedSelection(
         plan,
         asked.trees,

@@ -31,7 +31,7 @@ class GreedyRankRLS(LinearRanker):
     """RankRLS on the features that greedy forward selection finds by exact leave-query-out error.
 
     Parameters
-        n_features_to_select  size of the model; None lets `size_penalty` decide. At most the number of features that
+        k                     size of the model; None lets `size_penalty` decide. At most the number of features that
                               vary within queries: the others are never selected
         lam                   strength > 0 on the papers' scale (a sum over queries)
         search                'forward': Algorithm 1 of the paper, O(k n_docs n_features), or the same models from Grams
@@ -44,10 +44,10 @@ class GreedyRankRLS(LinearRanker):
         tie                   of the exact search: sets whose training error is at most this share of the empty model's
                               worse are near_ties_
         n_candidates          judge only a random subset of this size at each step; None judges all
-        size_penalty          with n_features_to_select=None, the model minimises
+        size_penalty          with k=None, the model minimises
                               leave-query-out error / error of the empty model + size_penalty * number of features:
                               a feature must lower the error by this share
-        max_features          end of the search when n_features_to_select is None
+        k_max                 end of the search when k is None
         random_state          seed of the random subsets: an integer >= 0, None or a numpy Generator
         metric                metric of `score`
         n_threads             threads; None for all cores. Results do not depend on it
@@ -69,24 +69,24 @@ class GreedyRankRLS(LinearRanker):
     def __init__(
         self,
         *,
-        n_features_to_select: int | None = None,
+        k: int | None = None,
         lam: float = 1.0,
         search: str = "forward",
         n_candidates: int | None = None,
         size_penalty: float = 1e-3,
-        max_features: int = 100,
+        k_max: int = 100,
         random_state: int | None = None,
         metric: str = "ndcg@10",
         n_threads: int | None = None,
         time_limit: float = 60.0,
         tie: float = 0.0,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.k = k
         self.lam = lam
         self.search = search
         self.n_candidates = n_candidates
         self.size_penalty = size_penalty
-        self.max_features = max_features
+        self.k_max = k_max
         self.random_state = random_state
         self.metric = metric
         self.n_threads = n_threads
@@ -95,10 +95,10 @@ class GreedyRankRLS(LinearRanker):
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight = given.data, given.query_weight
-        k = self.n_features_to_select if self.n_features_to_select is not None else self.max_features
+        k = self.k if self.k is not None else self.k_max
         path, empty_error = self._search(data, k, query_weight)
         chosen = path[-1]
-        if self.n_features_to_select is None:
+        if self.k is None:
             chosen = min(path, key=lambda s: s.leave_query_out_error / empty_error + self.size_penalty * s.k)
         self.path_, self.empty_error_ = path, empty_error
         self.selected_ = np.array(chosen.features)
@@ -143,9 +143,9 @@ class GreedyRankRLS(LinearRanker):
         name = type(self).__name__
         require_choice(name, "search", self.search, SEARCHES)
         require_number(name, "lam", self.lam, above=0)
-        require_count(name, "n_features_to_select", self.n_features_to_select, optional=True)
+        require_count(name, "k", self.k, optional=True)
         require_count(name, "n_candidates", self.n_candidates, optional=True)
-        require_count(name, "max_features", self.max_features)
+        require_count(name, "k_max", self.k_max)
         require_number(name, "time_limit", self.time_limit, above=0)
         require_number(name, "tie", self.tie, least=0, below=1)
         if self.search == "exact" and self.n_candidates is not None:

@@ -22,7 +22,7 @@ from sparserank.rankers.training import TrainingSet
 
 
 class TwoStageRanker(LinearRanker):
-    """Base: RankSVM (squared hinge + ridge) on the first n_features_to_select features of an order.
+    """Base: RankSVM (squared hinge + ridge) on the first k features of an order.
 
     The filter sees the queries of positive query_weight, unweighted; RankSVM sees the weights.
 
@@ -30,13 +30,13 @@ class TwoStageRanker(LinearRanker):
         coef_ (n_features,), selected_ (k,) in the filter's order, objective_, kkt_violation_, status_, n_iter_
     """
 
-    n_features_to_select: int
+    k: int
     alpha: float
     n_threads: int | None
 
     def _check_parameters(self) -> None:
         name = type(self).__name__
-        require_count(name, "n_features_to_select", self.n_features_to_select)
+        require_count(name, "k", self.k)
         require_number(name, "alpha", self.alpha, above=0)
 
     def _learn(self, given: TrainingSet) -> None:
@@ -47,7 +47,7 @@ class TwoStageRanker(LinearRanker):
         order = order[objective.varying[order]]
         if len(order) == 0:
             raise DataError(f"{name}: the first stage keeps no feature; give it smaller strengths.")
-        self.selected_ = order[: self.n_features_to_select]
+        self.selected_ = order[: self.k]
         solution = refit_on_support(objective, self.selected_, self.alpha)
         self.coef_ = solution.w
         self.objective_, self.kkt_violation_ = solution.value, solution.kkt_violation
@@ -62,7 +62,7 @@ class FSRank(TwoStageRanker):
     """RankSVM on the k features that alone rank best.
 
     Parameters
-        n_features_to_select  k
+        k                     the size
         alpha                 ridge strength on the mean-loss scale
         importance            metric of ranking the training set by one feature, descending; the paper's is NDCG@10
         convention            of that metric: 'default', 'letor3', 'letor4', ...
@@ -74,14 +74,14 @@ class FSRank(TwoStageRanker):
     def __init__(
         self,
         *,
-        n_features_to_select: int = 10,
+        k: int = 10,
         alpha: float = 1e-3,
         importance: str = "ndcg@10",
         convention: str = "default",
         metric: str = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.k = k
         self.alpha = alpha
         self.importance = importance
         self.convention = convention
@@ -103,7 +103,7 @@ class GasRanker(TwoStageRanker):
     """GAS-E: important and mutually dissimilar features, then RankSVM.
 
     Parameters
-        n_features_to_select  k (the papers' t)
+        k                     the size (the papers' t)
         alpha                 ridge strength on the mean-loss scale
         c                     weight >= 0 of similarity against importance
         importance            'map' or another metric (better of ascending and descending), or a correlation
@@ -118,7 +118,7 @@ class GasRanker(TwoStageRanker):
     def __init__(
         self,
         *,
-        n_features_to_select: int = 10,
+        k: int = 10,
         alpha: float = 1e-3,
         c: float = 0.1,
         importance: str = "map",
@@ -127,7 +127,7 @@ class GasRanker(TwoStageRanker):
         metric: str = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.k = k
         self.alpha = alpha
         self.c = c
         self.importance = importance
@@ -147,7 +147,7 @@ class GasRanker(TwoStageRanker):
 
     def feature_order(self, data: RankingDataset) -> np.ndarray:
         importance = feature_importance(data, self.importance, convention=self.convention)
-        k = min(self.n_features_to_select, data.n_features)
+        k = min(self.k, data.n_features)
         varying = np.flatnonzero(~data.constant_features())
         similarity = feature_similarity(data, self.similarity)[np.ix_(varying, varying)]
         return (
@@ -161,7 +161,7 @@ class FSMSVM(TwoStageRanker):
     """RankSVM on the k largest weights of FSMRank.
 
     Parameters
-        n_features_to_select  k (the papers' t); fewer where FSMRank keeps fewer
+        k                     the size (the papers' t); fewer where FSMRank keeps fewer
         alpha                 ridge strength on the mean-loss scale
         lambda1, lambda2      of FSMRank
         metric, n_threads     as in SparseRanker
@@ -172,14 +172,14 @@ class FSMSVM(TwoStageRanker):
     def __init__(
         self,
         *,
-        n_features_to_select: int = 10,
+        k: int = 10,
         alpha: float = 1e-3,
         lambda1: float = 0.1,
         lambda2: float = 0.01,
         metric: str = "ndcg@10",
         n_threads: int | None = None,
     ) -> None:
-        self.n_features_to_select = n_features_to_select
+        self.k = k
         self.alpha = alpha
         self.lambda1 = lambda1
         self.lambda2 = lambda2

@@ -30,7 +30,7 @@ def greedy_rank_rls(fold: Fold, grid: Grid) -> Iterator[Candidate]:
     """The models of every size that a search passes through, for each strength."""
     (max_k,) = grid["max_k"]
     for lam in sorted(grid["lam"]):
-        ranker, t = timed(GreedyRankRLS(n_features_to_select=max_k, lam=lam).fit_dataset, fold.train)
+        ranker, t = timed(GreedyRankRLS(k=max_k, lam=lam).fit_dataset, fold.train)
         for step in ranker.path_:
             info = {"leave_query_out_error": step.leave_query_out_error, "selected": list(step.features)}
             yield Candidate({"lam": lam, "k": step.k}, step.coef, t / len(ranker.path_), info)
