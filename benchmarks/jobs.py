@@ -101,7 +101,7 @@ def select(data: Ranking) -> str:
 
     penalties = tuple(parse_penalty(p) for p in ("l1", "log", "mcp"))
     plain = {
-        "refits": False,
+        "relaxed": False,
         "transform": "none",
         "half_samples": 0,
         "margin": 0.01,

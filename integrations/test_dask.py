@@ -91,9 +91,9 @@ def test_refits_for_the_metric_on_the_cluster(kind: str, client: Client, stores:
     data = sr.open_store(stores[kind])
     own = {**SELECT, "penalties": ["mcp"], "half_samples": 0, "transform": "none", "metric_refits": True}
     there, here = (sr.select(data, client=c, **own).choice.candidates for c in (client, None))
-    refits = [(a, b) for a, b in zip(there, here, strict=True) if a.for_metric]
-    assert refits
-    for a, b in refits:
+    relaxed = [(a, b) for a, b in zip(there, here, strict=True) if a.for_metric]
+    assert relaxed
+    for a, b in relaxed:
         assert (a.label, a.k, a.n_features) == (b.label, b.k, b.n_features)
         np.testing.assert_allclose(a.values, b.values, rtol=1e-12)
 
@@ -282,7 +282,7 @@ def test_a_killed_client_goes_on(cluster: LocalCluster, stores: dict[str, Path],
     ]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
-    while not list((tmp_path / "run").glob("units/*")) and process.poll() is None and time.monotonic() < deadline:
+    while not list((tmp_path / "run").glob("arrays/*")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     process.kill()
     process.wait()

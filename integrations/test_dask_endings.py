@@ -132,7 +132,7 @@ def test_a_scheduler_that_ends_in_the_middle(comes_back: bool, store: Path, tmp_
             [*command, "--scheduler", address], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
         deadline = time.monotonic() + PATIENCE_S
-        while not list((tmp_path / "run").glob("units/f*")) and select.poll() is None and time.monotonic() < deadline:
+        while not list((tmp_path / "run").glob("arrays/f*")) and select.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         assert select.poll() is None
         first.send_signal(signal.SIGKILL)
@@ -147,7 +147,7 @@ def test_a_scheduler_that_ends_in_the_middle(comes_back: bool, store: Path, tmp_
     if select.returncode:
         assert err.splitlines()[-1].startswith("error: the cluster ")
         assert "finished work is kept" in err.splitlines()[-1]
-    kept = len(list((tmp_path / "run").glob("units/f*")))
+    kept = len(list((tmp_path / "run").glob("arrays/f*")))
     assert kept > 0
     with running(*scheduler), running(*worker):
         wait_for_workers(address)

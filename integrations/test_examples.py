@@ -53,7 +53,7 @@ def pyterrier_pipeline(lines: list[str]) -> None:
 
 
 @of
-def lightgbm_judge(lines: list[str]) -> None:
+def lightgbm_features(lines: list[str]) -> None:
     sentence, found, chosen, everything = lines
     kept = numbers(sentence)[0]
     assert kept <= 10

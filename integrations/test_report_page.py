@@ -1,4 +1,4 @@
-"""The pages of `select`, `compare` and the judge in headless Chromium: nothing asked for, nothing in the console,
+"""The pages of `select`, `compare` and `--for-model` in headless Chromium: nothing asked for, nothing in the console,
 nothing cut or overlapping, on a phone and on a desk, light and dark and on paper."""
 
 from __future__ import annotations

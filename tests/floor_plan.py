@@ -49,10 +49,10 @@ CYCLES: set[str] = set()
 # counted in the lists above.
 THIN = {
     ("jobs.trees.files.write_comparison", "pages.trees_page"): "a job renders its page at the end",
-    ("jobs.trees.files.write_judged", "pages.trees_page"): "a job renders its page at the end",
+    ("jobs.trees.files.write_lists", "pages.trees_page"): "a job renders its page at the end",
     ("model.ranking_model.RankingModel.export", "export"): "shortcut for export.export(model)",
     ("model.ranking_model.RankingModel.from_pipeline", "pipelines"): "alternative constructor",
-    ("selection.for_trees.JudgedSelection.save", "jobs.trees.files"): "shortcut for files.write_judged(result, folder)",
+    ("selection.for_trees.TreesSelection.save", "jobs.trees.files"): "shortcut for files.write_lists(result, folder)",
     ("selection.result.SelectionResult._repr_html_", "pages.notebook"): "display hook of notebooks",
     ("selection.result.SelectionResult.report", "pages.selection_page"): "shortcut for render_page(result)",
     ("selection.result.SelectionResult.save", "jobs.result_files"): "shortcut for write_results(result, folder)",

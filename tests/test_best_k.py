@@ -94,12 +94,12 @@ def test_it_is_never_above_a_penalty_refitted_at_the_same_size():
     objective = PairwiseObjective(data)
     mcp = run(PenaltyPath(MCP()).path(objective, PathPlan(30, 1e-2, 1e-6)))
     starts = PathStarts(mcp.alphas, mcp.sparse_coefs, mcp.losses)
-    refits = run(RefitPath().path(objective, PathPlan(tol=1e-7, starts=starts)))
+    relaxed = run(RefitPath().path(objective, PathPlan(tol=1e-7, starts=starts)))
     path = run(BestK(k_max=12).path(objective, PathPlan(tol=1e-7, starts=starts)))
     ridge = 1e-3 * float(objective.curvature.mean())
-    whole = refits.ridge > 0  # the others are on the way, and have no loss
+    whole = relaxed.ridge > 0  # the others are on the way, and have no loss
     assert whole.sum() >= 5
-    for loss, w, k in zip(refits.losses[whole], refits.scaled_coefs[whole], refits.nnz[whole], strict=True):
+    for loss, w, k in zip(relaxed.losses[whole], relaxed.scaled_coefs[whole], relaxed.nnz[whole], strict=True):
         if k <= 12:
             assert path.objectives[k - 1] <= loss + 0.5 * ridge * w @ w + 1e-7
 

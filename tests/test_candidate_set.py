@@ -89,7 +89,7 @@ def test_the_saved_model_is_the_chosen_candidate() -> None:
 
 
 def test_without_refits_there_are_none() -> None:
-    found = sr.select(DATA, penalties=["l1"], cv=3, refits=False, half_samples=0, **OPTIONS)
+    found = sr.select(DATA, penalties=["l1"], cv=3, relaxed=False, half_samples=0, **OPTIONS)
     assert {c.relax for c in found.choice.candidates} == {0.0}
 
 
@@ -100,7 +100,7 @@ def test_best_of_sizes_is_the_highest_mean_of_each(result: sr.SelectionResult) -
 
 
 def test_costs_of_a_weight_of_0_are_those_of_explicit_fold_models() -> None:
-    found = sr.select(DATA, penalties=["l1"], cv=3, random_state=1, refits=False, k=3, half_samples=0, **OPTIONS)
+    found = sr.select(DATA, penalties=["l1"], cv=3, random_state=1, relaxed=False, k=3, half_samples=0, **OPTIONS)
     fold = query_folds(DATA.n_queries, 3, 1)
     costs = {name: np.zeros(DATA.n_queries) for name in found.table()["feature"].to_pylist()}
     for f in range(3):

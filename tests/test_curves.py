@@ -284,9 +284,9 @@ def test_a_path_and_its_refits_go_through_makers_and_end_where_curves_are_many()
     assert path.penalty.name == "mcp"
     assert (path.nnz[:-1] <= 6).all()
     starts = PathStarts(path.alphas, path.sparse_coefs, path.losses)
-    refits = run(RefitPath().path(objective, PathPlan(tol=1e-6, starts=starts)))
-    assert refits.losses[-1] < path.losses.min()
-    assert refits.nnz.max() <= path.nnz.max()
+    relaxed = run(RefitPath().path(objective, PathPlan(tol=1e-6, starts=starts)))
+    assert relaxed.losses[-1] < path.losses.min()
+    assert relaxed.nnz.max() <= path.nnz.max()
     assert path.support(len(path.alphas) - 1).max() < 12
     with pytest.raises(DataError, match="cannot be truncated"):
         path.truncate(2)
@@ -378,7 +378,7 @@ def test_monotone_curves_do_not_fall(selection):
     rising = [n for n in names if n.startswith("rise")]
     humped = [n for n in names if n.startswith("hump")]
     directions = {rising[0]: "+", humped[0]: "-"}
-    result = sr.select(train, penalties="mcp", monotone=directions, half_samples=0, refits=False, k=8, **FEW)
+    result = sr.select(train, penalties="mcp", monotone=directions, half_samples=0, relaxed=False, k=8, **FEW)
     for name, sign in ((rising[0], 1), (humped[0], -1)):
         j = names.index(name)
         if j in result.model.curves:

@@ -216,7 +216,7 @@ def test_workers_do_not_change_a_result(parts: Path, tmp_path: Path) -> None:
         experiment = Experiment(plan, tmp_path / str(n), n_workers=n)
         with no_processes() if n == 1 else nullcontext():
             experiment.run()
-        table = experiment.store.table(experiment.units, "candidates")
+        table = experiment.store.table(experiment.tasks, "candidates")
         tables.append(table.drop_columns(["time_s"]).to_pylist())
     for a, b in zip(*tables, strict=True):
         assert repr(a) == repr(b)  # NaN counts as equal

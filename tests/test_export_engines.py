@@ -368,7 +368,7 @@ def test_the_offset_is_found_from_what_the_model_knows():
 
 def test_no_training_document_is_negative_with_the_offset():
     data = make_ranking(60, (8, 14), 12, n_informative=4, noise=0.5, random_state=1).data
-    result = sr.select(data, half_samples=0, n_alphas=8, cv=3, refits=False)
+    result = sr.select(data, half_samples=0, n_alphas=8, cv=3, relaxed=False)
     fitted = fit_model(data, alpha_ratio=0.1).model
     for model in (result.model, fitted):
         scores = model.score_dataset(data)

@@ -53,7 +53,7 @@ def loss_of_pairs(w: np.ndarray) -> tuple[float, np.ndarray]:
 
 def test_a_shaped_shard_is_its_columns() -> None:
     objective, explicit = shaped(), PairwiseObjective(COLUMNS, DATA.relevance, DATA.query_ptr)
-    assert objective.shards.units == tuple((2 * j, 2 * j + 1) for j in range(5))
+    assert objective.shards.column_blocks == tuple((2 * j, 2 * j + 1) for j in range(5))
     for _ in range(5):
         w, v = RNG.standard_normal(10), RNG.standard_normal(10)
         for found, expected in zip(objective.value_and_gradient(w), loss_of_pairs(w), strict=True):

@@ -393,7 +393,7 @@ def test_small_models_are_found_behind_a_large_group_that_enters_first(penalty):
     signal = [n for n in data.feature_names if n.startswith("signal")][:5]
     rest = sorted((n for n in data.feature_names if n not in signal), key=lambda n: not n.startswith("signal"))
     of = dict.fromkeys(signal, "large") | {n: f"pair {i // 2}" for i, n in enumerate(rest)}
-    options = {**QUICK, "n_alphas": 40, "penalties": penalty, "feature_groups": of, "refits": False}
+    options = {**QUICK, "n_alphas": 40, "penalties": penalty, "feature_groups": of, "relaxed": False}
     result = sr.select(data, k=3, **options)
     assert result.chosen.n_features == 2
     assert "within 3 features" in result.chosen.penalty

@@ -333,9 +333,7 @@ def test_one_document_or_nothing(
 ) -> None:
     monkeypatch.chdir(inputs)
     if name == "demo":  # of a path that takes a second; what it prints is the same
-        quick = partial(
-            sr.select, penalties="mcp", n_alphas=30, cv=2, half_samples=0, transform="none", refits=False
-        )
+        quick = partial(sr.select, penalties="mcp", n_alphas=30, cv=2, half_samples=0, transform="none", relaxed=False)
         monkeypatch.setattr(sr, "select", quick)
     code, line = LINES[name]
     check(cli(*(a.replace("OUT", str(tmp_path)) for a in line), "--format", "json"), code)

@@ -145,7 +145,7 @@ QUICK = ("--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2)
     "extra",
     [
         ("--k", 3, "--n-alphas", 15),
-        ("--no-refits",),
+        ("--no-relaxed",),
         ("--protocol", "holdout"),
         ("--scaling", "log-standard"),
         ("--scaling", "query-min-max"),

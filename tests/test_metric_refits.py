@@ -22,7 +22,7 @@ from sparserank.paths.delta_weights import refit_by_delta
 from sparserank.paths.follow import refit_problem
 from sparserank.paths.metric_refits import METRIC_KINDS
 from sparserank.paths.metric_sample import MetricSample, metric_sample
-from sparserank.paths.polishing import Units, polish
+from sparserank.paths.polishing import Blocks, polish
 from sparserank.penalties import L1, MCP, parse_penalty
 from sparserank.selection.plan import make_plan
 from sparserank.solvers.lockstep import run
@@ -163,7 +163,7 @@ def test_polishing_is_that_of_explicit_loops_and_lowers_neither_half(seed: int) 
     objective, sample = sample_of("ndcg@3", (0, 1, 2, 3), data, seed)
     w = refit_on_support(objective, np.arange(4)).w[:4]
     nothing = np.zeros(4, dtype=bool)
-    factor = polish(sample, w, Units(np.arange(4), nothing, nothing))
+    factor = polish(sample, w, Blocks(np.arange(4), nothing, nothing))
     args = sample.Z, w, sample.relevance, sample.query_ptr, 3, RULES["default"], sample.half
     expected, begin = oracle.polished(*args)
     np.testing.assert_allclose(factor, expected / begin, atol=1e-9)
@@ -184,9 +184,9 @@ def test_a_step_stops_at_zero_and_keeps_what_is_kept() -> None:
         w = refit_on_support(objective, np.arange(4)).w[:4]
         w[np.argmin(np.abs(w))] = -0.25 * np.abs(w).max() * np.sign(w[np.argmin(np.abs(w))])
         yes, no = np.ones(4, dtype=bool), np.zeros(4, dtype=bool)
-        free = polish(sample, w, Units(np.arange(4), no, no))
-        held = polish(sample, w, Units(np.arange(4), no, yes))
-        kept = polish(sample, w, Units(np.arange(4), yes, yes))
+        free = polish(sample, w, Blocks(np.arange(4), no, no))
+        held = polish(sample, w, Blocks(np.arange(4), no, yes))
+        kept = polish(sample, w, Blocks(np.arange(4), yes, yes))
         went_to_zero += int((free <= 0).any())
         assert (held >= 0).all()
         assert (kept > 0).all()
@@ -197,18 +197,18 @@ def test_groups_are_scaled_as_a_whole() -> None:
     objective, sample = sample_of()
     w = refit_on_support(objective, np.arange(5)).w[:5]
     no = np.zeros(3, dtype=bool)
-    factor = polish(sample, w, Units(np.array([0, 0, 1, 2, 2]), no, ~no))
+    factor = polish(sample, w, Blocks(np.array([0, 0, 1, 2, 2]), no, ~no))
     assert factor.shape == (3,)
     maker = MetricRefitPath(
         parse_metric("ndcg@5"), (5.0,), 0, L1(feature_groups=(0, 0, 1, 2, 2, 3, 4, 5), keep=(3,)), 8
     )
-    units = maker._units(np.array([0, 1, 3, 4, 5]), 1)
-    assert units.of_column.tolist() == [0, 0, 1, 1, 2]
-    assert units.keep.tolist() == [False, True, False]
-    assert units.one_sided.tolist() == [True, True, False]
+    blocks = maker._blocks(np.array([0, 1, 3, 4, 5]), 1)
+    assert blocks.of_column.tolist() == [0, 0, 1, 1, 2]
+    assert blocks.keep.tolist() == [False, True, False]
+    assert blocks.one_sided.tolist() == [True, True, False]
     signed = replace(maker, rules=L1(), monotone=(0, 1, 0, 0, 0, -1, 0, 0))
-    assert signed._units(np.array([0, 1, 5]), 1).one_sided.tolist() == [False, True, True]
-    curved = signed._units(np.array([0, 1, 3, 4]), 3)  # coefficients of two curves
+    assert signed._blocks(np.array([0, 1, 5]), 1).one_sided.tolist() == [False, True, True]
+    curved = signed._blocks(np.array([0, 1, 3, 4]), 3)  # coefficients of two curves
     assert curved.of_column.tolist() == [0, 0, 1, 1]
     assert curved.one_sided.all()
 
@@ -304,7 +304,7 @@ def pool_of(data: Any, **options: Any) -> list[Any]:
     names = {k: v for k, v in (OPTIONS | options).items() if k not in ("penalties", "n_alphas", "alpha_min_ratio")}
     settings = PathSettings(n_alphas=10, alpha_min_ratio=0.02)
     plan = make_plan(
-        refits=False, penalties=["mcp"], report_metrics=(), convention="default", settings=settings, **names
+        relaxed=False, penalties=["mcp"], report_metrics=(), convention="default", settings=settings, **names
     )
     candidate_set = SelectionJob(plan, data, None, None, n_threads=1).candidates()
     return [c for c in candidate_set.sparse if c.for_metric]

@@ -115,7 +115,7 @@ def by_copies(data: RankingDataset, columns: dict[int, np.ndarray], metric: Any)
 
 
 def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that_judge_it(data):
-    result = sr.select(data, transform="none", refits=False, **OPTIONS)
+    result = sr.select(data, transform="none", relaxed=False, **OPTIONS)
     job = SelectionJob(result.plan, data, None, None)
     candidate_set = job.candidates()
     chosen = next(c for c in candidate_set.sparse if (c.penalty, c.k) == (result.chosen.penalty, result.chosen.k))

@@ -128,7 +128,9 @@ def test_derivative_is_the_slope_of_the_value(penalty: Penalty, formula: Callabl
         numeric = (formula(t + 1e-6) - formula(t - 1e-6)) / 2e-6
         assert penalty.derivative(np.array([t]))[0] == pytest.approx(numeric, rel=1e-5, abs=1e-8)
         bend = (penalty.derivative(np.array([t + 1e-6]))[0] - penalty.derivative(np.array([t - 1e-6]))[0]) / 2e-6
-        assert penalty._bend(np.array([t]), penalty.feature_alphas(1))[0] == pytest.approx(bend, rel=1e-5, abs=1e-7)
+        assert penalty._second_derivative(np.array([t]), penalty.feature_alphas(1))[0] == pytest.approx(
+            bend, rel=1e-5, abs=1e-7
+        )
 
 
 @every_penalty

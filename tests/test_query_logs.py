@@ -234,7 +234,7 @@ def test_select_predict_and_files_agree(raw: RankingDataset, selected: RankingMo
 def test_quality_out_of_fold_is_that_of_lists_of_their_own(raw: RankingDataset) -> None:
     """What validation says of the final model is what evaluating it says."""
     train, valid = raw.take_queries(np.arange(40)), raw.take_queries(np.arange(40, 60))
-    found = sr.select(train, valid=valid, protocol="holdout", transform="query-log", refits=False, **QUICK)
+    found = sr.select(train, valid=valid, protocol="holdout", transform="query-log", relaxed=False, **QUICK)
     direct = sr.evaluate(found.model, valid, ["ndcg@10"])["ndcg@10"]
     assert found.chosen.mean == pytest.approx(direct, abs=1e-12)
 
@@ -243,7 +243,7 @@ def test_quality_out_of_fold_is_that_of_lists_of_their_own(raw: RankingDataset) 
 def test_missing_values_are_the_same_in_training_and_prediction(raw: RankingDataset, missing: str) -> None:
     X, qid = np.array(raw.X), np.asarray(raw.qid)
     X[np.random.default_rng(3).random(X.shape) < 0.2] = np.nan
-    found = sr.select((X, raw.relevance, qid), transform="query-log", missing=missing, refits=False, **QUICK)
+    found = sr.select((X, raw.relevance, qid), transform="query-log", missing=missing, relaxed=False, **QUICK)
     if missing == "query-min":
         with pytest.raises(DataError, match="holds nan"):
             found.model.predict(X, qid)

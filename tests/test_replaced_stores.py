@@ -103,7 +103,7 @@ def test_what_is_written_into_while_it_is_used_is_refused(
     monkeypatch.setattr(FittedPaths, "_use_processes", lambda *_: False)
     with pytest.raises(DataFormatError, match=r"00000-X\.npy: was written into while it was in use"):
         sr.select(data, out=tmp_path / "run", **SELECT)
-    assert not list((tmp_path / "run").glob("units/*"))
+    assert not list((tmp_path / "run").glob("arrays/*"))
     assert not (tmp_path / "run/model.json").exists()
     with pytest.raises(DataFormatError, match="was written into while it was in use"):
         sr.SparseRanker().fit_dataset(data)

@@ -23,7 +23,7 @@ from sparserank.cli.app import main
 from sparserank.crossval import redundant_features as alike_module
 from sparserank.crossval.choice import Candidate, choose
 from sparserank.crossval.current_model import InUse
-from sparserank.crossval.redundant_features import SAME, alike, within_query_correlations
+from sparserank.crossval.redundant_features import MIN_CORRELATION, redundant_features, within_query_correlations
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
@@ -221,24 +221,24 @@ def test_features_that_do_not_vary_or_overflow_say_the_same_as_nothing() -> None
 
 def test_what_was_left_out_is_listed_beside_the_feature_that_says_the_same() -> None:
     names = tuple(ALL.feature_names or ())
-    found, beside = alike(ALL, names, {0: 0, 1: 0}, lambda d: d, {0: 10, 1: 7})
+    found, beside = redundant_features(ALL, names, {0: 0, 1: 0}, lambda d: d, {0: 10, 1: 7})
     R = by_hand(ALL.X, ALL.query_ptr)
-    assert [(r.feature, r.kept) for r in found.left] == sorted(
+    assert [(r.feature, r.selected) for r in found.left] == sorted(
         [("again", names[0]), ("turned", names[1])], key=lambda r: -abs(R[names.index(r[1]), names.index(r[0])])
     )
     for r in found.left:
-        assert r.correlation == pytest.approx(R[names.index(r.kept), names.index(r.feature)])
+        assert r.correlation == pytest.approx(R[names.index(r.selected), names.index(r.feature)])
     assert {r.feature: np.sign(r.correlation) for r in found.left} == {"again": 1.0, "turned": -1.0}
     assert beside == pytest.approx({0: R[0, 10], 1: R[1, 7]})
-    assert alike(ALL, names, {4: 0}, lambda d: d, {})[0].left == ()
+    assert redundant_features(ALL, names, {4: 0}, lambda d: d, {})[0].left == ()
 
 
 def test_kept_features_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     names, kept = tuple(ALL.feature_names or ()), dict.fromkeys((0, 1, 2, 3), 0)
     asked = {0: 10, 2: 7, 3: 11}
-    whole, beside = alike(ALL, names, kept, lambda d: d, asked)
+    whole, beside = redundant_features(ALL, names, kept, lambda d: d, asked)
     monkeypatch.setattr(alike_module, "MAX_PRODUCTS", 12)
-    pieces, beside_pieces = alike(ALL, names, kept, lambda d: d, asked)
+    pieces, beside_pieces = redundant_features(ALL, names, kept, lambda d: d, asked)
     assert [replace(r, correlation=0.0) for r in pieces.left] == [replace(r, correlation=0.0) for r in whole.left]
     assert [r.correlation for r in pieces.left] == pytest.approx([r.correlation for r in whole.left])  # to rounding
     assert beside_pieces == pytest.approx(beside)
@@ -248,19 +248,19 @@ def test_kept_features_in_pieces_give_the_same(monkeypatch: pytest.MonkeyPatch) 
 def test_of_very_many_documents_some_queries_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     names = tuple(ALL.feature_names or ())
     monkeypatch.setattr(alike_module, "MAX_DOCUMENTS", ALL.n_docs // 3)
-    found, _ = alike(ALL, names, {0: 0}, lambda d: d, {})
+    found, _ = redundant_features(ALL, names, {0: 0}, lambda d: d, {})
     assert found.n_queries == pytest.approx(ALL.n_queries / 4, abs=1)
     assert [r.feature for r in found.left] == ["again"]
 
 
 def test_the_page_names_what_says_the_same(result: SelectionResult, page: str) -> None:
-    same = [r for r in result.alike.left if abs(r.correlation) >= SAME]
+    same = [r for r in result.redundant.left if abs(r.correlation) >= MIN_CORRELATION]
     assert same
     text = " ".join(t for _, t in Outline(page).texts)
     for r in same[:3]:
-        assert f"{visible(r.feature)} says the same as {visible(r.kept)}" in text
+        assert f"{visible(r.feature)} is redundant with {visible(r.selected)}" in text
     kept = {result.model.feature_names[j] for j in result.model.support}
-    assert all(r.kept in kept and r.feature not in kept for r in result.alike.left)
+    assert all(r.selected in kept and r.feature not in kept for r in result.redundant.left)
 
 
 # -- queries ----------------------------------------------------------------------------------------------------------
@@ -571,12 +571,12 @@ def test_result_json_holds_what_the_page_says(result: SelectionResult) -> None:
     content = result.to_json()
     json.dumps(content, allow_nan=False)
     assert content["headline"] == result.headline
-    assert content["alike"]["least"] == SAME
-    assert [r["feature"] for r in content["alike"]["left"]] == [r.feature for r in result.alike.left]
+    assert content["redundant"]["least"] == MIN_CORRELATION
+    assert [r["feature"] for r in content["redundant"]["left"]] == [r.feature for r in result.redundant.left]
     assert content["queries"]["lost"][0]["pair"]["features"][0]["feature"] in result.model.feature_names
     assert content["queries"]["lost"][0]["difference"] == result.queries.lost[0].difference
     assert result.stability is not None
-    shares = {r["feature"]: r["kept"] for r in content["stability"]["kept"]}
+    shares = {r["feature"]: r["selection_frequency"] for r in content["stability"]["features"]}
     assert sum(shares.values()) == pytest.approx(result.stability.frequency.sum())
 
 

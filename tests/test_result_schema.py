@@ -18,7 +18,7 @@ from sparserank.data.synthetic import make_ranking
 
 DOCS = Path(__file__).parents[1] / "docs"
 SCHEMA = json.loads((DOCS / "result.schema.json").read_text(encoding="utf-8"))
-QUICK = {"n_alphas": 6, "cv": 2, "refits": False, "transform": "none"}
+QUICK = {"n_alphas": 6, "cv": 2, "relaxed": False, "transform": "none"}
 
 
 @pytest.fixture(scope="module")

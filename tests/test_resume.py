@@ -267,7 +267,7 @@ def test_a_damaged_piece_is_computed_again(undisturbed: Path, tmp_path: Path, se
     first.write_bytes(first.read_bytes()[:500])
     second.write_bytes(b"")
     third.unlink()
-    ours, foreign = run / "units" / ".sparserank-0123456789abcdef.part", run / "units" / ".movie.mkv.part"
+    ours, foreign = run / "arrays" / ".sparserank-0123456789abcdef.part", run / "arrays" / ".movie.mkv.part"
     ours.write_bytes(b"PK")
     foreign.write_bytes(b"film")
     code, err = select(run)
@@ -295,14 +295,14 @@ def test_every_flipped_bit_is_seen(undisturbed: Path, tmp_path: Path) -> None:
             damaged[bit // 8] ^= 1 << (bit % 8)
             file.write_bytes(damaged)
             with pytest.warns(DataWarning, match="a damaged piece"):
-                assert store.load(piece.stem, [f"units/{piece.name}"]) is None
+                assert store.load(piece.stem, [f"arrays/{piece.name}"]) is None
             assert not record.exists()
             if file is piece:
                 with contextlib.suppress(Exception), np.load(io.BytesIO(bytes(damaged))) as content:
                     unseen += all(content[key].size for key in content.files)
             record.write_bytes(kept)
         file.write_bytes(whole)
-    assert store.load(piece.stem, [f"units/{piece.name}"]) is not None
+    assert store.load(piece.stem, [f"arrays/{piece.name}"]) is not None
     assert unseen > 0
 
 
@@ -310,11 +310,11 @@ def test_the_comparison_sees_a_changed_piece(undisturbed: Path, tmp_path: Path, 
     """Pieces are read back, not computed again; so one changed by hand must show in the results."""
     run = tmp_path / "run"
     shutil.copytree(undisturbed, run)
-    for piece in (run / "units").glob("final-*.npz"):
+    for piece in (run / "arrays").glob("final-*.npz"):
         with np.load(piece) as content:
             arrays = {key: content[key] for key in content.files}
         np.savez(piece, **(arrays | {"coefs data": arrays["coefs data"] * (1 + 1e-15)}))  # type: ignore[arg-type]
-        PieceStore(run).save(piece.stem, {f"units/{piece.name}": piece.read_bytes()})
+        PieceStore(run).save(piece.stem, {f"arrays/{piece.name}": piece.read_bytes()})
     assert select(run)[0] == 0
     assert "model.json" in differences(run, undisturbed)
 

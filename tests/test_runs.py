@@ -94,9 +94,9 @@ def test_one_process_at_a_time_and_the_lock_goes_with_its_process(tmp_path: Path
     RunDirectory(run, "select").close()
 
 
-@pytest.mark.parametrize("name", ["train.txt", "model.json", "plan.json", ".hidden", "units"])
+@pytest.mark.parametrize("name", ["train.txt", "model.json", "plan.json", ".hidden", "arrays"])
 def test_a_folder_with_other_files_is_refused_untouched(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir() if name == "units" else (tmp_path / name).write_text("mine")
+    (tmp_path / name).mkdir() if name == "arrays" else (tmp_path / name).write_text("mine")
     for kind in ("select", "experiment", "demo"):
         with pytest.raises(RunDirectoryError, match=rf"such as {name}\); choose a new or empty directory"):
             RunDirectory(tmp_path, kind)
@@ -113,9 +113,9 @@ def test_kinds_do_not_mix(tmp_path: Path) -> None:
 
 def test_only_our_own_unfinished_files_are_removed(tmp_path: Path) -> None:
     RunDirectory(tmp_path, "select").close()
-    (tmp_path / "units").mkdir()
-    ours = [tmp_path / ".sparserank-00.part", tmp_path / "units" / ".sparserank-11.part"]
-    foreign = [tmp_path / ".movie.mkv.part", tmp_path / "units" / ".x.npz.abc.part", tmp_path / "a.part"]
+    (tmp_path / "arrays").mkdir()
+    ours = [tmp_path / ".sparserank-00.part", tmp_path / "arrays" / ".sparserank-11.part"]
+    foreign = [tmp_path / ".movie.mkv.part", tmp_path / "arrays" / ".x.npz.abc.part", tmp_path / "a.part"]
     for file in (*ours, *foreign):
         file.write_text("x")
     RunDirectory(tmp_path, "select").close()
@@ -212,11 +212,11 @@ def test_a_record_of_another_piece_is_damage(tmp_path: Path) -> None:
 def test_restart_deletes_pieces_and_results_alone(tmp_path: Path) -> None:
     with WorkStore(tmp_path / "run", {"a": 1}, kind="select") as store:
         store.save("fold0-l1", {"x": np.arange(3.0)})
-    kept = tmp_path / "run" / "units" / "keep.npz"
+    kept = tmp_path / "run" / "arrays" / "keep.npz"
     kept.write_bytes(b"mine")
     with WorkStore(tmp_path / "run", {"a": 2}, restart=True, kind="select") as store:
         assert store.load("fold0-l1") is None
-    assert [p.name for p in (tmp_path / "run" / "units").iterdir()] == ["keep.npz"]
+    assert [p.name for p in (tmp_path / "run" / "arrays").iterdir()] == ["keep.npz"]
 
 
 def test_a_mark_that_is_a_link_or_was_never_written_claims_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import sparserank as sr
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.settings import PathSettings
 from sparserank.jobs.selection_job import SelectionJob
-from sparserank.paths.refits import RELAX
+from sparserank.paths.relaxed import RELAX
 from sparserank.penalties import Penalty, parse_penalty
 from sparserank.selection.plan import make_plan
 from tests.oracles import certificates as oracle
@@ -123,9 +123,9 @@ def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -
     """The wrong variant: a refit under the penalty and strength of the point that it comes from."""
     job = job_of(["l1"], "none")
     candidate_set = job.candidates()
-    refits = [c for c in candidate_set.sparse if c.relax > 0]
-    assert len(refits) >= 8
-    for c in refits:
+    relaxed = [c for c in candidate_set.sparse if c.relax > 0]
+    assert len(relaxed) >= 8
+    for c in relaxed:
         model = job.model(candidate_set, c)
         true, top = true_violation(model, candidate_set.path("l1").penalty.with_alpha(candidate_set.alpha(c)), "all")
         assert true > 100 * TOL * top

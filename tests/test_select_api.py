@@ -113,7 +113,7 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     features = raw.drop(columns="label")  # its column qid is the query; scaling is learned inside, no scaler before
     plan = {"n_alphas": 15, "alpha_min_ratio": 1e-2}
     cv = sr.SparseRankerCV(penalty="l1", cv=3, k=10, **plan).fit(features, raw["label"])
-    same = sr.select(raw, penalties=["l1"], cv=3, k=10, refits=False, transform="none", half_samples=0, **plan)
+    same = sr.select(raw, penalties=["l1"], cv=3, k=10, relaxed=False, transform="none", half_samples=0, **plan)
     np.testing.assert_array_equal(cv.scaled_coef_, same.model.coef)
     assert max(point["mean"] for point in cv.curve_ if point["n_features"] <= 10) == same.choice.chosen.mean
 

@@ -19,7 +19,7 @@ from sparserank.export import ENGINES
 from tests.command_line import Cli
 from tests.shortcuts import no_pictures
 
-QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "refits": False}
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "relaxed": False}
 LEFT_OUT = ("log1p", "raw or log1p")
 
 
@@ -80,7 +80,7 @@ def test_what_it_costs_is_known_from_an_earlier_run_in_the_same_place(data, tmp_
         assert json.loads((tmp_path / "result.json").read_text())["engine"]["cost"]["mean"] == cost.mean
     after = {p.name for p in (tmp_path / "units").iterdir()}
     assert {n for n in after - before if not n.startswith("ablation")} == set()  # no path was computed
-    longer = sr.select(data, engine="ranklib", out=tmp_path, **{**QUICK, "refits": True})
+    longer = sr.select(data, engine="ranklib", out=tmp_path, **{**QUICK, "relaxed": True})
     assert longer.engine is not None
     assert longer.engine.cost is None  # the earlier run has no refits
 
@@ -125,7 +125,7 @@ def test_other_values_for_missing_ones_are_noted(data):
 def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):
     sr.write_letor(data, tmp_path / "train.txt")
     call = partial(
-        cli_here, "select", "train.txt", "--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-refits"
+        cli_here, "select", "train.txt", "--penalty", "l1", "--n-alphas", "6", "--half-samples", "0", "--no-relaxed"
     )
     done = call("--engine", "ranklib", "--out", "run")
     assert done.code == 0, done.err

@@ -65,7 +65,7 @@ def test_the_page_of_commands_has_every_option() -> None:
     page = commands.page()
     assert "## sparserank select" in page
     assert "## sparserank experiment published" in page
-    for option in ("--margin", "--refits`, `--no-refits", "--seed", "--penalty"):
+    for option in ("--margin", "--relaxed`, `--no-relaxed", "--seed", "--penalty"):
         assert f"`{option}`\n: " in page
     assert "[bold]" not in page
 

@@ -89,7 +89,7 @@ def test_wrong_halves_are_rejected() -> None:
 
 
 def test_kept_features_are_those_of_paths_on_copies_of_the_halves() -> None:
-    result = sr.select(DATA, half_samples=4, random_state=5, refits=False, **OPTIONS)
+    result = sr.select(DATA, half_samples=4, random_state=5, relaxed=False, **OPTIONS)
     assert result.stability is not None
     c = result.chosen
     usable = np.array(
@@ -115,7 +115,7 @@ def test_the_result_says_how_firm_it_is() -> None:
     rows = result.table().to_pylist()
     names = list(result.model.feature_names)
     for row in rows:
-        assert row["kept"] == stability.frequency[names.index(row["feature"])]
+        assert row["selection_frequency"] == stability.frequency[names.index(row["feature"])]
     content = result.to_json()
     assert content["stability"]["half_samples"] == 20
     assert "On 20 halves of the queries " in result.sentence

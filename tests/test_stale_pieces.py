@@ -36,7 +36,7 @@ FILES = "train.txt --valid valid.txt --test test.txt "
 FEW = " --n-alphas 5 --folds 2 --half-samples 4 --transform none --penalty mcp"
 L1 = " --n-alphas 4 --folds 2 --half-samples 0 --transform none --penalty l1"
 TABLE = "t.parquet --label-column grade --qid-column query --ignore-columns words,other" + FEW
-JUDGE = FILES + " --for-model lightgbm --penalty l1 --n-trees 3 --n-leaves 3 --folds 2 --transform none --threads 1"
+FOR_MODEL = FILES + " --for-model lightgbm --penalty l1 --n-trees 3 --n-leaves 3 --folds 2 --transform none --threads 1"
 
 # option: what is added to the line of the first run, or (that line, the other one)
 SELECT: dict[str, str | tuple[str, str]] = {
@@ -58,7 +58,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "drop": "--drop f1",
     "feature_groups": "--feature-groups groups.csv",
     "half_samples": "--half-samples 6",
-    "refits": "--no-refits",
+    "relaxed": "--no-relaxed",
     "metric_refits": "--metric-refits",
     "metric": "--metric map",
     "report_metrics": "--report-metrics p@3",
@@ -78,9 +78,9 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "current": "--current f2",
     "rival": "--rival lightgbm",
     "rival_time": "--rival lightgbm --rival-time 100",
-    "for_model": (FILES + FEW, JUDGE),
-    "n_trees": (JUDGE, JUDGE + " --n-trees 4"),
-    "n_leaves": (JUDGE, JUDGE + " --n-leaves 4"),
+    "for_model": (FILES + FEW, FOR_MODEL),
+    "n_trees": (FOR_MODEL, FOR_MODEL + " --n-trees 4"),
+    "n_leaves": (FOR_MODEL, FOR_MODEL + " --n-leaves 4"),
     "n_features": "--n-features 7",
     "missing": ("missing.txt --missing zero" + FEW, "missing.txt --missing median" + FEW),
     "index_base": "--index-base 0",
@@ -93,7 +93,7 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "ignore_columns": (TABLE, TABLE + " --ignore-columns c0"),
     "allow_overlap": ("train.txt --valid valid.txt" + FEW, "train.txt --valid train.txt --allow-overlap" + FEW),
 }
-OF_JUDGE = {
+OF_FOR_MODEL = {
     name: SELECT[name]
     for name in (
         "penalties",
@@ -113,7 +113,7 @@ OF_JUDGE = {
         "confidence",
     )
 } | {
-    "penalties": (JUDGE, JUDGE.replace("l1", "mcp")),
+    "penalties": (FOR_MODEL, FOR_MODEL.replace("l1", "mcp")),
     "costs": "--costs other-costs.txt",
     "transform": "--transform log",
     "k": "--k 2",
@@ -291,7 +291,7 @@ def check(
 
 CASES = {
     **{f"select {name}": (f"select {FILES}{FEW}", given) for name, given in SELECT.items()},
-    **{f"judge {name}": (f"select {JUDGE}", given) for name, given in OF_JUDGE.items()},
+    **{f"for_model {name}": (f"select {FOR_MODEL}", given) for name, given in OF_FOR_MODEL.items()},
     **{f"compare {name}": (f"compare {ONE}", given) for name, given in COMPARE.items()},
     **{f"letor {name}": (f"letor {TWO}", given) for name, given in LETOR.items()},
 }
@@ -308,7 +308,7 @@ TAKEN = {
             "rival",
             "rival_time",
             "half_samples",
-            "refits",
+            "relaxed",
             "metric_refits",
             "margin",
             "guarantee",
@@ -317,7 +317,7 @@ TAKEN = {
             "confidence",
         )
     ),
-    *(f"judge {n}" for n in ("margin", "guarantee", "confidence")),
+    *(f"for_model {n}" for n in ("margin", "guarantee", "confidence")),
     "compare with_",
     "compare repeats",
     *(f"letor {n}" for n in LETOR),

@@ -149,7 +149,7 @@ def test_a_rewritten_file_is_other_data_in_the_same_process_too(tmp_path: Path) 
     def means() -> list[float]:
         experiment = Experiment(plan, tmp_path / "out", n_workers=1)
         experiment.run()
-        table = experiment.store.table(experiment.units, "per_query")
+        table = experiment.store.table(experiment.tasks, "per_query")
         return [float(np.mean(table["map"].to_numpy()))]
 
     before, old = means(), os.stat(folder / "S5.txt")

@@ -174,7 +174,7 @@ def test_stores_threads_and_processes_give_the_same_model(tmp_path: Path, monkey
 
     sr.write_letor(HEAVY, tmp_path / "a.txt")
     sr.convert([tmp_path / "a.txt"], tmp_path / "store", sr.Reading(dtype="float64"))
-    few = {**QUICK, "refits": False}
+    few = {**QUICK, "relaxed": False}
     memory = sr.select(HEAVY, **few)
     stored = sr.select(tmp_path / "store", **few)
     monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", 0)

@@ -77,7 +77,7 @@ def test_a_hundred_thousand_features_go_through_path_and_selection() -> None:
     data = text_like(2000, 100_000, 30)
     path = sr.fit_path(data, n_alphas=5, alpha_min_ratio=0.05)
     assert set(path.statuses) == {"optimal"}
-    result = sr.select(data, penalties=["l1"], n_alphas=4, alpha_min_ratio=0.2, cv=2, half_samples=2, refits=False)
+    result = sr.select(data, penalties=["l1"], n_alphas=4, alpha_min_ratio=0.2, cv=2, half_samples=2, relaxed=False)
     assert 0 < len(result.model.support) < 300
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     assert peak < 4000  # a Hessian on the features that vary would take 10 GB alone

@@ -203,8 +203,8 @@ class PairwiseObjective:
 
         def at(mu: float) -> tuple[float, float, float]:
             parts = self.shards.call("line", w, v, [mu], self.weighting.key, self.k)
-            value, slope, bend = sum(parts[1:], start=parts[0])[0].tolist()
-            return value, slope, bend
+            value, slope, curvature = sum(parts[1:], start=parts[0])[0].tolist()
+            return value, slope, curvature
 
         return at
 

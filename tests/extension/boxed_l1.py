@@ -43,13 +43,13 @@ class BoxedL1(Penalty):
         return np.where(w == 0, np.maximum(np.abs(grad) - self.alpha, 0.0), distance)
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:
-        pull = np.abs(gradient)
+        abs_gradient = np.abs(gradient)
 
-        def bend(s: float) -> tuple[float, float]:
-            over = BOUND * np.maximum(s * pull - self.alpha, 0.0)
-            return float(over.sum()), BOUND * float(pull[over > 0].sum())
+        def convex(s: float) -> tuple[float, float]:
+            over = BOUND * np.maximum(s * abs_gradient - self.alpha, 0.0)
+            return float(over.sum()), BOUND * float(abs_gradient[over > 0].sum())
 
-        return Conjugate(bend=bend)
+        return Conjugate(convex=convex)
 
     def restrict(self, columns: np.ndarray, n_features: int) -> BoxedPart:
         return BoxedPart(self.alpha)

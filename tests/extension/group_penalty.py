@@ -50,10 +50,10 @@ class PairLasso(Penalty):
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
         return float(norms(grad_at_zero).max())
 
-    def working_units(self, columns: np.ndarray) -> np.ndarray:
+    def working_blocks(self, columns: np.ndarray) -> np.ndarray:
         return np.repeat(columns[0::2] | columns[1::2], 2)
 
-    def pressure(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
+    def priority(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
         return norms(gradient) - share * self.alpha
 
     def conjugate(self, w: np.ndarray, gradient: np.ndarray) -> Conjugate:

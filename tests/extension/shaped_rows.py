@@ -49,7 +49,7 @@ class ShapedRows(Rows):
         self.n_docs, n_features = segment.shape
         self.n_columns = 2 * n_features
         self.nbytes = segment.nbytes + fraction.nbytes
-        self.units = tuple((2 * j, 2 * j + 1) for j in range(n_features))
+        self.column_blocks = tuple((2 * j, 2 * j + 1) for j in range(n_features))
 
     def ramps(self, rows: np.ndarray) -> np.ndarray:
         """The ramps of some documents, written out."""

@@ -251,7 +251,7 @@ def select_with_weights(data: Path, folder: Path) -> Arrays:
 
 @run
 def select_with_another_loss(data: Path, folder: Path) -> Arrays:
-    found = sr.select(generated(), loss="modified_huber", metric="mrr", refits=False, margin=0.02, **QUICK)
+    found = sr.select(generated(), loss="modified_huber", metric="mrr", relaxed=False, margin=0.02, **QUICK)
     return of_selection(found)
 
 
@@ -380,15 +380,15 @@ def rankers_of_papers(data: Path, folder: Path) -> Arrays:
 def letor_systems(data: Path, folder: Path) -> Arrays:
     from sparserank.papers.protocol.experiment import Experiment
     from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
-    from sparserank.papers.protocol.units import UnitRunner
+    from sparserank.papers.protocol.tasks import TaskRunner
 
     systems = ("sparserank", "select", "greedy_rank_rls", "rank_svm", "fsm_rank", "l1", "random")
     dataset = DatasetPlan("ohsumed", str(data / "ohsumed/querylevelnorm"))
     plan = ExperimentPlan((dataset,), systems, folds=(1,))
     out: Arrays = {}
-    for unit in Experiment(plan, folder / "results", n_workers=1).units:
-        for kind, table in zip(("candidates", "queries"), UnitRunner(plan)(unit), strict=True):
-            out |= {f"{unit.system} {kind} {k}": v for k, v in of_table(table).items()}
+    for task in Experiment(plan, folder / "results", n_workers=1).tasks:
+        for kind, table in zip(("candidates", "queries"), TaskRunner(plan)(task), strict=True):
+            out |= {f"{task.system} {kind} {k}": v for k, v in of_table(table).items()}
     return out
 
 

@@ -11,7 +11,7 @@ from sparserank.cli.given import call
 
 FLAGS = {
     "penalties": "--penalty",
-    "refits": "--refits",
+    "relaxed": "--relaxed",
     "metric_refits": "--metric-refits",
     "cv": "--folds",
     "random_state": "--seed",
@@ -162,11 +162,12 @@ FeatureGroups = Annotated[
         show_default=False,
     ),
 ]
-Refits = Annotated[
+Relaxed = Annotated[
     bool,
     typer.Option(
-        "--refits/--no-refits",
-        help="Try the models of each size also half-way and fully refitted without the sparsity penalty.",
+        "--relaxed/--no-relaxed",
+        help="Try the models of each size also relaxed: refitted without the sparsity penalty, half-way "
+        "(0.5) and fully (1).",
         rich_help_panel="Models",
     ),
 ]
@@ -278,7 +279,8 @@ HalfSamples = Annotated[
     int,
     typer.Option(
         "--half-samples",
-        help="Halves of the queries on which the choice of features is repeated, to say how firm it is; even, 0: none.",
+        help="Halves of the queries on which the choice of features is repeated, to say how stable it "
+        "is; even, 0: none.",
         rich_help_panel="Choice",
     ),
 ]
@@ -624,7 +626,7 @@ def select(
     keep: Keep = None,
     drop: Drop = None,
     feature_groups: FeatureGroups = None,
-    refits: Refits = True,
+    relaxed: Relaxed = True,
     metric_refits: MetricRefits = False,
     query_weight: QueryWeight = None,
     doc_weight: DocWeight = None,

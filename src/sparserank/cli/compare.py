@@ -27,11 +27,11 @@ def run(*, data: list[Path], out: Path, with_: str = "lightgbm", **options: Any)
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.jobs.trees.compare import compare_with_trees
     from sparserank.jobs.trees.files import COMPARISON_FILES
-    from sparserank.jobs.trees.options import JUDGES
+    from sparserank.jobs.trees.options import TREE_RANKERS
     from sparserank.pages.comparison_tables import comparison_table
     from sparserank.solvers._coordinate_descent_kernels import descend
 
-    check("--with", Choice(JUDGES), with_)
+    check("--with", Choice(TREE_RANKERS), with_)
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
         with progress_bar("comparison") as progress:

@@ -10,7 +10,7 @@ from sparserank.cli.explain import MOST
 from sparserank.crossval.options import LEARNING_RATE, TREES
 from sparserank.data import options as of_data
 from sparserank.jobs import options as of_jobs
-from sparserank.jobs.trees.options import COMPARE, FOR_MODEL, JUDGES
+from sparserank.jobs.trees.options import COMPARE, FOR_MODEL, TREE_RANKERS
 from sparserank.options import Choice, Flag, Given, Option
 from sparserank.selection import options as of_selection
 
@@ -78,7 +78,7 @@ COMPARE_COMMAND = Command(
         OUT,
         replace(
             own("with_", "str", "The tree ranker: lightgbm.", flag="--with", panel="Trees"),
-            kind=Choice(JUDGES),
+            kind=Choice(TREE_RANKERS),
             default="lightgbm",
         ),
         *without(COMPARE, "out", "sparse", "dtype"),

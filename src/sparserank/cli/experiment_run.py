@@ -79,10 +79,10 @@ def execute(
             ran = time.monotonic() - began
             _note_failures(experiment)
             written = _present(experiment, out, name, more, skipped, markdown, preface)
-    say(f"{len(experiment.units)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written)))
+    say(f"{len(experiment.tasks)} pieces, {ran:.0f} s of computing in this run; wrote " + ", ".join(map(str, written)))
     if experiment.failed:
         raise DataError(
-            f"{len(experiment.failed)} of {len(experiment.units)} pieces failed; the tables hold the others."
+            f"{len(experiment.failed)} of {len(experiment.tasks)} pieces failed; the tables hold the others."
         )
 
 
@@ -98,7 +98,7 @@ def _note_failures(experiment: Experiment) -> None:
         reasons.setdefault(why, []).append(piece)
     for why, pieces in reasons.items():
         note(f"failed: {pieces[0]}{f' and {len(pieces) - 1} more' if len(pieces) > 1 else ''}: {why}")
-    if len(experiment.failed) == len(experiment.units):
+    if len(experiment.failed) == len(experiment.tasks):
         raise DataError(f"no piece succeeded; the first: {next(iter(experiment.failed.values()))}")
     for dataset, folds in experiment.partial.items():
         note(f"{dataset}: {len(folds)} of 5 folds ({', '.join(map(str, folds))})")
@@ -138,7 +138,7 @@ def _present(
     title = "Published tables and ours" if more else f"Experiment {plan.name}"
     intro = (
         f"{len(results.datasets)} data sets ({', '.join(results.datasets)}), {len(plan.systems)} systems, "
-        f"{len(experiment.units)} pieces; metric convention {plan.convention}."
+        f"{len(experiment.tasks)} pieces; metric convention {plan.convention}."
     )
     if skipped:
         intro += f" Not available: {', '.join(skipped)}."

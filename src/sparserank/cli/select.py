@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sparserank.cli import judge as judging
+from sparserank.cli import select_for_trees
 from sparserank.cli.cluster import client_of
 from sparserank.cli.commands import FLAGS
 from sparserank.cli.given import require
@@ -39,7 +39,9 @@ def run(
 ) -> None:
     """Options are those of `select`, or for a model of another kind those of `select_for_trees`."""
     if for_model is not None:
-        judging.run(train, out, {"for_model": for_model, **options, **({} if client is None else {"client": client})})
+        select_for_trees.run(
+            train, out, {"for_model": for_model, **options, **({} if client is None else {"client": client})}
+        )
         return
     for name in ("n_trees", "n_leaves"):
         require(name not in options, flag_of(name, FLAGS), "is of trees; give --for-model lightgbm.")

@@ -21,7 +21,7 @@ from sparserank.model import RankingModel
 from sparserank.paths import PathResult
 from sparserank.paths.certificate import Certificate, certificate_of
 from sparserank.paths.metric_refits import METRIC_KINDS, metric_refit_of
-from sparserank.paths.refits import RELAX, refit_of
+from sparserank.paths.relaxed import RELAX, refit_of
 from sparserank.paths.result import n_used
 from sparserank.paths.sizes import SizeOf, point_within, points_by_size
 
@@ -81,9 +81,9 @@ class CandidateSet:
                 continue  # a fold has no model that small: there is nothing to judge this size by
             out.append(self._candidate(label, k, 0.0, {f: (label, i) for f, i in points.items()}))
             for relax in RELAX if (refit_label(label), FINAL) in self.paths else ():
-                refits = {f: self._refit(label, f, i, relax) for f, i in points.items()}
-                if refits[FINAL][0] != label:
-                    out.append(self._candidate(label, k, relax, refits))
+                relaxed = {f: self._refit(label, f, i, relax) for f, i in points.items()}
+                if relaxed[FINAL][0] != label:
+                    out.append(self._candidate(label, k, relax, relaxed))
         return out + self._refitted_for_metric(label)
 
     def _refitted_for_metric(self, label: str) -> list[Candidate]:
@@ -191,8 +191,8 @@ class CandidateSet:
         return self.paths[label, fold], index
 
     def _refit(self, label: str, fold: int, index: int, relax: float) -> tuple[str, int]:
-        refits = self.paths[refit_label(label), fold].path
-        at = refit_of(refits.alphas, float(self.paths[label, fold].path.alphas[index]), relax)
+        relaxed = self.paths[refit_label(label), fold].path
+        at = refit_of(relaxed.alphas, float(self.paths[label, fold].path.alphas[index]), relax)
         return (label, index) if at is None else (refit_label(label), at)
 
     def _sizes(self, fitted: FittedPath) -> np.ndarray:

@@ -54,10 +54,10 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """'mcp', 'mcp half refitted', 'mcp refitted', 'mcp polished for the metric'."""
+        """'mcp', 'mcp relaxed (0.5)', 'mcp relaxed (1)', 'mcp polished for the metric'."""
         if self.for_metric:
             return f"{self.penalty} {self.for_metric} for the metric"
-        return self.penalty + {0.0: "", 0.5: " half refitted", 1.0: " refitted"}[self.relax]
+        return self.penalty + (f" relaxed ({self.relax:g})" if self.relax else "")
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class CrossValidation:
         self,
         trials: Sequence[Trial],
         *,
-        refits: bool = False,
+        relaxed: bool = False,
         metric_refits: MetricRefits | None = None,
         store: WorkStore | None = None,
         progress: Progress | None = None,
@@ -117,22 +117,22 @@ class CrossValidation:
 
         Parameters
             trials   what is tried, labels different, on the looks of this
-            refits   models of each size are also tried half-way and fully refitted
+            refits   models of each size are also tried relaxed
             metric_refits   some are also tried refitted for the metric
         Warns
             ConvergenceWarning   solves ended short of their tolerance
         """
-        wanted = families(trials, refits=refits, metric_refits=metric_refits, size_of=self._size_of)
+        wanted = families(trials, relaxed=relaxed, metric_refits=metric_refits, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], self._n_workers).all(store, progress)
         for_metric = {f.start: f for f in wanted if f.start is not None and f.sizes}
         return CandidateSet(
             trials, fitted, self.fold if self.folds else None, self.feature_groups, self.by_cost, for_metric
         )
 
-    def kept(self, trials: Sequence[Trial], store: WorkStore, *, refits: bool = False) -> CandidateSet | None:
+    def kept(self, trials: Sequence[Trial], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
         """The candidates of trials, on looks of this, whose paths an earlier run left in `store`; None where one is
         missing: nothing is computed."""
-        wanted = families(trials, refits=refits, size_of=self._size_of)
+        wanted = families(trials, relaxed=relaxed, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], 1).kept(store)
         fold = self.fold if self.folds else None
         return None if fitted is None else CandidateSet(trials, fitted, fold, self.feature_groups, self.by_cost)

@@ -43,13 +43,13 @@ class Family:
 
 def refit_label(label: str) -> str:
     """The family of the refits of a family."""
-    return f"{label} refitted"
+    return f"{label} relaxed"
 
 
 def families(
     trials: Sequence[Trial],
     *,
-    refits: bool = False,
+    relaxed: bool = False,
     metric_refits: MetricRefits | None = None,
     size_of: SizeOf = n_used,
 ) -> list[Family]:
@@ -65,7 +65,7 @@ def families(
     out: list[Family] = []
     for look in dict.fromkeys(t.look for t in trials):
         own = [t for t in trials if t.look == look]
-        out += _on_look(own, refits, size_of)
+        out += _on_look(own, relaxed, size_of)
         if metric_refits is not None:
             out += _for_metric(own, metric_refits, size_of)
     return out
@@ -90,7 +90,7 @@ def _for_metric(trials: Sequence[Trial], made_of: MetricRefits, size_of: SizeOf)
     return [Family(label, maker, t.look, Ridge, t.label, sizes=made_of.sizes)]
 
 
-def _on_look(trials: Sequence[Trial], refits: bool, size_of: SizeOf) -> list[Family]:
+def _on_look(trials: Sequence[Trial], relaxed: bool, size_of: SizeOf) -> list[Family]:
     look = trials[0].look
     first: list[Family] = []
     second: list[Family] = []
@@ -110,7 +110,7 @@ def _on_look(trials: Sequence[Trial], refits: bool, size_of: SizeOf) -> list[Fam
     again = [
         Family(refit_label(t.label), RefitPath(look.monotone(t.maker.rules), size_of), look, Ridge, t.label)
         for t in trials
-        if refits and t.maker.shrinks
+        if relaxed and t.maker.shrinks
     ]
     return first + second + again
 

@@ -104,7 +104,7 @@ class FittedPaths:
                 done[family.label, fold] = fitted
                 work.keep(names[family.label, fold], fitted)
                 if store is not None:
-                    store.log({"event": "unit", "what": _what(family.label, fold), "seconds": round(seconds, 3)})
+                    store.log({"event": "piece", "what": _what(family.label, fold), "seconds": round(seconds, 3)})
                 work.tell(_what(family.label, fold), left())
         warn_unsolved(done, next(iter(self.works.values())).settings.tol)
         return done

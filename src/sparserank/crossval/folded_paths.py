@@ -283,10 +283,10 @@ class FoldedPaths:
             out[FINAL] = _measured(self._unseen, models[FINAL], self.metrics)
         folds = [f for f in models if f != FINAL]
         if folds:
-            judge = np.full(len(self.fold), -1)
+            assigned = np.full(len(self.fold), -1)
             for g, f in enumerate(folds):
-                judge[self.fold == f] = g
-            parts = self._shards.call("measure", [models[f] for f in folds], self.metrics, per_query=judge)
+                assigned[self.fold == f] = g
+            parts = self._shards.call("measure", [models[f] for f in folds], self.metrics, per_query=assigned)
             out |= {f: np.concatenate([p[g] for p in parts], axis=2) for g, f in enumerate(folds)}
         return out
 

@@ -1,4 +1,4 @@
-"""Features that were left out and say the same as a kept one: correlation within queries."""
+"""Redundant features: left out, and highly correlated, within queries, with a selected one."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.matrices import n_stored
 from sparserank.shards.centred_products import centred_products
 
-SAME = 0.9  # size of the correlation from which two features say the same
+MIN_CORRELATION = 0.9  # in size, of a redundant feature with a selected one
 MAX_DOCUMENTS = 500_000  # about; of more, every so many-th query is looked at
 BLOCK_VALUES = 1 << 19  # values read at once: a few megabytes, whatever the store
 MAX_PRODUCTS = 1 << 24  # products of features summed up at once; of more the data are read again
 
 
 @dataclass(frozen=True)
-class Left:
-    """A feature that was left out, and the kept one that it resembles most."""
+class RedundantFeature:
+    """A feature that was left out, and the selected one that it correlates with most."""
 
     feature: str
-    kept: str
+    selected: str
     correlation: float
 
 
 @dataclass(frozen=True)
-class Alike:
-    """What was left out: |correlation| with a kept feature of at least `least`, largest first; n_queries were looked
-    at."""
+class RedundantFeatures:
+    """What was left out: |correlation| with a selected feature of at least `least`, largest first, in n_queries of
+    the queries."""
 
     least: float
     n_queries: int
-    left: tuple[Left, ...]
+    left: tuple[RedundantFeature, ...]
 
 
-def alike(
+def redundant_features(
     data: RankingDataset,
     names: tuple[str, ...],
     kept: Mapping[int, int],
     shaped: Callable[[RankingDataset], RankingDataset],
     beside: Mapping[int, int],
-) -> tuple[Alike, dict[int, float]]:
+) -> tuple[RedundantFeatures, dict[int, float]]:
     """(features beside those of a model, {kept feature: its correlation with one other})
 
     Parameters
@@ -70,8 +70,13 @@ def alike(
         larger = np.abs(found) > np.abs(best)
         best[larger], nearest[larger] = found[larger], own[strongest[larger]]
     best[features] = 0.0
-    rows = [Left(names[j], names[nearest[j]], float(best[j])) for j in np.flatnonzero(np.abs(best) >= SAME).tolist()]
-    return Alike(SAME, len(queries), tuple(sorted(rows, key=lambda row: -abs(row.correlation)))), asked
+    rows = [
+        RedundantFeature(names[j], names[nearest[j]], float(best[j]))
+        for j in np.flatnonzero(np.abs(best) >= MIN_CORRELATION).tolist()
+    ]
+    return RedundantFeatures(
+        MIN_CORRELATION, len(queries), tuple(sorted(rows, key=lambda row: -abs(row.correlation)))
+    ), asked
 
 
 def within_query_correlations(

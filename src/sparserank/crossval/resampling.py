@@ -1,4 +1,4 @@
-"""Resampled queries: how far a choice flatters the mean of what it picks, and how firm it is; nothing is fitted
+"""Resampled queries: how far a choice flatters the mean of what it picks, and how stable it is; nothing is fitted
 anew."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How firm a set of features is: the same maker on half of the queries, again and again."""
+"""Stability of a selection: the same maker on half of the queries, again and again."""
 
 from __future__ import annotations
 

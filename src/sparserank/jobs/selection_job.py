@@ -18,7 +18,7 @@ from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.feature_groups import each_alone
 from sparserank.crossval.folded_paths import FINAL, FOLD_TOL
 from sparserank.crossval.near_equal import NearEqual, near_equal
-from sparserank.crossval.redundant_features import Alike, alike
+from sparserank.crossval.redundant_features import RedundantFeatures, redundant_features
 from sparserank.crossval.stability import Stability
 from sparserank.crossval.tree_rivals import TreeRivals
 from sparserank.data.dataset import RankingDataset
@@ -156,7 +156,7 @@ class SelectionJob:
         test = self.beside.on_test(candidate_set, model, strongest, notes)
         ablation = Ablation(cv, candidate_set, choice, model, plan)
         near = near_equal(choice, candidate_set)
-        redundant, correlations = self._alike(candidate_set, chosen, near)
+        redundant, correlations = self._redundant(candidate_set, chosen, near)
         worth = ablation.worth(near, correlations, store)
         result = SelectionResult(
             plan=plan,
@@ -176,7 +176,7 @@ class SelectionJob:
             all_features=against_all_features(choice, strongest, by_size),
             worth=worth,
             stability=stability,
-            alike=redundant,
+            redundant=redundant,
             change=self.beside.with_today(choice, model),
             rivals=trees,
             queries=self.beside.by_query(candidate_set, chosen, model, strongest, test),
@@ -203,7 +203,7 @@ class SelectionJob:
         report = None if progress is None else with_the_rest
         return self.cv.fit(
             self.trials,
-            refits=self.plan.refits,
+            relaxed=self.plan.relaxed,
             metric_refits=self.plan.metric_refits_on(self.cv.data, self.cv.feature_groups),
             store=store,
             progress=report,
@@ -283,11 +283,13 @@ class SelectionJob:
         n_varying = len(self.names) - int(self.cv.data.constant_features().sum())
         return Stability(arrays["kept"], model.support, n_varying)
 
-    def _alike(self, candidate_set: CandidateSet, chosen: Candidate, near: NearEqual) -> tuple[Alike, dict[int, float]]:
-        """What was left out and says the same as a selected feature; how selected ones correlate with what takes their
+    def _redundant(
+        self, candidate_set: CandidateSet, chosen: Candidate, near: NearEqual
+    ) -> tuple[RedundantFeatures, dict[int, float]]:
+        """What was left out and is redundant with a selected feature; how selected ones correlate with what takes their
         place."""
         work, kept = self.cv.works[candidate_set.look(chosen)], candidate_set.forms(chosen)
-        return alike(self.cv.data, self.names, kept, work.in_forms, near.substitutes)
+        return redundant_features(self.cv.data, self.names, kept, work.in_forms, near.substitutes)
 
     def _for_engine(
         self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]
@@ -298,7 +300,7 @@ class SelectionJob:
         names = dict.fromkeys(t.look.name for t in self.left_out)
         others = None
         if store is not None and self.left_out:
-            known = self.cv.kept(self.left_out, store, refits=self.plan.refits)
+            known = self.cv.kept(self.left_out, store, relaxed=self.plan.relaxed)
             others = None if known is None else [*known.sparse, *known.dense]
         found = for_engine(self.engine.name, tuple(names), [*candidate_set.sparse, *candidate_set.dense], others)
         notes += [found.sentence(repr(self.plan.metric)), *other_fills(self.engine, model)]

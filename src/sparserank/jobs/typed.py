@@ -59,8 +59,9 @@ class SelectOptions(TypedDict, total=False):
     """Features that are computed together: {feature: group}, or a file of lines feature,group,cost. A group enters
     whole and is paid for once; other features are groups of their own, and a cost that is not given is 1. Default
     None."""
-    refits: bool
-    """Try the models of each size also half-way and fully refitted without the sparsity penalty. Default True."""
+    relaxed: bool
+    """Try the models of each size also relaxed: refitted without the sparsity penalty, half-way (0.5) and fully
+    (1). Default True."""
     metric_refits: bool
     """Try models of a few sizes also refitted for the metric (ndcg, from 100 training queries on): pairs weighted
     by what they change in it, and small steps that raise it on both halves of the training queries. Default
@@ -93,7 +94,7 @@ class SelectOptions(TypedDict, total=False):
     """cv (out of fold over the queries of train and validation) or holdout (choice on validation alone). Default
     'cv'."""
     half_samples: int
-    """Halves of the queries on which the choice of features is repeated, to say how firm it is; even, 0: none.
+    """Halves of the queries on which the choice of features is repeated, to say how stable it is; even, 0: none.
     Default 20."""
     current: str | os.PathLike | RankingModel | None
     """What ranks today: a model (file), or the feature that holds its score, which is then left out of the features

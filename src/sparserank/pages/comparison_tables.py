@@ -18,7 +18,7 @@ def comparison_table(result: ComparisonResult) -> Table:
         rows.append([name, *(figure(own[k].mean) if k in own else "-" for k in sizes)])
     note = (
         f"{ALL} ({result.n_features}): {figure(result.all_features.mean)}; {CHOICE} ({result.span} features): "
-        f"{figure(result.choice.mean)}. Ours at each size: the best of shrunken, half and fully refitted models of at "
+        f"{figure(result.choice.mean)}. Ours at each size: the best of shrunken and relaxed models of at "
         "most that size; like our choice it is taken by the values shown, which flatters it a little. Features of "
         "trees are chosen inside each fold; those on ours are of the maker of our choice."
     )

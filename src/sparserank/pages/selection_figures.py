@@ -15,7 +15,7 @@ from sparserank.metrics import parse_metric
 from sparserank.reporting.colours import ACCENT, BAND, FAINT, GRID, INK, SERIES, SOFT
 from sparserank.reporting.plots import dress, legend_below, new_axes, picture_text, to_svg
 from sparserank.selection.result import SelectionResult
-from sparserank.selection.statements import FIRM, counted
+from sparserank.selection.statements import MIN_FREQUENCY, counted
 from sparserank.text import visible
 
 LONGEST_NAME = 36  # characters of a feature's name under its curve
@@ -165,7 +165,7 @@ def kept_by_halves(result: SelectionResult) -> str:
         own = [i for i, j in enumerate(shown) if (j in chosen) is inside]
         if own:
             axes.barh(place[own], share_of[[shown[i] for i in own]], height=0.62, color=colour, label=label)
-    axes.axvline(FIRM, color=SOFT, linestyle="--", linewidth=1.2, label=f"{FIRM:.0%}")
+    axes.axvline(MIN_FREQUENCY, color=SOFT, linestyle="--", linewidth=1.2, label=f"{MIN_FREQUENCY:.0%}")
     axes.set_yticks(place, [cut(result.model.feature_names[j]) for j in shown])
     axes.invert_yaxis()
     axes.set_xlim(0.0, 1.0)

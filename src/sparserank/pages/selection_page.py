@@ -138,18 +138,18 @@ def _substitutes(result: SelectionResult) -> list[Section]:
 
 
 def _left_out(result: SelectionResult) -> list[Section]:
-    found = result.alike
+    found = result.redundant
     if not found.left:
         return []
     same = [r for r in found.left if abs(r.correlation) >= found.least]
-    said = [f"{r.feature} says the same as {r.kept} ({figure(r.correlation, 2, signed=True)})" for r in same[:3]]
+    said = [f"{r.feature} is redundant with {r.selected} ({figure(r.correlation, 2, signed=True)})" for r in same[:3]]
     text = f"{'; '.join(said)}. " if said else ""
     text += (
         f"Listed: features left out whose values and those of a selected feature correlate by at least {found.least:g} "
         f"in size (Pearson, deviations from the mean of each of {found.n_queries} queries, in the shape in which the "
         "selected one enters)."
     )
-    return [Section("Left out", text, [left_table(result)])]
+    return [Section("Redundant features", text, [left_table(result)])]
 
 
 def _stability(result: SelectionResult) -> list[Section]:

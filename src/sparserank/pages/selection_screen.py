@@ -14,7 +14,7 @@ from typing import Any
 from sparserank.crossval.choice import Candidate
 from sparserank.evaluation.statistics import as_percent
 from sparserank.options import option
-from sparserank.pages.selection_tables import firmness, shaped_name
+from sparserank.pages.selection_tables import selection_frequency, shaped_name
 from sparserank.reporting.document import figure
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import (
@@ -213,7 +213,9 @@ class _Screen:
         stability, other = self.result.stability, self.result.worth.substitute(row["feature"])
         said = []
         if stability is not None:
-            said.append(f"{round(firmness(self.result, dict(row)) * stability.n_samples)} of {stability.n_samples}")
+            said.append(
+                f"{round(selection_frequency(self.result, dict(row)) * stability.n_samples)} of {stability.n_samples}"
+            )
         if other is not None:
             said.append(f"or {_short(other.other, MAX_NAME_NARROW)} (r = {other.correlation:.2f})")
         return ", ".join(said)
@@ -278,16 +280,16 @@ class _Screen:
         n = self.result.model.n_features - self.result.chosen.n_features
         if n == 0:
             return []
-        said, constant, left = [], len(self.result.constant_features), self.result.alike.left
+        said, constant, left = [], len(self.result.constant_features), self.result.redundant.left
         dropped = set.intersection(*(set(p.drop) for p in self.result.plan.penalties))
         if dropped:
             said.append(f"{len(dropped)} {'was' if len(dropped) == 1 else 'were'} left out beforehand")
         if constant:
             said.append(f"{constant} {'is' if constant == 1 else 'are'} constant within queries")
         if left:
-            pairs = ", ".join(f"{_short(row.feature, MAX_NAME)} ({_short(row.kept, MAX_NAME)})" for row in left[:3])
+            pairs = ", ".join(f"{_short(row.feature, MAX_NAME)} ({_short(row.selected, MAX_NAME)})" for row in left[:3])
             correlates = "correlates" if len(left) == 1 else "correlate"
-            said.append(f"{len(left)} {correlates} with a used one, |r| above {self.result.alike.least:g}: {pairs}")
+            said.append(f"{len(left)} {correlates} with a used one, |r| above {self.result.redundant.least:g}: {pairs}")
             said[-1] += ", ..." if len(left) > 3 else ""
         return self.wrapped(f"{n} {'is' if n == 1 else 'are'} not used{': ' if said else ''}{'; '.join(said)}")
 

@@ -57,7 +57,7 @@ def _certified(result: SelectionResult) -> list[str]:
     said = ["Path, worst kkt and gap are those of the whole path of the penalty."]
     if any(c is not None and c.relax > 0 for c in result.by_penalty.values()):
         said.append(
-            "A refitted model solves another problem: a ridge on its features; a half refitted one solves none."
+            "A relaxed (1) model solves another problem: a ridge on its features; a relaxed (0.5) one solves none."
         )
     if any(c is not None and c.for_metric for c in result.by_penalty.values()):
         said.append("A model that was refitted or polished for the metric solves none either: it has no certificate.")
@@ -128,13 +128,13 @@ def rival_table(result: SelectionResult) -> Table:
 
 
 def left_table(result: SelectionResult) -> Table:
-    """What was left out and says the same as a selected feature."""
-    found = result.alike
+    """Features left out that are redundant with a selected one."""
+    found = result.redundant
     shown = found.left[:MAX_LEFT]
-    rows = [[r.feature, r.kept, figure(r.correlation, 2, signed=True)] for r in shown]
+    rows = [[r.feature, r.selected, figure(r.correlation, 2, signed=True)] for r in shown]
     more = len(found.left) - len(shown)
     return Table(
-        "Features left out, each beside a selected one",
+        "Redundant features that were left out, each with a selected one",
         ["left out", "selected", "correlation"],
         rows,
         note=f"{more} more are in result.json." if more else "",
@@ -241,14 +241,14 @@ def pair_sentence(pair: Pair, rival: str, lost: bool) -> str:
 
 
 def stability_table(result: SelectionResult) -> Table:
-    """How often half-samples keep each feature."""
+    """How often half-samples select each feature."""
     found, names = result.stability, result.model.feature_names
     assert found is not None
     selected = set(result.model.support.tolist())
     rows = [[names[j], f"{found.frequency[j]:.0%}", "yes" if j in selected else ""] for j in found.often()]
     return Table(
-        f"Features that {found.n_samples} halves of the queries keep",
-        ["feature", "kept", "in the model"],
+        f"Selection frequency on {found.n_samples} halves of the queries",
+        ["feature", "selection frequency", "in the model"],
         rows,
         folded=True,
     )
@@ -294,7 +294,7 @@ def feature_table(result: SelectionResult) -> Table:
     halves = result.stability is not None
     rows = []
     for d in result.worth.features:
-        kept = [f"{firmness(result, d):.0%}"] if halves else []
+        kept = [f"{selection_frequency(result, d):.0%}"] if halves else []
         rows.append([shaped_name(d), figure(d["coef"]), *kept, f"{d['share']:.0%}", *_costs(d["cost"], metrics)])
     return Table(
         f"Selected features, and what leaving each out costs {where(result)}, the others refitted",
@@ -354,7 +354,7 @@ def shaped_name(row: dict[str, Any]) -> str:
     return name if row["shape"] == "linear" else f"{row['shape']}({name})"
 
 
-def firmness(result: SelectionResult, row: dict[str, Any]) -> float:
+def selection_frequency(result: SelectionResult, row: dict[str, Any]) -> float:
     """The share of half-samples that keep the feature of a row of `worth.features`."""
     assert result.stability is not None
     return float(result.stability.frequency[result.model.feature_names.index(row["feature"])])

@@ -20,7 +20,7 @@ from sparserank.reporting.document import Picture, Section, figure, first_names
 from sparserank.reporting.plots import keep_within, legend_below, new_axes, to_svg
 from sparserank.reporting.render import to_html
 from sparserank.selection.comparison import ALL, CHOICE, ComparedSystem, ComparisonResult
-from sparserank.selection.for_trees import JudgedSelection
+from sparserank.selection.for_trees import TreesSelection
 
 LEGEND = len(SERIES)  # makers of ours in a picture; more would hide each other
 
@@ -85,7 +85,7 @@ def comparison_page(result: ComparisonResult) -> str:
     return to_html(result.headline, result.sentences(), [section], closing=[f"sparserank {__version__}"])
 
 
-def judged_page(result: JudgedSelection) -> str:
+def lists_page(result: TreesSelection) -> str:
     """One self-contained HTML document."""
     best = (
         f"The best list of each length; chosen: {result.chosen.n_features} features with {figure(result.chosen.mean)}; "
@@ -107,7 +107,7 @@ def judged_page(result: JudgedSelection) -> str:
     )
 
 
-def _lists_picture(result: JudgedSelection) -> str:
+def _lists_picture(result: TreesSelection) -> str:
     drawn, axes = _quality_axes(result.metric)
     lists = [c for c in result.choice.candidates if c is not result.all_features]
     for name, colour in zip(dict.fromkeys(c.penalty for c in lists), SERIES, strict=False):

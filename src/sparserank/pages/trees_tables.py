@@ -5,10 +5,10 @@ from __future__ import annotations
 from sparserank.evaluation.statistics import as_percent
 from sparserank.pages.selection_tables import size_rows
 from sparserank.reporting.document import Table
-from sparserank.selection.for_trees import JudgedSelection
+from sparserank.selection.for_trees import TreesSelection
 
 
-def list_table(result: JudgedSelection) -> Table:
+def list_table(result: TreesSelection) -> Table:
     """The best list of each length, then all features, with bounds that hold for all of them at once."""
     choice, shown = result.choice, [*result.by_size, result.all_features]
     head, rows = size_rows(choice, shown, result.plan, "list")
@@ -23,7 +23,7 @@ def list_table(result: JudgedSelection) -> Table:
     )
 
 
-def kept_table(result: JudgedSelection) -> Table:
+def kept_table(result: TreesSelection) -> Table:
     """The chosen features and their share of the gain."""
     rows = [[f, f"{g:.1%}"] for f, g in zip(result.features, result.gains.tolist(), strict=True)]
     return Table("Features to keep", ["feature", "share of the gain"], rows)

@@ -17,7 +17,7 @@ from sparserank.paths.forms import OneFormEach
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.metric_refits import MetricRefitPath
 from sparserank.paths.nesting import on_coefficients
-from sparserank.paths.refits import RefitPath
+from sparserank.paths.relaxed import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 from sparserank.paths.set_bounds import BestKBounds, best_k_bounds, lower_bound
 from sparserank.paths.starts import PathStarts

@@ -24,12 +24,12 @@ from sparserank.solvers.lockstep import Hessian, Seconds, Steps
 from sparserank.solvers.loop import solving
 
 MAX_SPLICES = 25  # exchanges that are made from one set
-MAX_BLOCKS = 50  # units of several columns that are tried alone
+MAX_BLOCKS = 50  # elements of several columns that are tried alone
 MAX_TRIED = 3  # exchanges that the model advises are tried before the set is left
 MAX_SWEEPS = 3  # up and down through the sizes
-MIN_USED = 4  # units two of which are exchanged at once
-MAX_COLUMNS = 150  # of the units in the model together
-MIN_OTHERS = 5  # units in it beside those in use
+MIN_USED = 4  # elements two of which are exchanged at once
+MAX_COLUMNS = 150  # of the elements in the model together
+MIN_OTHERS = 5  # elements in it beside those in use
 ENOUGH = 1e-7  # share of the objective that an exchange must gain
 
 Found = dict[int, Solution]  # the best of each size so far
@@ -104,7 +104,7 @@ class BestK(SizedMaker):
 
 
 class _Splicing:
-    """Exchanges for one objective of units, each a feature or a group; sets are sorted tuples of units."""
+    """Exchanges for one objective of elements, each a feature or a group; sets are sorted tuples of elements."""
 
     def __init__(self, objective: PairwiseObjective, penalty: BestK, plan: PathPlan) -> None:
         self._objective, self._plan, self._width = objective, plan, objective.width
@@ -113,17 +113,17 @@ class _Splicing:
         usable = objective.varying & np.repeat(np.isfinite(beta), self._width)
         of_column = np.repeat(penalty.group_of(n), self._width)
         live = np.unique(of_column[usable])
-        self.members = [np.flatnonzero(usable & (of_column == g)) for g in live.tolist()]  # the columns of each unit
-        self._unit = np.full(objective.n_features, -1)
+        self.members = [np.flatnonzero(usable & (of_column == g)) for g in live.tolist()]  # the columns of each element
+        self._element = np.full(objective.n_features, -1)
         for u, columns in enumerate(self.members):
-            self._unit[columns] = u
+            self._element[columns] = u
         self._kept = self._used(np.repeat(beta == 0, self._width) & usable)
         self.ridge = penalty.strength(objective.curvature[objective.varying])
         monotone = np.repeat(penalty.feature_signs(n), self._width)
         self._signs = monotone if monotone.any() else None
         self._stop = Stop(plan.tol, plan.max_iter, max(float(np.abs(objective.gradient_at_zero).max()), 1e-300))
         self._solved: dict[tuple[int, ...], Solution] = {}
-        self._n_of_starts: np.ndarray | None = None  # units in use at its points
+        self._n_of_starts: np.ndarray | None = None  # elements in use at its points
 
     def all_sizes(self, most: int) -> Steps[Found]:
         """The best found of each size from 1 to `most`."""
@@ -146,12 +146,12 @@ class _Splicing:
         return {k: self._said(s) for k, s in found.items()}
 
     def _best_alone(self) -> Steps[tuple[int, ...]]:
-        """The best unit: of those of one column every one is tried, of larger ones the most promising."""
+        """The best element: of those of one column every one is tried, of larger ones the most promising."""
         singles = [columns[0] for columns in self.members if len(columns) == 1]
         best = yield from best_column(self._objective, np.array(singles, dtype=np.int64), self.ridge, self._signs)
         promise = self._promise(self._objective.gradient_at_zero)
         blocks = [u for u in np.argsort(-promise, kind="stable").tolist() if len(self.members[u]) > 1]
-        alone = [] if best is None else [(int(self._unit[best]),)]
+        alone = [] if best is None else [(int(self._element[best]),)]
         lowest: Solution | None = None
         for chosen in [*alone, *((u,) for u in blocks[:MAX_BLOCKS])]:
             tried = yield from self._solve(chosen, None)
@@ -198,32 +198,32 @@ class _Splicing:
         return model.shrunk()
 
     def _model(self, here: Solution) -> Steps[_Model]:
-        """The loss and the ridge near a solution, on its units and the most promising others."""
+        """The loss and the ridge near a solution, on its elements and the most promising others."""
         chosen = self._used(here.w)
         g = here.gradient
         if self._signs is not None:  # what a sign forbids promises nothing
             g = np.where((here.w == 0) & (self._signs * g > 0), 0.0, g)
         promise = self._promise(g)
         promise[list(chosen)] = -1.0
-        units = sorted({*chosen, *self._promising(promise, chosen)})
-        columns = np.concatenate([self.members[u] for u in units] or [np.zeros(0, dtype=np.int64)])
+        elements = sorted({*chosen, *self._promising(promise, chosen)})
+        columns = np.concatenate([self.members[u] for u in elements] or [np.zeros(0, dtype=np.int64)])
         A, b = np.zeros((len(columns), len(columns))), np.zeros(len(columns))
         if len(columns):
             H = yield Hessian(self._objective, here.w, columns, None)
             A = H + self.ridge * np.eye(len(columns))
             b = A @ here.w[columns] - (g[columns] + self.ridge * here.w[columns])
-        place = {u: i for i, u in enumerate(units)}
-        sizes = [len(self.members[u]) for u in units]
-        return _Model(A, b, sizes, units, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
+        place = {u: i for i, u in enumerate(elements)}
+        sizes = [len(self.members[u]) for u in elements]
+        return _Model(A, b, sizes, elements, [place[u] for u in chosen], {place[u] for u in self._kept if u in place})
 
     def _promise(self, gradient: np.ndarray) -> np.ndarray:
-        """(n_units,) by how much a quadratic of the largest curvature falls along the columns of each unit."""
+        """(n_elements,) by how much a quadratic of the largest curvature falls along the columns of each element."""
         curvature = np.where(self._objective.varying, self._objective.curvature, np.inf)
-        worth = np.where(self._unit >= 0, gradient * gradient / curvature, 0.0)
-        return np.bincount(np.maximum(self._unit, 0), worth, len(self.members))
+        worth = np.where(self._element >= 0, gradient * gradient / curvature, 0.0)
+        return np.bincount(np.maximum(self._element, 0), worth, len(self.members))
 
     def _promising(self, promise: np.ndarray, chosen: tuple[int, ...]) -> list[int]:
-        """The most promising units beside the chosen ones, MIN_OTHERS at least and as many as MAX_COLUMNS have room
+        """The most promising elements beside the chosen ones, MIN_OTHERS at least and as many as MAX_COLUMNS have room
         for; what is too large for that makes way for smaller ones."""
         others: list[int] = []
         room = MAX_COLUMNS - sum(len(self.members[u]) for u in chosen)
@@ -236,9 +236,9 @@ class _Splicing:
         return others
 
     def _solve(self, chosen: tuple[int, ...], start: np.ndarray | None) -> Steps[Solution]:
-        """The minimum over the coefficients of some units; asked for again, it is known."""
+        """The minimum over the coefficients of some elements; asked for again, it is known."""
         if chosen not in self._solved:
-            columns = np.isin(self._unit, chosen)
+            columns = np.isin(self._element, chosen)
             monotone = None if self._signs is None else tuple(self._signs.tolist())
             ridge = Ridge(self.ridge, weights=tuple(np.where(columns, 1.0, np.inf).tolist()), monotone=monotone)
             w = np.zeros(self._objective.n_features) if start is None else np.where(columns, start, 0.0)
@@ -246,11 +246,11 @@ class _Splicing:
         return self._solved[chosen]
 
     def _used(self, w: np.ndarray) -> tuple[int, ...]:
-        units = np.unique(self._unit[np.flatnonzero(w)])
-        return tuple(units[units >= 0].tolist())
+        elements = np.unique(self._element[np.flatnonzero(w)])
+        return tuple(elements[elements >= 0].tolist())
 
     def _of_starts(self, k: int) -> tuple[int, ...] | None:
-        """The units of a penalty's path at a size."""
+        """The elements of a penalty's path at a size."""
         starts = self._plan.starts
         if not isinstance(starts, PathStarts) or starts.losses is None:
             return None
@@ -264,7 +264,7 @@ class _Splicing:
 
 
 class _Model:
-    """u^T A u / 2 - b^T u over the columns of some units side by side, so many (sizes) for each; chosen, kept:
+    """u^T A u / 2 - b^T u over the columns of some elements side by side, so many (sizes) for each; chosen, kept:
     positions among them."""
 
     def __init__(
@@ -272,28 +272,28 @@ class _Model:
         A: np.ndarray,
         b: np.ndarray,
         sizes: Sequence[int],
-        units: Sequence[int],
+        elements: Sequence[int],
         chosen: list[int],
         kept: set[int],
     ) -> None:
-        self._A, self._b, self._sizes, self._units = A, b, np.array(sizes, dtype=np.int64), units
+        self._A, self._b, self._sizes, self._elements = A, b, np.array(sizes, dtype=np.int64), elements
         self._starts = np.concatenate([[0], np.cumsum(self._sizes)])
         self._chosen, self._kept = chosen, kept
 
     def grown(self) -> tuple[int, ...]:
-        """The chosen units and the one that lowers the model most."""
+        """The chosen elements and the one that lowers the model most."""
         best, _ = self._best_added(self._chosen, self._others())
         return self._named(self._chosen if best is None else [*self._chosen, best])
 
     def shrunk(self) -> tuple[int, ...]:
-        """The chosen units without the one that is missed least."""
+        """The chosen elements without the one that is missed least."""
         free = [i for i in self._chosen if i not in self._kept] or self._chosen
         least = max(free, key=lambda i: self._explained([c for c in self._chosen if c != i]))
         return self._named([c for c in self._chosen if c != least])
 
     def exchanges(self, most: int) -> list[tuple[int, ...]]:
         """At most so many sets that the model holds to be lower, the lowest first:
-        one unit exchanged, or two of those that are missed least."""
+        one element exchanged, or two of those that are missed least."""
         now = self._explained(self._chosen)
         free = [i for i in self._chosen if i not in self._kept]
         without = {i: self._explained([c for c in self._chosen if c != i]) for i in free}
@@ -316,24 +316,24 @@ class _Model:
         return [self._named(chosen) for _, chosen in better[:most]]
 
     def _others(self) -> list[int]:
-        return [i for i in range(len(self._units)) if i not in self._chosen]
+        return [i for i in range(len(self._elements)) if i not in self._chosen]
 
     def _named(self, places: Sequence[int]) -> tuple[int, ...]:
-        return tuple(sorted(self._units[i] for i in places))
+        return tuple(sorted(self._elements[i] for i in places))
 
     def _columns(self, places: Sequence[int]) -> np.ndarray:
         own = [np.arange(self._starts[i], self._starts[i + 1]) for i in places]
         return np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
 
     def _explained(self, places: Sequence[int]) -> float:
-        """By how much the model falls from 0 with these units, fitted."""
+        """By how much the model falls from 0 with these elements, fitted."""
         if not places:
             return 0.0
         S = self._columns(places)
         return 0.5 * float(self._b[S] @ np.linalg.solve(self._A[np.ix_(S, S)], self._b[S]))
 
     def _best_added(self, places: Sequence[int], others: Sequence[int]) -> tuple[int | None, float]:
-        """(the one of some others that lowers the model most beside these units, what is explained then)"""
+        """(the one of some others that lowers the model most beside these elements, what is explained then)"""
         if not others:
             return None, 0.0
         S, R = self._columns(places), self._columns(others)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sparserank.objective import PairwiseObjective
 from sparserank.paths.follow import refit_strength, refitting
 from sparserank.paths.makers import PathPlan
-from sparserank.paths.refits import MIN_TOL
+from sparserank.paths.relaxed import MIN_TOL
 from sparserank.paths.result import PathResult, Point
 from sparserank.penalties import Ridge
 from sparserank.solvers import Solution, Status
@@ -22,7 +22,7 @@ TOUCH = 1e-100  # a weight that is in the support and moves no score
 
 @dataclass(frozen=True, eq=False)
 class GivenSupports:
-    """A path maker: the ridge solution on each of these sets of coefficients, as `refits` have it.
+    """A path maker: the ridge solution on each of these sets of coefficients, as `relaxed` have it.
 
     starts   (n_sets, n_coefficients) CSR, where each solve starts; its entries are the set; an empty one gives the
              model 0

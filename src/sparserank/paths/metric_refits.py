@@ -13,8 +13,8 @@ from sparserank.paths.delta_weights import refit_by_delta
 from sparserank.paths.follow import refit_problem, refitting
 from sparserank.paths.makers import PathPlan
 from sparserank.paths.metric_sample import MetricSample, metric_sample
-from sparserank.paths.polishing import Units, polish
-from sparserank.paths.refits import MIN_TOL
+from sparserank.paths.polishing import Blocks, polish
+from sparserank.paths.relaxed import MIN_TOL
 from sparserank.paths.result import PathResult, Point, n_used
 from sparserank.paths.sizes import SizeOf, point_within
 from sparserank.paths.starts import PathStarts
@@ -63,8 +63,8 @@ class MetricRefitPath:
         chosen = self._chosen(source, objective.width) if self._sample(objective, plan) is not None else []
         for i in chosen[len(points) // len(METRIC_KINDS) :]:
             began = yield Seconds()
-            refits = yield from self._refits(objective, source.coef(i), plan)
-            for w in refits[len(points) % len(METRIC_KINDS) :]:  # the first may be known already
+            relaxed = yield from self._refits(objective, source.coef(i), plan)
+            for w in relaxed[len(points) % len(METRIC_KINDS) :]:  # the first may be known already
                 here = yield Evaluate(objective, w)
                 now = yield Seconds()
                 solution = Solution(Iterate(w, here, here.value), np.nan, None, 0, Status.NOT_CERTIFIED)
@@ -115,12 +115,12 @@ class MetricRefitPath:
         self, sample: MetricSample, full: np.ndarray, columns: np.ndarray, ridge: Ridge, width: int
     ) -> list[np.ndarray]:
         weighted = refit_by_delta(sample, full[columns], ridge, columns, len(full))
-        units = self._units(columns, width)
-        factor = polish(sample, full[columns], units)[units.of_column]
+        blocks = self._blocks(columns, width)
+        factor = polish(sample, full[columns], blocks)[blocks.of_column]
         put = partial(_put, len(full), columns)
         return [put(weighted), put(full[columns] * factor), put(full[columns] * (0.5 + 0.5 * factor))]
 
-    def _units(self, columns: np.ndarray, width: int) -> Units:
+    def _blocks(self, columns: np.ndarray, width: int) -> Blocks:
         """Curves and groups as a whole; a single coefficient may change its sign where that is free."""
         feature = columns // width % self.n_features
         of = self.rules.group_of(self.n_features)[feature] if self.rules.feature_groups is not None else feature
@@ -129,7 +129,7 @@ class MetricRefitPath:
         free = np.ones(len(columns), dtype=bool) if self.monotone is None else np.array(self.monotone)[columns] == 0
         n = len(alone)
         kept = np.isin(feature, list(self.rules.keep))
-        return Units(
+        return Blocks(
             of_column,
             np.bincount(of_column, kept, n) > 0,
             ~(alone & (width == 1) & (np.bincount(of_column, free, n) == np.bincount(of_column, minlength=n))),

@@ -15,12 +15,12 @@ RISE = 1e-9  # of the mean metric, on either half: less is rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class Blocks:
     """What moves as a whole: a feature, the curve of one, a group.
 
-    of_column  (m,) the unit of each column of a sample, from 0 without gaps
-    keep       (n_units,) bool: may not become 0
-    one_sided  (n_units,) bool: may not change its sign
+    of_column  (m,) the block of each column of a sample, from 0 without gaps
+    keep       (n_blocks,) bool: may not become 0
+    one_sided  (n_blocks,) bool: may not change its sign
     """
 
     of_column: np.ndarray
@@ -28,28 +28,28 @@ class Units:
     one_sided: np.ndarray
 
 
-def polish(sample: MetricSample, w: np.ndarray, units: Units) -> np.ndarray:
-    """(n_units,) what the weights of each unit are multiplied by, from w (m,).
+def polish(sample: MetricSample, w: np.ndarray, blocks: Blocks) -> np.ndarray:
+    """(n_blocks,) what the weights of each block are multiplied by, from w (m,).
 
-    Weights are those of units scaled to a standard deviation of 1 within the queries of the sample, the largest 1. In
+    Weights are those of blocks scaled to a standard deviation of 1 within the queries of the sample, the largest 1. In
     rounds of STEPS each in turn moves by MULTIPLES of the step times its size, but not across 0; of the moves that
     raise the metric on both halves by more than RISE the one that raises it most is made.
 
     Both halves take part in every step, so that the rise is no estimate of anything: it holds back steps that only
     some queries ask for.
     """
-    parts = np.array([sample.Z @ np.where(units.of_column == u, w, 0.0) for u in range(len(units.keep))])
+    parts = np.array([sample.Z @ np.where(blocks.of_column == u, w, 0.0) for u in range(len(blocks.keep))])
     sizes = np.array([_spread(part, sample.query_ptr) for part in parts])
     movable = np.flatnonzero(sizes > 0)
     if len(movable) == 0:
         return np.ones(len(sizes))
-    unit = np.where(sizes > 0, sizes, 1.0)
-    directions, start = parts / unit[:, None], sizes / sizes.max()
+    divisor = np.where(sizes > 0, sizes, 1.0)
+    directions, start = parts / divisor[:, None], sizes / sizes.max()
     a, scores = start.copy(), _added(directions, start)
     here = first = sample.in_halves(scores, directions[0], np.zeros(1))[0]
     for step in STEPS:
         for u in movable.tolist():
-            moves = _moves(a[u], step, bool(units.keep[u]), bool(units.one_sided[u]))
+            moves = _moves(a[u], step, bool(blocks.keep[u]), bool(blocks.one_sided[u]))
             if len(moves) == 0:
                 continue
             values = sample.in_halves(scores, directions[u], moves - a[u])
@@ -75,7 +75,7 @@ def _moves(a: float, step: float, keep: bool, one_sided: bool) -> np.ndarray:
 
 
 def _added(directions: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """(n_docs,) unit after unit, so that no thread count matters."""
+    """(n_docs,) block after block, so that no thread count matters."""
     scores = np.zeros(directions.shape[1])
     for part, own in zip(directions, a.tolist(), strict=True):
         scores += own * part

@@ -98,12 +98,12 @@ def lower_bound(objective: PairwiseObjective, w: np.ndarray, k: int, ridge: floa
 
 
 class _Relaxation:
-    """min over w and z of f + (ridge/2) sum_j w_j^2 / z_j on some columns, j their units (n_columns,):
+    """min over w and z of f + (ridge/2) sum_j w_j^2 / z_j on some columns, j their elements (n_columns,):
     features or groups, numbered from 0."""
 
-    def __init__(self, objective: PairwiseObjective, ridge: float, columns: np.ndarray, units: np.ndarray) -> None:
-        self._objective, self._ridge, self._columns, self._unit = objective, ridge, columns, units
-        self._n = int(units.max(initial=-1)) + 1
+    def __init__(self, objective: PairwiseObjective, ridge: float, columns: np.ndarray, elements: np.ndarray) -> None:
+        self._objective, self._ridge, self._columns, self._element = objective, ridge, columns, elements
+        self._n = int(elements.max(initial=-1)) + 1
 
     def solve(self, k: int, w: np.ndarray) -> tuple[float, float, np.ndarray]:
         """(best lower bound met, lowest relaxed objective met, the last w) for at most k features, from w."""
@@ -122,7 +122,7 @@ class _Relaxation:
             bound = max(bound, self.bound(w, at, k))
             if relaxed - bound <= CLOSE * (at_zero - relaxed):
                 break
-            following = self._step(w, at, np.maximum(z, MIN_SHARE)[self._unit])
+            following = self._step(w, at, np.maximum(z, MIN_SHARE)[self._element])
             if following is None:
                 break
             w, at = following
@@ -155,8 +155,8 @@ class _Relaxation:
         return None
 
     def _squares(self, v: np.ndarray) -> np.ndarray:
-        """(n_units,) squared norms of the units' parts of a vector."""
-        return np.bincount(self._unit, v[self._columns] ** 2, minlength=self._n)
+        """(n_elements,) squared norms of the elements' parts of a vector."""
+        return np.bincount(self._element, v[self._columns] ** 2, minlength=self._n)
 
 
 def _shares(norms: np.ndarray, k: int) -> np.ndarray:

@@ -95,21 +95,23 @@ def better(
         w = begin.copy()
         w[columns] = minimise_model(H, slope, begin[columns], part, TIGHT * rough.threshold)
         moved = (w - near.w)[columns]
-        bend = 0.5 * float(moved @ H @ moved)
-        value = near.loss + float(near.gradient[columns] @ moved) + bend + problem.penalty.value(w)
-        return w, best.value - value, bend
+        quadratic = 0.5 * float(moved @ H @ moved)
+        value = near.loss + float(near.gradient[columns] @ moved) + quadratic + problem.penalty.value(w)
+        return w, best.value - value, quadratic
 
-    led, lower, bend = minimum(here, start)
-    if bend <= SAME_PLACE * here.loss or lower <= -MODEL_DOUBT * bend:
+    led, lower, quadratic = minimum(here, start)
+    if quadratic <= SAME_PLACE * here.loss or lower <= -MODEL_DOUBT * quadratic:
         return best
     known = [here.w]
     for begin in (led, start):
         trial = yield from problem.evaluate(problem.start(begin))
         H = corrected(H, *secant(here, trial), columns)
-        end, lower, bend = minimum(trial, trial.w)
-        leads_back = any(np.array_equal(np.sign(end), np.sign(w)) for w in known) and abs(lower) <= MODEL_TRUST * bend
+        end, lower, quadratic = minimum(trial, trial.w)
+        leads_back = (
+            any(np.array_equal(np.sign(end), np.sign(w)) for w in known) and abs(lower) <= MODEL_TRUST * quadratic
+        )
         known.append(end)
-        if trial.value >= best.value and (leads_back or lower <= -MODEL_DOUBT * bend):
+        if trial.value >= best.value and (leads_back or lower <= -MODEL_DOUBT * quadratic):
             continue
         other = yield from solving(solver, problem.objective, problem.penalty, stop=rough, start=trial)
         if other.value < best.value:

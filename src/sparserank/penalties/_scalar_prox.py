@@ -115,12 +115,12 @@ def prox_lp(z, h, alpha, p, unused):
 def prox_smoothed_lp(z, h, alpha, p, eps):
     """alpha ((x + eps)^p - eps^p), 0 < p < 1: the largest root of the stationarity equation, compared with 0."""
     mu = alpha / h
-    bend = (mu * p * (1.0 - p)) ** (1.0 / (2.0 - p)) - eps  # convex from here on
-    low = max(bend, 0.0)
+    inflection = (mu * p * (1.0 - p)) ** (1.0 / (2.0 - p)) - eps  # convex from here on
+    low = max(inflection, 0.0)
     if low - z + mu * p * (low + eps) ** (p - 1.0) >= 0.0:
         return 0.0  # increasing all the way
     x = _power_root(z, mu, p, eps, low)
-    if bend <= 0.0:
+    if inflection <= 0.0:
         return x
     rise = mu * eps**p * math.expm1(p * math.log1p(x / eps))
     return x if x * (0.5 * x - z) + rise < 0.0 else 0.0

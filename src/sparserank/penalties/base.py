@@ -20,7 +20,7 @@ class Penalty(FeatureRules):
 
     Conventions
         Strength and rules per feature as in FeatureRules. Instances are immutable values:
-        `parse_penalty(repr(p)) == p`. Subclasses give `_value`, `_slope`, `_bend` and a scalar prox
+        `parse_penalty(repr(p)) == p`. Subclasses give `_value`, `_slope`, `_second_derivative` and a scalar prox
         (`_scalar_prox.py`); nothing else. A penalty that ties columns together overrides what is under "what solvers
         ask", and says separable = False.
 
@@ -45,7 +45,7 @@ class Penalty(FeatureRules):
         """Derivative with respect to t, right limit at 0."""
         raise NotImplementedError
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         """Second derivative with respect to t at t > 0; negative where the penalty is concave."""
         raise NotImplementedError
 
@@ -87,11 +87,11 @@ class Penalty(FeatureRules):
 
     # -- what solvers ask ---------------------------------------------------------------------------------------
 
-    def working_units(self, columns: np.ndarray) -> np.ndarray:
+    def working_blocks(self, columns: np.ndarray) -> np.ndarray:
         """(n_features,) bool: the columns, and those that are in or out together with one of them."""
         return columns
 
-    def pressure(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
+    def priority(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
         """(n_features,) > 0 for a zero coordinate whose gradient uses up more than `share` of what holds it at 0,
         larger for those that will sooner leave; `curvature` (n_features,) > 0 bounds that of the loss."""
         if self.kkt_is_vacuous_at_zero:
@@ -104,21 +104,21 @@ class Penalty(FeatureRules):
 
         A feature without a price has no finite conjugate: it is bounded to KEEP_BOX max(1, |w_j|).
         """
-        alphas, pull = self.feature_alphas(len(w)), self._pull(gradient)
+        alphas, abs_gradient = self.feature_alphas(len(w)), self._abs_gradient(gradient)
         finite = np.isfinite(alphas)
         alpha2 = self.shape()[0]  # convex penalties are the elastic-net family: their first shape parameter is alpha2
         if alpha2 > 0:
-            a, p = alphas[finite], pull[finite]
+            a, p = alphas[finite], abs_gradient[finite]
 
-            def bend(s: float) -> tuple[float, float]:
+            def convex(s: float) -> tuple[float, float]:
                 over = np.maximum(s * p - a, 0.0)
                 return float((over**2).sum()) / (2.0 * alpha2), float(p @ over) / alpha2
 
-            return Conjugate(bend=bend)
+            return Conjugate(convex=convex)
         kept = finite & (alphas == 0)
-        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * pull[kept]).sum())
-        limited = finite & (alphas > 0) & (pull > 0)
-        return Conjugate(float(np.min(alphas[limited] / pull[limited], initial=np.inf)), cost)
+        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * abs_gradient[kept]).sum())
+        limited = finite & (alphas > 0) & (abs_gradient > 0)
+        return Conjugate(float(np.min(alphas[limited] / abs_gradient[limited], initial=np.inf)), cost)
 
     def gap_condition(self, n_features: int) -> str | None:
         """Over which models a duality gap bounds the distance to the optimum, where these are not all: features without
@@ -142,7 +142,7 @@ class Penalty(FeatureRules):
     def safely_zero(self, gradient: np.ndarray, slack: np.ndarray) -> np.ndarray:
         """(n_features,) bool: features that are 0 at a solution whose dual gradient is within slack_j of
         `gradient`_j."""
-        return np.asarray(self._pull(gradient) + slack < self.feature_alphas(len(gradient)))
+        return np.asarray(self._abs_gradient(gradient) + slack < self.feature_alphas(len(gradient)))
 
     def restrict(self, columns: np.ndarray, n_features: int) -> SeparablePart | BlockPart | Part:
         """The penalty on some of n_features columns."""
@@ -156,7 +156,7 @@ class Penalty(FeatureRules):
             self.is_convex,
             self._value,
             self._slope,
-            self._bend,
+            self._second_derivative,
         )
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
@@ -178,12 +178,12 @@ class Penalty(FeatureRules):
 
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
         """Smallest strength from which w = 0 is stationary (always-keep features apart)."""
-        beta, pull = self.feature_weights(len(grad_at_zero)), self._pull(grad_at_zero)
+        beta, abs_gradient = self.feature_weights(len(grad_at_zero)), self._abs_gradient(grad_at_zero)
         limited = (beta > 0) & np.isfinite(beta)
         slope = self._unit_slope_at_zero()
         if slope == 0 or not limited.any():
             return float("inf") if slope == 0 else 0.0
-        return float(np.max(pull[limited] / beta[limited]) / slope)
+        return float(np.max(abs_gradient[limited] / beta[limited]) / slope)
 
     def _unit_slope_at_zero(self) -> float:
         return float(self._slope(np.zeros(1), np.ones(1))[0])

@@ -46,7 +46,7 @@ class ElasticNet(Penalty):
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas + self.alpha2 * t
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return np.full_like(t, self.alpha2)
 
     def _unit_slope_at_zero(self) -> float:
@@ -86,7 +86,7 @@ class Ridge(Penalty):
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return self.alpha * t
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return np.full_like(t, self.alpha)
 
     def path_alpha_max(self, grad_at_zero: np.ndarray, curvature: np.ndarray) -> float:

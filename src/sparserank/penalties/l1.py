@@ -28,5 +28,5 @@ class L1(Penalty):
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * np.ones_like(t)
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return np.zeros_like(t)

@@ -37,5 +37,5 @@ class Log(Penalty):
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas / (self.eps + t)
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return -alphas / (self.eps + t) ** 2

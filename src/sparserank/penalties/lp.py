@@ -53,7 +53,7 @@ class Lp(_Power):
         slope[positive] = alphas[positive] * self.p * t[positive] ** (self.p - 1.0)
         return slope
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * self.p * (self.p - 1.0) * t ** (self.p - 2.0)
 
     def alpha_max(self, grad_at_zero: np.ndarray) -> float:
@@ -85,5 +85,5 @@ class SmoothedLp(_Power):
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * self.p * (t + self.eps) ** (self.p - 1.0)
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return alphas * self.p * (self.p - 1.0) * (t + self.eps) ** (self.p - 2.0)

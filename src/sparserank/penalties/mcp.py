@@ -52,5 +52,5 @@ class MCP(Penalty):
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return np.maximum(alphas - t / self.gamma, 0.0)
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         return np.where(t < self.gamma * alphas, -1.0 / self.gamma, 0.0)

@@ -104,7 +104,7 @@ class Nested(Penalty):
 
     def _unit_prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """(n_groups,) beta sqrt(m), (n_features,) beta kappa; inf of what may not be used."""
-        return self._remembered("whole", n, self._make_whole), self._remembered("bend", n, self._make_bend)
+        return self._remembered("whole", n, self._make_whole), self._remembered("curve_price", n, self._make_bend)
 
     def _make_whole(self, n: int) -> np.ndarray:
         group, n_groups = self._groups(n)
@@ -123,9 +123,9 @@ class Nested(Penalty):
     def _prices(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The same times alpha."""
         self.feature_alphas(n)  # raises where a product leaves the range of numbers
-        whole, bend = self._unit_prices(n)
+        whole, curve_price = self._unit_prices(n)
         with np.errstate(invalid="ignore"):
-            return tuple(np.where(np.isfinite(p), self.alpha * p, np.inf) for p in (whole, bend))  # type: ignore[return-value]
+            return tuple(np.where(np.isfinite(p), self.alpha * p, np.inf) for p in (whole, curve_price))  # type: ignore[return-value]
 
     def _sizes(self, v: np.ndarray) -> Sizes:
         blocks = v.reshape(-1, self.width)
@@ -179,7 +179,7 @@ class Nested(Penalty):
 
     # -- what solvers ask ---------------------------------------------------------------------------------------------
 
-    def working_units(self, columns: np.ndarray) -> np.ndarray:
+    def working_blocks(self, columns: np.ndarray) -> np.ndarray:
         """All linear parts of a group come together; a bend comes with all bends of its curve, and the linear parts."""
         blocks = np.asarray(columns).reshape(-1, self.width)
         group, n_groups = self._groups(len(columns))
@@ -193,7 +193,7 @@ class Nested(Penalty):
         blocks = self._open(np.zeros(len(gradient)), gradient).reshape(-1, self.width)
         return np.abs(blocks[:, 0]), np.linalg.norm(blocks[:, 1:], axis=1)
 
-    def pressure(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
+    def priority(self, w: np.ndarray, gradient: np.ndarray, share: float, curvature: np.ndarray) -> np.ndarray:
         n = len(w)
         group, _ = self._groups(n)
         straight, bent = self._pulls(gradient)
@@ -224,9 +224,9 @@ class Nested(Penalty):
         """
         n = len(gradient)
         group, n_groups = self._groups(n)
-        whole, bend = self._unit_prices(n)
+        whole, curve_price = self._unit_prices(n)
         priced = np.isfinite(whole) & (whole > 0)
-        B, k = np.where(priced, whole, 1.0), np.where(np.isfinite(bend), bend, 0.0)
+        B, k = np.where(priced, whole, 1.0), np.where(np.isfinite(curve_price), curve_price, 0.0)
         straight, bent = self._pulls(gradient)
         square = np.bincount(group, straight**2, n_groups)
         alpha, over = np.zeros(n_groups), bent > 0
@@ -251,8 +251,8 @@ class Nested(Penalty):
         features without a price as in `Penalty`."""
         most = float(self._limits(gradient).max(initial=0.0))
         kept = self.always_in(len(w))
-        pull = np.abs(self._open(w, gradient))
-        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * pull[kept]).sum())
+        abs_gradient = np.abs(self._open(w, gradient))
+        cost = float((KEEP_BOX * np.maximum(1.0, np.abs(w[kept])) * abs_gradient[kept]).sum())
         return Conjugate(self.alpha / most if most > 0 else np.inf, cost)
 
     def can_screen(self, varying: np.ndarray) -> bool:
@@ -267,10 +267,10 @@ class Nested(Penalty):
         overlap = self.feature_signs(n)[:: self.width] != 0
         around = np.where(overlap, np.linalg.norm(blocks, axis=1), blocks.max(axis=1))
         straight, bent = self._pulls(gradient)
-        whole, bend = self._prices(n)
-        left = np.maximum(bent - np.where(np.isfinite(bend), bend, 0.0), 0.0)
+        whole, curve_price = self._prices(n)
+        left = np.maximum(bent - np.where(np.isfinite(curve_price), curve_price, 0.0), 0.0)
         out = np.asarray(self._over_groups(straight**2 + left**2, n) + self._over_groups(around**2, n) < whole)
-        no_bend = np.asarray(bent + around < bend)[:, None] & (np.arange(self.width) > 0)
+        no_bend = np.asarray(bent + around < curve_price)[:, None] & (np.arange(self.width) > 0)
         return np.asarray(out[group][:, None] | no_bend).ravel()
 
     def restrict(self, columns: np.ndarray, n_features: int) -> BlockPart:
@@ -279,7 +279,7 @@ class Nested(Penalty):
         order = np.argsort(group[feature], kind="stable")
         columns, feature = columns[order], feature[order]
         starts = np.flatnonzero(np.diff(group[feature], prepend=-1))
-        whole, bend = self._prices(n_features)
+        whole, curve_price = self._prices(n_features)
         bending = np.flatnonzero(columns % self.width)
         runs = np.flatnonzero(np.diff(feature[bending], prepend=-1))  # a curve each
         first, behind = bending[runs], bending[np.append(runs[1:], len(bending)) - 1] + 1 if len(runs) else runs
@@ -290,7 +290,7 @@ class Nested(Penalty):
             whole[group[feature[starts]]],
             first,
             behind,
-            bend[feature[first]],
+            curve_price[feature[first]],
             self.feature_signs(n_features)[columns],
             self.of.kind,
             shape[0],
@@ -298,7 +298,7 @@ class Nested(Penalty):
             self.ridge,
             self.of._value,
             self.of._slope,
-            self.of._bend,
+            self.of._second_derivative,
         )
 
     def prox(self, v: np.ndarray, step: float | np.ndarray) -> np.ndarray:
@@ -314,11 +314,11 @@ class Nested(Penalty):
         steps = np.broadcast_to(np.asarray(step, dtype=np.float64), v.shape)[:: self.width]
         of_group = np.zeros(n_groups)
         of_group[group] = steps
-        whole, bend = self._prices(n)
+        whole, curve_price = self._prices(n)
         monotone = self.feature_signs(n)
         open_side = np.where(monotone == 0, v, monotone * np.maximum(monotone * v, 0.0))
         blocks = np.where(self.usable(n), open_side, 0.0).reshape(-1, self.width).copy()
-        blocks[:, 1:] *= _left(np.linalg.norm(blocks[:, 1:], axis=1), steps * bend)[:, None]
+        blocks[:, 1:] *= _left(np.linalg.norm(blocks[:, 1:], axis=1), steps * curve_price)[:, None]
         left = _left(self._sizes(blocks.ravel()).whole, of_group * whole)
         return (blocks * left[group][:, None]).ravel()
 

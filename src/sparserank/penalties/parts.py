@@ -11,22 +11,22 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Conjugate:
-    """The penalty's half of the dual along theta = -s gradient: c(s) = s cost + bend(s), for 0 <= s <= limit.
+    """The penalty's half of the dual along theta = -s gradient: c(s) = s cost + convex(s), for 0 <= s <= limit.
 
-    bend(s) gives its value and slope, convex, 0 at 0; None: there is no such part.
+    convex(s) gives its value and slope, convex, 0 at 0; None: there is no such part.
     """
 
     limit: float = float("inf")
     cost: float = 0.0
-    bend: Callable[[float], tuple[float, float]] | None = None
+    convex: Callable[[float], tuple[float, float]] | None = None
 
     def value(self, s: float) -> float:
-        return s * self.cost + (self.bend(s)[0] if self.bend is not None else 0.0)
+        return s * self.cost + (self.convex(s)[0] if self.convex is not None else 0.0)
 
     @property
     def slope(self) -> Callable[[float], float] | None:
-        bend = self.bend
-        return None if bend is None else lambda s: bend(s)[1]
+        convex = self.convex
+        return None if convex is None else lambda s: convex(s)[1]
 
 
 class Part(Protocol):
@@ -49,7 +49,7 @@ class SeparablePart:
     is_convex: bool
     value: Callable[[np.ndarray, np.ndarray], np.ndarray]
     slope: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    bend: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    second_derivative: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class BlockPart:
 
     The columns are taken in the order `order`, (n,) positions. Block b is then the columns starts[b] .. starts[b + 1] -
     1, and pays p(|u|; whole[b]) + ridge |u|^2 / 2; curve c is the columns first[c] .. behind[c] - 1 of one of the
-    blocks, and pays p(|u|; bend[c]) besides. monotone (n,): 1 where u >= 0, -1 where u <= 0.
+    blocks, and pays p(|u|; curve_price[c]) besides. monotone (n,): 1 where u >= 0, -1 where u <= 0.
     """
 
     order: np.ndarray
@@ -66,7 +66,7 @@ class BlockPart:
     whole: np.ndarray
     first: np.ndarray
     behind: np.ndarray
-    bend: np.ndarray
+    curve_price: np.ndarray
     monotone: np.ndarray
     kind: int
     shape1: float
@@ -74,19 +74,19 @@ class BlockPart:
     ridge: float
     value_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
     slope_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    bend_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    second_derivative_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def norms(self) -> Iterator[tuple[slice, float]]:
         """(columns, price) of every norm that is paid for."""
         for lo, hi, price in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), self.whole.tolist(), strict=True):
             yield slice(lo, hi), price
-        for lo, hi, price in zip(self.first.tolist(), self.behind.tolist(), self.bend.tolist(), strict=True):
+        for lo, hi, price in zip(self.first.tolist(), self.behind.tolist(), self.curve_price.tolist(), strict=True):
             yield slice(lo, hi), price
 
     def value(self, u: np.ndarray) -> float:
         """The penalty of u (n,), in that order."""
         sizes = np.array([np.linalg.norm(u[at]) for at, _ in self.norms()])
-        prices = np.concatenate([self.whole, self.bend])
+        prices = np.concatenate([self.whole, self.curve_price])
         return 0.5 * self.ridge * float(u @ u) + float(self.value_of(sizes, prices).sum())
 
     def expansion(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,8 +97,10 @@ class BlockPart:
             size = float(np.linalg.norm(v))
             if size == 0.0 or price == 0.0:
                 continue
-            slope, bend = (float(f(np.array([size]), np.array([price]))[0]) for f in (self.slope_of, self.bend_of))
+            slope, second = (
+                float(f(np.array([size]), np.array([price]))[0]) for f in (self.slope_of, self.second_derivative_of)
+            )
             along = v / size
             gradient[at] += slope * along
-            hessian[at, at] += slope / size * np.eye(len(v)) + (bend - slope / size) * np.outer(along, along)
+            hessian[at, at] += slope / size * np.eye(len(v)) + (second - slope / size) * np.outer(along, along)
         return gradient, hessian

@@ -205,7 +205,7 @@ class FeatureRules:
         """(n_features,) bool: features without a price."""
         return self.feature_alphas(n_features) == 0
 
-    def _pull(self, gradient: np.ndarray) -> np.ndarray:
+    def _abs_gradient(self, gradient: np.ndarray) -> np.ndarray:
         """What the penalty must hold back: |g_j|, or only the side that a sign constraint leaves open."""
         monotone = self.feature_signs(len(gradient))
         return np.where(

@@ -47,9 +47,9 @@ class SCAD(Penalty):
 
     def _value(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         first, last = self.threshold_scale * alphas, self.a * self.threshold_scale * alphas
-        bend = (self.a - 1.0) * self.threshold_scale
-        middle = alphas * first + (t - first) * ((2.0 * last - first - t) / (2.0 * bend))
-        flat = alphas * first + (last - first) * ((last - first) / (2.0 * bend))
+        width = (self.a - 1.0) * self.threshold_scale
+        middle = alphas * first + (t - first) * ((2.0 * last - first - t) / (2.0 * width))
+        flat = alphas * first + (last - first) * ((last - first) / (2.0 * width))
         return np.where(t <= first, alphas * t, np.where(t <= last, middle, flat))
 
     def _slope(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
@@ -57,6 +57,6 @@ class SCAD(Penalty):
         falling = np.maximum(last - t, 0.0) / ((self.a - 1.0) * self.threshold_scale)
         return np.where(t <= first, alphas, falling)
 
-    def _bend(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
+    def _second_derivative(self, t: np.ndarray, alphas: np.ndarray) -> np.ndarray:
         first, last = self.threshold_scale * alphas, self.a * self.threshold_scale * alphas
         return np.where((t > first) & (t < last), -1.0 / ((self.a - 1.0) * self.threshold_scale), 0.0)

@@ -17,7 +17,7 @@ from sparserank.runs.identity import name_of
 from sparserank.runs.pieces import RECORDS, PieceStore
 
 PLAN = "plan.json"
-ARRAYS = "units"
+ARRAYS = "arrays"
 
 
 class WorkStore(RunDirectory):

@@ -23,8 +23,8 @@ from sparserank.strict_json import plain
 if TYPE_CHECKING:
     import pyarrow as pa
 
-JUDGED_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
-FORMAT, FORMAT_VERSION = "sparserank-judged", 3
+LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
+FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 3
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class OurModel:
 
 
 @dataclass(frozen=True, repr=False)
-class JudgedSelection:
+class TreesSelection:
     """choice: among lists and sizes; all_features: the trees on all features, a candidate too; trees: on the chosen
     list, fitted to all queries; test: they and the trees on all features on test queries, or None; ours: our linear
     models on the chosen list of each fold, or None; notes: what of the settings is not used."""
@@ -90,7 +90,7 @@ class JudgedSelection:
 
     @property
     def sentences(self) -> list[str]:
-        """What to keep, what it loses at most, what the queries can show, how firm the choice is,
+        """What to keep, what it loses at most, what the queries can show, how stable the selection is,
         what all features are worth."""
         said = choice_sentences(self.choice, self.metric, len(self.feature_names))
         everything, level = self.all_features, self.choice.corrected_chosen
@@ -113,7 +113,7 @@ class JudgedSelection:
         return " ".join(self.sentences)
 
     def __repr__(self) -> str:
-        return f"JudgedSelection({self.headline})"
+        return f"TreesSelection({self.headline})"
 
     def sizes(self) -> pa.Table:
         """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, the same corrected
@@ -182,7 +182,7 @@ class JudgedSelection:
         Raises
             RunDirectoryError   the folder holds other files, or cannot be written
         """
-        with RunDirectory(folder, "judged") as run:
-            from sparserank.jobs.trees.files import write_judged
+        with RunDirectory(folder, "select_for_trees") as run:
+            from sparserank.jobs.trees.files import write_lists
 
-            return write_judged(self, run.path)
+            return write_lists(self, run.path)

@@ -115,12 +115,13 @@ QUERY_WEIGHT = Option(
     panel=MODEL,
 )
 REFITS = Option(
-    name="refits",
+    name="relaxed",
     kind=Flag(),
     default=True,
-    help="Try the models of each size also half-way and fully refitted without the sparsity penalty.",
+    help="Try the models of each size also relaxed: refitted without the sparsity penalty, half-way (0.5) and "
+    "fully (1).",
     panel=MODEL,
-    flag="--refits/--no-refits",
+    flag="--relaxed/--no-relaxed",
 )
 METRIC_REFITS = Option(
     name="metric_refits",
@@ -178,7 +179,7 @@ HALF_SAMPLES = Option(
     name="half_samples",
     kind=Count(0, 10_000),
     default=20,
-    help="Halves of the queries on which the choice of features is repeated, to say how firm it is; even, 0: none.",
+    help="Halves of the queries on which the choice of features is repeated, to say how stable it is; even, 0: none.",
     panel=CHOICE,
 )
 CHOOSING = (METRIC, ALSO, CONVENTION, FOLDS, SEED, MARGIN, GUARANTEE, CONFIDENCE, K, BUDGET)

@@ -47,7 +47,7 @@ class SelectionPlan:
     shapes     'linear', 'curves' (piecewise linear curves of each feature are tried too, with n_knots knots) or 'auto':
                curves where transform is 'auto' too and the data are small
     engine     that is to run the model: only what it can run is tried; None: everything
-    half_samples  halves of the queries on which the choice is repeated, to say how firm it is; even, 0: none
+    half_samples  halves of the queries on which the choice is repeated, to say how stable it is; even, 0: none
     refits     whether the models of each size are also tried without the shrinkage of their penalty
     metric_refits  whether models of a few sizes are also tried refitted for the metric
     k, budget  largest number of features, largest total cost; either replaces the margin
@@ -72,7 +72,7 @@ class SelectionPlan:
     budget: float | None = None
     costs: tuple[float, ...] | None = None
     feature_groups: FeatureGroups | None = None
-    refits: bool = of_selection.REFITS.default
+    relaxed: bool = of_selection.REFITS.default
     metric_refits: bool = of_selection.METRIC_REFITS.default
     transform: str = of_selection.TRANSFORM.default
     shapes: str = of_selection.SHAPES.default

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.current_model import Change
-from sparserank.crossval.redundant_features import Alike
+from sparserank.crossval.redundant_features import RedundantFeatures
 from sparserank.crossval.stability import Stability
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
@@ -52,7 +52,7 @@ class SelectionResult:
     worth        of the selected features, and of groups in use; what else could be used
     used         names of the features of each of by_size
     stability    what halves of the queries keep, or None
-    alike        features that were left out and say the same as a selected one
+    redundant    features that were left out and correlate highly with a selected one
     change       what the chosen model brings beside the one in use, or None
     rivals       rankers that were compared with all candidates, and never chosen
     queries      those on which the chosen model loses and wins most beside the one in use, or else the dense one, and
@@ -75,7 +75,7 @@ class SelectionResult:
     all_features: AllFeatures
     worth: Worth
     stability: Stability | None
-    alike: Alike
+    redundant: RedundantFeatures
     change: Change | None
     rivals: RivalReport
     queries: Queries
@@ -154,13 +154,13 @@ class SelectionResult:
         rows = []
         for d in self.worth.features:
             what = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"], "shape": d["shape"]}
-            rows.append({**what, **self._firmness(d), **self._costed(d, ())})
+            rows.append({**what, **self._selection_frequency(d), **self._costed(d, ())})
         return pa.Table.from_pylist(rows)
 
-    def _firmness(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _selection_frequency(self, row: dict[str, Any]) -> dict[str, Any]:
         """How often halves of the queries and models nearly as good keep a feature, and what takes its place."""
         other = self.worth.substitute(row["feature"])
-        firm = {
+        found = {
             "share": row["share"],
             "folds": row["folds"],
             "substitute": None if other is None else other.other,
@@ -168,8 +168,9 @@ class SelectionResult:
             "substitute_correlation": None if other is None else other.correlation,
         }
         if self.stability is None:
-            return firm
-        return {"kept": float(self.stability.frequency[self.model.feature_names.index(row["feature"])]), **firm}
+            return found
+        frequency = self.stability.frequency[self.model.feature_names.index(row["feature"])]
+        return {"selection_frequency": float(frequency), **found}
 
     def sizes(self) -> pa.Table:
         """The best model of each number of features (of each cost, where groups were given): n_features, penalty,
@@ -275,7 +276,7 @@ class SelectionResult:
                     "transform": d["transform"],
                     "shape": d["shape"],
                     "curve": d["curve"],
-                    **self._firmness(d),
+                    **self._selection_frequency(d),
                     "cost": d["cost"],
                     "zeroed": d["zeroed"],
                 }
@@ -297,14 +298,17 @@ class SelectionResult:
                 "half_samples": self.stability.n_samples,
                 "index": self.stability.index[1],
                 "index_name": self.stability.index[0],
-                "kept": [
-                    {"feature": self.model.feature_names[j], "kept": float(self.stability.frequency[j])}
+                "features": [
+                    {
+                        "feature": self.model.feature_names[j],
+                        "selection_frequency": float(self.stability.frequency[j]),
+                    }
                     for j in self.stability.often()
                 ],
             },
             "near_equal": {"models": self.worth.near.n_models, "most_features": self.worth.near.most},
             "substitutes": [asdict(s) for s in self.worth.substitutes],
-            "alike": asdict(self.alike),
+            "redundant": asdict(self.redundant),
             "change": None
             if self.change is None
             else {**vars(self.change), "worst": [{"query": q, "difference": d} for q, d in self.change.worst]},

@@ -9,7 +9,7 @@ from sparserank.crossval.stability import Stability
 from sparserank.evaluation.loss_bounds import MIN_QUERIES
 from sparserank.evaluation.statistics import as_percent
 
-FIRM = 0.8  # share of half-samples from which a feature is called firm
+MIN_FREQUENCY = 0.8  # share of half-samples from which the selection of a feature is called stable
 COARSE = 0.05  # resolution from which it is said first, relative to the best mean
 NEEDED = 0.02  # loss that one would like to rule out
 
@@ -56,7 +56,7 @@ def all_equal_sentence(choice: Choice) -> str:
 
 def choice_sentences(choice: Choice, metric: str, n_features: int) -> list[str]:
     """Where the queries tell sizes apart too coarsely, that first; what is kept, what that costs as an estimate and at
-    most; what these queries can show; how firm the choice is."""
+    most; what these queries can show; how stable the selection is."""
     c, bounds = choice.chosen, choice.bounds
     kept = _kept(choice, n_features)
     if not math.isfinite(choice.bound(c)):
@@ -155,13 +155,13 @@ def _resampled(choice: Choice) -> list[str]:
 
 
 def stability_sentence(stability: Stability) -> str:
-    """How firm the list of features is."""
+    """How stable the selection of features is."""
     name, value = stability.index
     often = [(stability.frequency[j], j) for j in stability.chosen]
-    firm = sum(f >= FIRM for f, _ in often)
+    stable = sum(f >= MIN_FREQUENCY for f, _ in often)
     text = (
-        f"On {stability.n_samples} halves of the queries {firm} of the {len(often)} features "
-        f"{'is' if firm == 1 else 'are'} kept at least {FIRM:.0%} of the time"
+        f"On {stability.n_samples} halves of the queries {stable} of the {len(often)} features "
+        f"{'is' if stable == 1 else 'are'} selected at least {MIN_FREQUENCY:.0%} of the time"
     )
     if math.isfinite(value):
         text += f" ({name} index {value:.2f}; 1: always the same features, 0: as by chance)"

@@ -211,7 +211,7 @@ class DaskShards:
 
     def __init__(self, client: Any, X: StoredFeatures, loss: PairwiseLoss) -> None:
         self.client, self.loss = client, loss
-        self.units: tuple[tuple[int, ...], ...] | None = None
+        self.column_blocks: tuple[tuple[int, ...], ...] | None = None
         self._features = X  # a temporary store lives as long as these
         self.n_docs, self.n_columns = X.shape
         workers = sorted(client.nthreads())

@@ -27,7 +27,7 @@ class Shards(Protocol):
     n_docs: int
     n_queries: int
     n_columns: int
-    units: tuple[tuple[int, ...], ...] | None
+    column_blocks: tuple[tuple[int, ...], ...] | None
     loss: PairwiseLoss
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
@@ -50,7 +50,7 @@ class LocalShards:
         self.shards, self.loss = list(shards), loss
         self.n_docs = sum(s.rows.n_docs for s in self.shards)
         self.n_queries = sum(len(s.query_ptr) - 1 for s in self.shards)
-        self.n_columns, self.units = self.shards[0].rows.n_columns, self.shards[0].rows.units
+        self.n_columns, self.column_blocks = self.shards[0].rows.n_columns, self.shards[0].rows.column_blocks
 
     def call(self, method: str, *small: Any, per_query: np.ndarray | None = None) -> list[Any]:
         if method == "value_and_gradient" and len(self.shards) > 1:  # one hand-over to the threads for many shards

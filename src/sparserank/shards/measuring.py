@@ -40,7 +40,7 @@ def measure(
     query_ptr: np.ndarray,
     docid: np.ndarray | None,
     models: Sequence[sp.csr_array | Columns],
-    judge: np.ndarray,
+    assigned: np.ndarray,
     metrics: Sequence[Metric],
     executor: BlockExecutor,
 ) -> list[np.ndarray]:
@@ -48,14 +48,14 @@ def measure(
 
     Parameters
         models   per group (n_models, n_columns) float64 CSR, or Columns
-        judge    (n_queries,) the group whose models are scored on a query; -1: none
+        assigned (n_queries,) the group whose models are scored on a query; -1: none
     Returns
         per group (n_metrics, n_models, its queries), queries in order
     """
     models = [m if isinstance(m, Columns) else _as_products_want(m, rows) for m in models]
     out, chunks = [], []
     for g, coefs in enumerate(models):
-        queries, n_models = np.flatnonzero(judge == g), coefs.shape[0]
+        queries, n_models = np.flatnonzero(assigned == g), coefs.shape[0]
         out.append(np.empty((len(metrics), n_models, len(queries))))
         per_chunk = max(CHUNK_BYTES // (8 * (rows.n_columns if rows.is_dense else 64) + 16 * max(n_models, 1)), 1)
         sizes = query_ptr[queries + 1] - query_ptr[queries]

@@ -22,15 +22,15 @@ class Rows:
     is_dense      whether `query_block` is an array
     shares_reads  whether the products with a second w or g, in the same pass, cost much less than the pass
 
-    Both kernels accumulate in float64, each k in an order that depends on lo, hi and its own row of G alone. `units`
-    names the columns that belong together, for penalties that tie them; None: each column is one.
+    Both kernels accumulate in float64, each k in an order that depends on lo, hi and its own row of G alone.
+    `column_blocks` names the columns that belong together, for penalties that tie them; None: each column is one.
     """
 
     scores: ClassVar[Callable]
     transposed: ClassVar[Callable]
     is_dense: ClassVar[bool]
     shares_reads: ClassVar[bool] = False
-    units: tuple[tuple[int, ...], ...] | None = None
+    column_blocks: tuple[tuple[int, ...], ...] | None = None
 
     n_docs: int
     n_columns: int

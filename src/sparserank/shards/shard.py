@@ -378,8 +378,8 @@ class Shard:
         return Z.reshape(len(documents), len(columns)), self.relevance[documents], ids
 
     def measure(
-        self, models: Sequence[sp.csr_array | Columns], metrics: Sequence[Metric], judge: np.ndarray
+        self, models: Sequence[sp.csr_array | Columns], metrics: Sequence[Metric], assigned: np.ndarray
     ) -> list[np.ndarray]:
         """Per group of models (n_models, n_columns), in units of the columns, or of single columns: (n_metrics,
         n_models, queries judged by the group)."""
-        return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, judge, metrics, self.executor)
+        return measure(self.rows, self.relevance, self.query_ptr, self.docid, models, assigned, metrics, self.executor)

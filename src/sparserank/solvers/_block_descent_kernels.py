@@ -55,7 +55,7 @@ def descend_blocks(
     curves,
     first,
     behind,
-    bend,
+    curve_price,
     monotone,
     largest_h,
     kind,
@@ -99,7 +99,7 @@ def descend_blocks(
                     bends = 0.0
                     for i in range(first[c], behind[c]):
                         bends += u[i] * u[i]
-                    slopes[c - from_c] = slope_one(kind, math.sqrt(bends), bend[c], shape1, shape2)
+                    slopes[c - from_c] = slope_one(kind, math.sqrt(bends), curve_price[c], shape1, shape2)
                 for i in range(lo, hi):
                     v[i - lo] = u[i] - residual[i] / h
                 shrunk(

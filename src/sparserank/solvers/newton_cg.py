@@ -51,8 +51,8 @@ class NewtonCG:
             change = trial.value - iterate.value
             if change <= SUFFICIENT * length * slope < 0.0 or self._problem.violation(trial) < 0.5 * violation:
                 return trial
-            bend = change - length * slope
-            best = -0.5 * length * length * slope / bend if bend > 0 else 0.5 * length
+            along_step = change - length * slope
+            best = -0.5 * length * length * slope / along_step if along_step > 0 else 0.5 * length
             length = min(max(best, 0.1 * length), 0.5 * length)
         return None
 

@@ -131,8 +131,8 @@ class ProxNewton:
             if abs(length * predicted) <= noise and not local:
                 return None
             if penalty.is_convex:
-                bend = change - length * predicted
-                best = -0.5 * length * length * predicted / bend if bend > 0 else 0.5 * length
+                along_step = change - length * predicted
+                best = -0.5 * length * length * predicted / along_step if along_step > 0 else 0.5 * length
                 length = min(max(best, 0.1 * length), 0.5 * length)
                 continue
             target = None

@@ -69,7 +69,7 @@ def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Blo
             curves,
             part.first,
             part.behind,
-            part.bend,
+            part.curve_price,
             part.monotone,
             largest_h,
             part.kind,
@@ -90,10 +90,10 @@ def _block_descent(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, part: Blo
 def _direct_block_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: BlockPart) -> None:
     """A Newton step on the coordinates that are not zero, as far along as the model falls;
     u and residual change in place."""
-    slope, bend = part.expansion(u)
+    slope, second = part.expansion(u)
     S = np.flatnonzero(u)
     at = np.ix_(S, S)
-    step = _solved(H[at] + bend[at], -(residual + slope)[S])
+    step = _solved(H[at] + second[at], -(residual + slope)[S])
     if step is None:
         return
     held = (part.monotone[S] != 0) & (step * part.monotone[S] < 0)
@@ -160,10 +160,10 @@ def _direct_step(H: np.ndarray, residual: np.ndarray, u: np.ndarray, part: Separ
     if len(S) == 0:
         return
     t = np.abs(u[S])
-    system = H[np.ix_(S, S)] + np.diag(part.bend(t, alphas[S]))
-    pull = residual[S] + np.sign(u[S]) * part.slope(t, alphas[S])
+    system = H[np.ix_(S, S)] + np.diag(part.second_derivative(t, alphas[S]))
+    gradient = residual[S] + np.sign(u[S]) * part.slope(t, alphas[S])
     try:
-        step = -cho_solve(cho_factor(system, check_finite=False), pull, check_finite=False)
+        step = -cho_solve(cho_factor(system, check_finite=False), gradient, check_finite=False)
     except LinAlgError:  # collinear features, or a concave model: coordinate descent goes on by itself
         return
     if not np.isfinite(step).all():

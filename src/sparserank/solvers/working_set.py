@@ -17,24 +17,24 @@ SOON_ACTIVE = 0.5  # as close as this: they will join at one of the next strengt
 def working_set(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
     """Non-zero and unpenalised coordinates, and zero ones that violate or nearly violate their bound,
     in rising order."""
-    pressure = _pressure(objective, penalty, iterate, NEARLY_ACTIVE)
-    candidate = (pressure > 0) & ~gap_safe_screen(objective, penalty, iterate)
-    return _with_the_needed(objective, penalty, iterate, candidate, pressure)
+    priority = _priority(objective, penalty, iterate, NEARLY_ACTIVE)
+    candidate = (priority > 0) & ~gap_safe_screen(objective, penalty, iterate)
+    return _with_the_needed(objective, penalty, iterate, candidate, priority)
 
 
 def working_sets_to_come(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate) -> np.ndarray:
     """The same, and what is likely to join while a path goes on from here."""
-    pressure = _pressure(objective, penalty, iterate, SOON_ACTIVE)
-    return _with_the_needed(objective, penalty, iterate, pressure > 0, pressure)
+    priority = _priority(objective, penalty, iterate, SOON_ACTIVE)
+    return _with_the_needed(objective, penalty, iterate, priority > 0, priority)
 
 
 def _usable(objective: PairwiseObjective, penalty: Penalty) -> np.ndarray:
     return objective.varying & penalty.usable(objective.n_features)
 
 
-def _pressure(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate, share: float) -> np.ndarray:
+def _priority(objective: PairwiseObjective, penalty: Penalty, iterate: Iterate, share: float) -> np.ndarray:
     curvature = np.where(_usable(objective, penalty), objective.curvature, 1.0)
-    return penalty.pressure(iterate.w, iterate.gradient, share, curvature)
+    return penalty.priority(iterate.w, iterate.gradient, share, curvature)
 
 
 def _with_the_needed(
@@ -42,15 +42,15 @@ def _with_the_needed(
     penalty: Penalty,
     iterate: Iterate,
     candidate: np.ndarray,
-    pressure: np.ndarray,
+    priority: np.ndarray,
 ) -> np.ndarray:
-    """Those that cannot be left out, and the candidates under most pressure:
+    """Those that cannot be left out, and the candidates of the highest priority:
     MAX_NEW, or as many as the former if these are more."""
     usable, w = _usable(objective, penalty), iterate.w
     needed = usable & ((w != 0) | penalty.always_in(len(w)))
     joining = np.flatnonzero(candidate & usable & ~needed)
     most = max(MAX_NEW, int(needed.sum()))
     if len(joining) > most:
-        joining = joining[np.argsort(-pressure[joining], kind="stable")[:most]]
+        joining = joining[np.argsort(-priority[joining], kind="stable")[:most]]
     needed[joining] = True
-    return np.flatnonzero(penalty.working_units(needed) & usable)
+    return np.flatnonzero(penalty.working_blocks(needed) & usable)

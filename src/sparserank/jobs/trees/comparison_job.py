@@ -15,7 +15,7 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import ParameterError
 from sparserank.jobs.selection_job import SelectionJob
-from sparserank.jobs.trees.judging import Arrays, Asked, Repeat, judge, named
+from sparserank.jobs.trees.evaluation import Arrays, Asked, Repeat, evaluate_lists, named
 from sparserank.jobs.trees.lists import our_lists
 from sparserank.jobs.trees.options import COMPARED, REPEATS
 from sparserank.options import check_given
@@ -73,7 +73,7 @@ def compare(
     """
     check_trees(data)
     own = [
-        replace(plan.plan, random_state=plan.plan.random_state + r, half_samples=0, refits=True)
+        replace(plan.plan, random_state=plan.plan.random_state + r, half_samples=0, relaxed=True)
         for r in range(plan.repeats)
     ]
     n_folds = min(plan.plan.cv, data.n_queries)
@@ -82,7 +82,7 @@ def compare(
     def our_path(r: int, n_workers: int) -> Arrays:
         return _our_paths(data, own[r], plan.sizes, n_workers)
 
-    found = judge(data, plan.asked, repeats, our_path, store=store, progress=progress, n_threads=n_threads)
+    found = evaluate_lists(data, plan.asked, repeats, our_path, store=store, progress=progress, n_threads=n_threads)
     fitting, scoring, n_bytes = np.mean([p["costs"] for p in found.trees], axis=0).tolist()
     seconds = float(np.mean([float(p["seconds"]) for p in found.ours]))
     return ComparisonResult(
@@ -118,8 +118,8 @@ def _our_paths(data: RankingDataset, plan: SelectionPlan, sizes: Sequence[int], 
 
 
 def _best_by_size(sparse: Sequence[Candidate], sizes: Sequence[int]) -> list[Candidate]:
-    """For each maker and size the candidate of the highest mean among its shrunken,
-    half and fully refitted models of at most that size."""
+    """For each maker and size the candidate of the highest mean among its shrunken and
+    relaxed models of at most that size."""
     out = []
     for label in dict.fromkeys(c.penalty for c in sparse):
         own = [c for c in sparse if c.penalty == label]

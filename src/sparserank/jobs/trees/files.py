@@ -10,7 +10,7 @@ from pathlib import Path
 from sparserank.files import atomic_write
 from sparserank.reporting.render import csv_text
 from sparserank.selection.comparison import ComparisonResult
-from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
+from sparserank.selection.for_trees import LIST_FILES, TreesSelection
 
 REPORT = "report.html"
 COMPARISON_FILES = ("comparison.csv", "comparison.json", REPORT)
@@ -26,7 +26,7 @@ def write_comparison(result: ComparisonResult, folder: Path) -> list[Path]:
     return _written(folder, COMPARISON_FILES, texts)
 
 
-def write_judged(result: JudgedSelection, folder: Path) -> list[Path]:
+def write_lists(result: TreesSelection, folder: Path) -> list[Path]:
     """Write features.txt, trees.txt, result.json and, with the extra `report`, report.html."""
     texts = {
         "features.txt": "\n".join(result.features) + "\n",
@@ -34,10 +34,10 @@ def write_judged(result: JudgedSelection, folder: Path) -> list[Path]:
         "result.json": _json(result.to_json()),
     }
     if _can_draw():
-        from sparserank.pages.trees_page import judged_page
+        from sparserank.pages.trees_page import lists_page
 
-        texts[REPORT] = judged_page(result)
-    return _written(folder, JUDGED_FILES, texts)
+        texts[REPORT] = lists_page(result)
+    return _written(folder, LIST_FILES, texts)
 
 
 def _can_draw() -> bool:

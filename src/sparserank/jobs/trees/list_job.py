@@ -20,14 +20,14 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.evaluation import Comparison, evaluate, mean_of
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution.threads import one_blas_thread
-from sparserank.jobs.trees.judging import Arrays, Asked, Repeat, features_of, judge
+from sparserank.jobs.trees.evaluation import Arrays, Asked, Repeat, evaluate_lists, features_of
 from sparserank.jobs.trees.lists import GAIN, OURS, SHAP, lists_of_fold, on_list, our_lists, ranked, whole_groups
 from sparserank.paths import maker_of
 from sparserank.paths.given_supports import touching
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import ALL, ComparedSystem
-from sparserank.selection.for_trees import JudgedSelection, OurModel
+from sparserank.selection.for_trees import OurModel, TreesSelection
 from sparserank.selection.plan import SelectionPlan
 
 LISTS = (GAIN, SHAP, OURS)
@@ -81,7 +81,7 @@ def select_list(
     progress: Progress | None = None,
     *,
     n_threads: int | None = None,
-) -> JudgedSelection:
+) -> TreesSelection:
     """Judge, choose, fit the trees on the chosen list to all queries; finished pieces are kept in `store`, and taken
     from there. Trees take missing values as they are. plan: of our path, of one penalty, and of the choice; asked:
     `asked_of_lists`."""
@@ -91,7 +91,7 @@ def select_list(
     def our_path(_: int, n_workers: int) -> Arrays:
         return _our_path(data, repeat.fold, plan, asked.sizes, n_workers)
 
-    found = judge(of_trees, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
+    found = evaluate_lists(of_trees, asked, [repeat], our_path, store=store, progress=progress, n_threads=n_threads)
     full = fit_trees(of_trees, usable_by_trees(of_trees, asked.never), asked.trees, plan.random_state)
     finals = _final_lists(of_trees, plan, asked, found.systems, found.ours[0], full)
     choice = plan.choose(list(finals))
@@ -101,7 +101,7 @@ def select_list(
         lists = dict(enumerate(p[of_list] for p in found.trees))
         ours = _ours_on(data, repeat.fold, plan, lists, choice.chosen.values, n_threads)
     chosen = fit_trees(of_trees, finals[choice.chosen], asked.trees, plan.random_state, data.feature_names)
-    return JudgedSelection(
+    return TreesSelection(
         plan,
         asked.trees,
         asked.n_seeds,

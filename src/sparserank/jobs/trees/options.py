@@ -13,7 +13,7 @@ from sparserank.options import Count, Given, Option, Parsed
 from sparserank.paths import options as of_paths
 from sparserank.selection import options as of_selection
 
-JUDGES = ("lightgbm",)  # tree rankers
+TREE_RANKERS = ("lightgbm",)  # tree rankers
 FOR_MODEL = Option(
     name="for_model",
     kind=Given("str | os.PathLike", "str | None"),

@@ -17,7 +17,7 @@ from sparserank.data.joining import concatenate
 from sparserank.data.sources import read_sources
 from sparserank.data.suspects import warn_of_suspects
 from sparserank.errors import ParameterError
-from sparserank.jobs.trees.files import write_judged
+from sparserank.jobs.trees.files import write_lists
 from sparserank.jobs.trees.list_job import asked_of_lists, select_list
 from sparserank.jobs.trees.options import SELECT_FOR_TREES, SIZES
 from sparserank.jobs.typed import TreesOptions
@@ -29,7 +29,7 @@ from sparserank.quoting import brief
 from sparserank.runs.progress import Progress
 from sparserank.runs.work_store import work_store_in
 from sparserank.selection import options as of_selection
-from sparserank.selection.for_trees import JUDGED_FILES, JudgedSelection
+from sparserank.selection.for_trees import LIST_FILES, TreesSelection
 from sparserank.selection.inputs import check_overlap
 from sparserank.selection.plan import SelectionPlan, make_plan, planned
 from sparserank.warmup import warming_up
@@ -52,7 +52,7 @@ def select_for_trees(
     n_threads: int | None = None,
     progress: Progress | None = None,
     **options: Unpack[TreesOptions],
-) -> JudgedSelection:
+) -> TreesSelection:
     """Select the shortest list of features on which LightGBM ranks as well as on the best that was tried.
 
     Lists of each size come from three makers, each without the queries of the fold: the largest total gain of trees on
@@ -71,7 +71,7 @@ def select_for_trees(
                              costs, feature_groups, ...: each with its type, default and meaning in `TreesOptions` and
                              in docs/options.md
     Returns
-        JudgedSelection: .features, .sentence, .sizes(), .save(folder), .to_json()
+        TreesSelection: .features, .sentence, .sizes(), .save(folder), .to_json()
     Raises
         DataError            LightGBM is not installed, or does not take the relevance
         ParameterError       names the parameter that is out of its range
@@ -83,7 +83,7 @@ def select_for_trees(
     return _select(sources, asked("select_for_trees", SELECT_FOR_TREES, given))
 
 
-def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
+def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
     try:
         plan = make_plan(penalties=chosen["penalty"], shapes=LINEAR, **planned(chosen))
     except ParameterError as error:
@@ -118,7 +118,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
     if len(unknown):
         plan = _without(plan, unknown, names)
     on_lists = asked_of_lists(data, plan, settings, lengths_of(chosen["sizes"]), chosen["n_seeds"])
-    place = {"restart": chosen["restart"], "kind": "judge", "results": JUDGED_FILES}
+    place = {"restart": chosen["restart"], "kind": "select_for_trees", "results": LIST_FILES}
     with work_store_in(chosen["out"], on_lists.identity(plan, data), **place) as store:
         result = select_list(
             data,
@@ -131,7 +131,7 @@ def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> JudgedSelection:
         )
         result = replace(result, notes=notes)
         if store is not None:
-            write_judged(result, store.path)
+            write_lists(result, store.path)
     return result
 
 

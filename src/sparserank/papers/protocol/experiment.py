@@ -14,7 +14,7 @@ from sparserank.execution import available_cores
 from sparserank.papers.protocol.layouts import content_hash, find_folds
 from sparserank.papers.protocol.plan import DatasetPlan, ExperimentPlan
 from sparserank.papers.protocol.store import ResultsStore
-from sparserank.papers.protocol.units import Unit, UnitRunner
+from sparserank.papers.protocol.tasks import Task, TaskRunner
 from sparserank.runs.progress import Progress
 from sparserank.runs.work import Work
 
@@ -30,7 +30,7 @@ class Experiment:
         self.skipped: dict[str, str] = {}  # data sets that are absent, and why
         self.partial: dict[str, list[int]] = {}  # data sets of which fewer than five folds are run
         self.failed: dict[str, str] = {}  # pieces that could not be computed, and why
-        self.units: list[Unit] = []
+        self.tasks: list[Task] = []
         systems = sorted(plan.systems, key=lambda s: (s not in SLOW_FIRST, plan.systems.index(s)))
         per_fold: list[tuple[DatasetPlan, int, str]] = []
         for dataset in plan.datasets:
@@ -49,24 +49,24 @@ class Experiment:
             for files in folds:
                 if not plan.folds or files.number in plan.folds:
                     per_fold.append((dataset, files.number, content_hash(files)))
-        self.units = [
-            Unit(d, f, s, content) for d, f, content in per_fold for s in systems
+        self.tasks = [
+            Task(d, f, s, content) for d, f, content in per_fold for s in systems
         ]  # fold by fold: its data are read once
-        if not self.units:
+        if not self.tasks:
             raise DataError("no data set of the plan is available: " + " ".join(self.skipped.values()))
         self.store = ResultsStore(out, plan)
 
     @property
     def datasets(self) -> list[str]:
-        return list(dict.fromkeys(u.dataset.name for u in self.units))
+        return list(dict.fromkeys(u.dataset.name for u in self.tasks))
 
     def run(self, progress: Progress | None = None) -> None:
         """Compute every missing piece; an interrupted run loses only what was being computed.
 
         A piece that fails (no preferred pair in a fold, say) is noted in `failed` and the others go on.
         """
-        self.store.record(self.units, environment())
-        of_name = {self.store.name_of(u): u for u in self.units}
+        self.store.record(self.tasks, environment())
+        of_name = {self.store.name_of(u): u for u in self.tasks}
         kinds = {name: u.system for name, u in of_name.items()}
         work = Work(kinds, keeper=self.store, n_workers=self.n_workers, in_memory=False, progress=progress)
         work.begin()
@@ -79,7 +79,7 @@ class Experiment:
         processes = min(self.n_workers, len(of_name) - len(work.done)) > 1
         labels = {name: u.label for name, u in of_name.items()}
         arguments = {name: (u,) for name, u in of_name.items()}
-        work.run(UnitRunner(self.plan), arguments, labels, processes=processes, failed=failed)
+        work.run(TaskRunner(self.plan), arguments, labels, processes=processes, failed=failed)
 
 
 def environment() -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Results:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment, self.plan, self.store = experiment, experiment.plan, experiment.store
         self.rows: dict[tuple[str, str, int], list[Row]] = {}
-        table = self.store.table(experiment.units, "candidates")
+        table = self.store.table(experiment.tasks, "candidates")
         for row in table.to_pylist():
             row["params"] = json.loads(row["params"])
             self.rows.setdefault((row["dataset"], row["system"], row["fold"]), []).append(row)
@@ -32,7 +32,7 @@ class Results:
 
     @cached_property
     def _per_query(self) -> dict[tuple[str, str, int, int], dict[str, np.ndarray]]:
-        table = self.store.table(self.experiment.units, "per_query")
+        table = self.store.table(self.experiment.tasks, "per_query")
         keys = list(zip(*(table[c].to_pylist() for c in ("dataset", "system", "fold", "candidate")), strict=True))
         values = {m: table[m].to_numpy() for m in self.plan.metric_names}
         where: dict[tuple[str, str, int, int], list[int]] = {}
@@ -53,7 +53,7 @@ class Results:
 
     def complete(self, dataset: str, by: str, systems: list[str] | None = None) -> list[str]:
         """Those of the systems that made a choice in every fold of the data set: only these can be compared."""
-        folds = sorted({u.fold for u in self.experiment.units if u.dataset.name == dataset})
+        folds = sorted({u.fold for u in self.experiment.tasks if u.dataset.name == dataset})
         return [
             s
             for s in systems or self.systems(dataset)
@@ -115,9 +115,9 @@ class Results:
         return float(np.mean([np.nanmean(self.test(r)[metric]) for r in rows if r is not None]))
 
     def fold_data(self, dataset: str, fold: int) -> FoldData:
-        unit = next(u for u in self.experiment.units if (u.dataset.name, u.fold) == (dataset, fold))
-        d = unit.dataset
-        return _open_fold(d.path, fold, d.scaling, d.missing, unit.content)
+        task = next(u for u in self.experiment.tasks if (u.dataset.name, u.fold) == (dataset, fold))
+        d = task.dataset
+        return _open_fold(d.path, fold, d.scaling, d.missing, task.content)
 
 
 _open_fold = lru_cache(maxsize=16)(open_fold)

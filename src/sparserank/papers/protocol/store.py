@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from sparserank.errors import RunDirectoryError
 from sparserank.papers.protocol.plan import ExperimentPlan
-from sparserank.papers.protocol.units import Unit
+from sparserank.papers.protocol.tasks import Task
 from sparserank.runs.directory import RunDirectory
 from sparserank.runs.identity import code_hash, name_of
 from sparserank.runs.pieces import PieceStore
@@ -22,7 +22,7 @@ TABLES = ("candidates", "per_query")
 
 def _presents(inside: tuple[str, ...]) -> bool:
     """Whether a source file shows results and computes none: of the protocol all but what fits, chooses and tests."""
-    protocol = inside[:2] == ("papers", "protocol") and inside[2] not in ("units.py", "layouts.py")
+    protocol = inside[:2] == ("papers", "protocol") and inside[2] not in ("tasks.py", "layouts.py")
     return protocol or inside[:2] == ("papers", "published")
 
 
@@ -38,7 +38,7 @@ class ResultsStore(RunDirectory):
         super().__init__(path, "experiment")
         self.plan, self.pieces = plan, PieceStore(self.path)
 
-    def record(self, units: Sequence[Unit], environment: dict[str, Any]) -> None:
+    def record(self, tasks: Sequence[Task], environment: dict[str, Any]) -> None:
         """Write plan.json: what is done here, with what, and the names of its pieces."""
         plan = {
             "name": self.plan.name,
@@ -52,20 +52,20 @@ class ResultsStore(RunDirectory):
             "max_size": self.plan.max_size,
             "seed": self.plan.seed,
             "environment": environment,
-            "pieces": [self.name_of(u) for u in units],
+            "pieces": [self.name_of(u) for u in tasks],
         }
         self.write_json("plan.json", plan)
 
-    def name_of(self, unit: Unit) -> str:
+    def name_of(self, task: Task) -> str:
         """What its piece is called, with a hash of all that it depends on."""
         p = self.plan
         depends_on = [
             code_hash(_presents),
-            unit.content,
-            unit.dataset.missing,
-            unit.dataset.scaling,
-            unit.system,
-            sorted((k, list(v)) for k, v in p.grid(unit.system).items()),
+            task.content,
+            task.dataset.missing,
+            task.dataset.scaling,
+            task.system,
+            sorted((k, list(v)) for k, v in p.grid(task.system).items()),
             p.choose_by,
             p.valid_names,
             p.metric_names,
@@ -73,7 +73,7 @@ class ResultsStore(RunDirectory):
             p.max_size,
             p.seed,
         ]
-        return name_of(f"{unit.dataset.name}-fold{unit.fold}-{unit.system}", depends_on)
+        return name_of(f"{task.dataset.name}-fold{task.fold}-{task.system}", depends_on)
 
     def load(self, name: str) -> dict[str, bytes] | None:
         """The Parquet files of a piece, by table; None where they are not there whole and undamaged."""
@@ -88,9 +88,9 @@ class ResultsStore(RunDirectory):
             files[f"{folder}/{name}.parquet"] = content.getvalue()
         self.pieces.save(name, files)
 
-    def table(self, units: Sequence[Unit], which: str) -> pa.Table:
-        """All finished pieces among `units` as one table; which is 'candidates' or 'per_query'."""
-        found = [_read(files[which]) for u in units if (files := self._files(self.name_of(u))) is not None]
+    def table(self, tasks: Sequence[Task], which: str) -> pa.Table:
+        """All finished pieces among `tasks` as one table; which is 'candidates' or 'per_query'."""
+        found = [_read(files[which]) for u in tasks if (files := self._files(self.name_of(u))) is not None]
         if not found:
             raise RunDirectoryError(f"{self.path}: holds no results of this plan.")
         return pa.concat_tables(found, promote_options="permissive")

@@ -67,10 +67,10 @@ class FsmProblem:
         d = self.objective.n_features
         loss, g, _ = yield Evaluate(self.objective, self.weights(w))
         magnitude = w[:d] + w[d:] if self.split else w
-        pull = self.similarity @ magnitude
-        value = loss + 0.5 * self.lambda1 * float(magnitude @ pull)
-        bend = self.lambda1 * pull
-        gradient = np.concatenate([g + bend, -g + bend]) if self.split else g + bend
+        similar = self.similarity @ magnitude
+        value = loss + 0.5 * self.lambda1 * float(magnitude @ similar)
+        by_similarity = self.lambda1 * similar
+        gradient = np.concatenate([g + by_similarity, -g + by_similarity]) if self.split else g + by_similarity
         return Iterate(w, Evaluation(value, gradient, 0.0), value + self.nonsmooth(w))
 
     def violation(self, here: Iterate) -> float:

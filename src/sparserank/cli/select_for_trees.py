@@ -21,7 +21,7 @@ def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
     from sparserank.jobs.trees.select_for_trees import select_for_trees
     from sparserank.pages.selection_tables import comparison_rows
     from sparserank.pages.trees_tables import kept_table, list_table
-    from sparserank.selection.for_trees import JUDGED_FILES
+    from sparserank.selection.for_trees import LIST_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     options = dict(given)
@@ -33,7 +33,7 @@ def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
         require(name in known, "--for-model", f"cannot be combined with {flag_of(name, FLAGS)}.")
     with resumable(out, restart=options.get("restart", False)):
         announce_compiling(parse_lines, descend)
-        with progress_bar("judge") as progress:
+        with progress_bar("select") as progress:
             result = select_for_trees(train, out=out, progress=progress, **options)
     give(result.to_json(), [{"feature": name} for name in result.features])
     for sentence in result.sentences:
@@ -49,4 +49,4 @@ def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
         "trees.txt takes these features in the order of the data, and missing values as they are (`trees.columns` and "
         "`trees.missing` in result.json)."
     )
-    say("wrote " + ", ".join(str(out / name) for name in JUDGED_FILES if (out / name).exists()))
+    say("wrote " + ", ".join(str(out / name) for name in LIST_FILES if (out / name).exists()))

@@ -91,7 +91,7 @@ class Judged:
     trees: list[Arrays]
 
 
-def judge(
+def evaluate_lists(
     data: RankingDataset,
     asked: Asked,
     repeats: Sequence[Repeat],

@@ -1,4 +1,5 @@
-"""The models of a path without the shrinkage of its penalty: each size refitted, half-way and fully."""
+"""The models of a path, relaxed (relaxed lasso): of each size half-way to its refit without the penalty, and the
+refit."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ INFO = ("n_iter", "alpha", "loss", "objective", "gap", "kkt_violation", "leave_q
 
 
 @dataclass(frozen=True)
-class Unit:
+class Task:
     """A system on a fold; `content` is the hash of the fold's files."""
 
     dataset: DatasetPlan
@@ -40,26 +40,26 @@ _open_fold = lru_cache(maxsize=2)(open_fold)  # a worker goes fold by fold
 
 
 @dataclass(frozen=True)
-class UnitRunner:
-    """Runs units of a plan; sent to worker processes once."""
+class TaskRunner:
+    """Runs tasks of a plan; sent to worker processes once."""
 
     plan: ExperimentPlan
 
-    def __call__(self, unit: Unit) -> tuple[pa.Table, pa.Table]:
+    def __call__(self, task: Task) -> tuple[pa.Table, pa.Table]:
         """(candidates, per query): every candidate with its validation metrics,
         and test values of those that were chosen."""
         with one_blas_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # statuses travel with the candidates
-            return self._run(unit)
+            return self._run(task)
 
-    def _run(self, unit: Unit) -> tuple[pa.Table, pa.Table]:
-        d = unit.dataset
-        data = _open_fold(d.path, unit.fold, d.scaling, d.missing, unit.content)
+    def _run(self, task: Task) -> tuple[pa.Table, pa.Table]:
+        d = task.dataset
+        data = _open_fold(d.path, task.fold, d.scaling, d.missing, task.content)
         by_name = dict(zip(self.plan.valid_names, self.plan.valid_metrics, strict=True))
-        fold = Fold(data, self.plan.convention, by_name, self.plan.seed + unit.fold)
+        fold = Fold(data, self.plan.convention, by_name, self.plan.seed + task.fold)
         w = np.zeros(fold.train.n_features)
         fold.objective.along(w, w)(0.0)  # compiles or loads the kernels, so that no candidate's time pays for it
-        candidates = list(find_system(unit.system).candidates(fold, self.plan.grid(unit.system)))
+        candidates = list(find_system(task.system).candidates(fold, self.plan.grid(task.system)))
         if not any(c.coef.any() for c in candidates):
             raise DataError("no point of the grid gives a model with features.")
         metrics = self.plan.valid_metrics
@@ -71,21 +71,21 @@ class UnitRunner:
             if c.valid is not None:
                 valid[i] = [c.valid[name] for name in self.plan.valid_names]
         sizes = np.array([np.count_nonzero(c.coef) for c in candidates])
-        chosen = self._choices(unit, candidates, valid, sizes)
+        chosen = self._choices(task, candidates, valid, sizes)
         tested = sorted({i for i, _ in chosen})
         test = {i: per_query_values(data.test.X @ candidates[i].coef, data.test, self.plan.all_metrics) for i in tested}
         return (
-            self._candidate_table(unit, fold, candidates, valid, sizes, chosen, test),
-            self._query_table(unit, data, test),
+            self._candidate_table(task, fold, candidates, valid, sizes, chosen, test),
+            self._query_table(task, data, test),
         )
 
     def _choices(
-        self, unit: Unit, candidates: list[Candidate], valid: np.ndarray, sizes: np.ndarray
+        self, task: Task, candidates: list[Candidate], valid: np.ndarray, sizes: np.ndarray
     ) -> list[tuple[int, str]]:
         """(candidate, what it was chosen for): by each metric overall and for each largest size;
         never an empty model."""
         out = []
-        if unit.system == "random":
+        if task.system == "random":
             return [(i, m) for i in range(len(sizes)) for m in self.plan.choose_by]  # all draws: their mean is reported
         for m, name in enumerate(self.plan.choose_by):
             for limit in [None, *range(1, self.plan.max_size + 1)]:
@@ -100,7 +100,7 @@ class UnitRunner:
 
     def _candidate_table(
         self,
-        unit: Unit,
+        task: Task,
         fold: Fold,
         candidates: list[Candidate],
         valid: np.ndarray,
@@ -111,9 +111,9 @@ class UnitRunner:
         n, objective = len(candidates), fold.objective
         alpha = np.array([_number(c.info.get("alpha", c.params.get("alpha"))) for c in candidates])
         columns: dict[str, Any] = {
-            "dataset": [unit.dataset.name] * n,
-            "fold": [unit.fold] * n,
-            "system": [unit.system] * n,
+            "dataset": [task.dataset.name] * n,
+            "fold": [task.fold] * n,
+            "system": [task.system] * n,
             "candidate": np.arange(n),
             "params": [json.dumps(c.params) for c in candidates],
             "n_features": sizes,
@@ -139,12 +139,12 @@ class UnitRunner:
             columns[f"test {name}"] = [mean_of(test[i][m]) if i in test else None for i in range(n)]
         return pa.table(columns)
 
-    def _query_table(self, unit: Unit, data: FoldData, test: dict[int, list[np.ndarray]]) -> pa.Table:
+    def _query_table(self, task: Task, data: FoldData, test: dict[int, list[np.ndarray]]) -> pa.Table:
         n = data.test.n_queries
         columns: dict[str, Any] = {
-            "dataset": [unit.dataset.name] * (n * len(test)),
-            "fold": [unit.fold] * (n * len(test)),
-            "system": [unit.system] * (n * len(test)),
+            "dataset": [task.dataset.name] * (n * len(test)),
+            "fold": [task.fold] * (n * len(test)),
+            "system": [task.system] * (n * len(test)),
             "candidate": np.repeat(np.array(list(test), dtype=np.int64), n),
             "qid": [str(q) for q in data.test.query_ids] * len(test),
         }
