@@ -132,7 +132,7 @@ def _compared(data: Any, repeats: int, work: Path) -> Any:
             metric=METRIC.default,
             report_metrics=(),
             convention="default",
-            shapes="curves",
+            feature_transform=("none", "log", "mixed", "curves(log)"),
         ),
         repeats=repeats,
     )

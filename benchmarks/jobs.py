@@ -102,7 +102,7 @@ def select(data: Ranking) -> str:
     penalties = tuple(parse_penalty(p) for p in ("l1", "log", "mcp"))
     plain = {
         "relaxed": False,
-        "transform": "none",
+        "feature_transform": "none",
         "half_samples": 0,
         "margin": 0.01,
     }  # an earlier commit may not know them

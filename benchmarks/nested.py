@@ -32,15 +32,16 @@ SETS: dict[str, list[str]] = {
 }
 # Options of `select`; 'kinds' are those refits for the metric that may be chosen, by default all that were made.
 # 'any size' lifts the number of training queries from which they are made.
+LINEAR = ("none", "log", "mixed")
 VARIANTS: dict[str, dict[str, Any]] = {
     BASELINE: {},
-    "linear": {"shapes": "linear"},
-    "metric": {"shapes": "linear", "metric_refits": True},
-    "a": {"shapes": "linear", "metric_refits": True, "kinds": ["refitted"]},
-    "b": {"shapes": "linear", "metric_refits": True, "kinds": ["polished"]},
-    "c": {"shapes": "linear", "metric_refits": True, "kinds": ["half polished"]},
-    "query-log": {"shapes": "linear", "transform": "query-log"},
-    "products": {"shapes": "linear", "products": 12},
+    "linear": {"feature_transform": LINEAR},
+    "metric": {"feature_transform": LINEAR, "metric_refits": True},
+    "a": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["refitted"]},
+    "b": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["polished"]},
+    "c": {"feature_transform": LINEAR, "metric_refits": True, "kinds": ["half polished"]},
+    "query-log": {"feature_transform": "query-log"},
+    "products": {"feature_transform": LINEAR, "products": 12},
     "margin 0.5%": {"margin": 0.005},
     "bound 2%": {"guarantee": 0.02},
 }
@@ -188,7 +189,7 @@ def _remembered() -> Iterator[list[tuple[Any, Any]]]:
         finished.append((job, candidate_set))
         return candidate_set
 
-    SelectionJob.candidates = remembering  # type: ignore[method-assign]
+    SelectionJob.candidates = remembering  # type: ignore[method-assign, assignment]
     try:
         yield finished
     finally:
@@ -234,7 +235,7 @@ def _with_true_products(n_queries: int) -> Any:
 
 def _gains(candidates: Any) -> dict[str, list[float]]:
     """{'kind k': (n_queries,) out of fold: a refit for the metric minus the full refit of the same points}, means over
-    the looks that have both."""
+    the transforms that have both."""
     full = {(c.penalty, c.k): c.values for c in candidates if c.relax == 1 and not c.for_metric}
     own = [c for c in candidates if c.for_metric and (c.penalty, c.k) in full]
     names = dict.fromkeys(f"{c.for_metric} {c.k:g}" for c in own)

@@ -21,7 +21,7 @@ with TemporaryDirectory() as out:
             costs=costs,
             budget=budget,
             penalties="mcp",
-            transform="none",
+            feature_transform="none",
             half_samples=0,
             out=out,
         )

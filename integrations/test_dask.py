@@ -89,7 +89,7 @@ def test_selection_on_the_cluster(kind: str, client: Client, stores: dict[str, P
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_refits_for_the_metric_on_the_cluster(kind: str, client: Client, stores: dict[str, Path]) -> None:
     data = sr.open_store(stores[kind])
-    own = {**SELECT, "penalties": ["mcp"], "half_samples": 0, "transform": "none", "metric_refits": True}
+    own = {**SELECT, "penalties": ["mcp"], "half_samples": 0, "feature_transform": "none", "metric_refits": True}
     there, here = (sr.select(data, client=c, **own).choice.candidates for c in (client, None))
     relaxed = [(a, b) for a, b in zip(there, here, strict=True) if a.for_metric]
     assert relaxed

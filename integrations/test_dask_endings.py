@@ -154,5 +154,7 @@ def test_a_scheduler_that_ends_in_the_middle(comes_back: bool, store: Path, tmp_
         again = subprocess.run([*command, "--scheduler", address], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert "found from an earlier run" in again.stderr
-    here = sr.select(sr.open_store(store), penalties=["l1", "mcp"], n_alphas=30, cv=3, half_samples=0, transform="none")
+    here = sr.select(
+        sr.open_store(store), penalties=["l1", "mcp"], n_alphas=30, cv=3, half_samples=0, feature_transform="none"
+    )
     np.testing.assert_allclose(sr.load_model(tmp_path / "run/model.json").coef, here.model.coef, rtol=1e-12, atol=1e-12)

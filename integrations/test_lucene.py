@@ -77,7 +77,7 @@ def models() -> dict[str, tuple[sr.RankingModel, np.ndarray]]:
         "linear": (sr.SparseRanker(penalty="mcp", k=5), plain, X),
         "log": (sr.SparseRanker(k=6, feature_transform="log"), plain, X),
         "asinh": (sr.SparseRanker(k=6, feature_transform="asinh"), plain, X),
-        "curves": (sr.SparseRanker(penalty="mcp", k=6, shapes="curves"), curved, wild),
+        "curves": (sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves"), curved, wild),
     }
     return {name: (ranker.fit_dataset(data).to_model(), values) for name, (ranker, data, values) in makers.items()}
 

@@ -52,7 +52,7 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     quick = ("--folds", "2", "--seed", "1")
     commands = {
         "select": ("select", "train.parquet", "--test", "test.parquet", "--n-alphas", "15", *quick),
-        "curves": ("select", "train.parquet", "--shapes", "curves", "--penalty", "mcp", "--n-alphas", "10", *quick),
+        "curves": ("select", "train.parquet", "--transform", "curves", "--penalty", "mcp", "--n-alphas", "10", *quick),
         "compare": (
             "compare",
             "train.parquet",

@@ -142,11 +142,17 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     made = make_ranking(60, (8, 12), 15, n_informative=3, n_redundant=3, random_state=6)
     few = {"n_alphas": 10, "cv": 2}
     result = sr.select(
-        made.data, penalties=["best_k", "l1"], half_samples=4, k=3, transform="none", out=tmp_path / "run", **few
+        made.data,
+        penalties=["best_k", "l1"],
+        half_samples=4,
+        k=3,
+        feature_transform="none",
+        out=tmp_path / "run",
+        **few,
     )
     assert {c.penalty for c in result.choice.candidates} >= {"best_k", "l1"}
     assert sorted(c.k for c in result.choice.candidates if c.penalty == "best_k")[:3] == [1, 2, 3]
-    bent = sr.select(made.data, penalties="best_k(k_max=2)", half_samples=0, shapes="curves", transform="none", **few)
+    bent = sr.select(made.data, penalties="best_k(k_max=2)", half_samples=0, feature_transform="curves", **few)
     assert any("curves" in c.penalty for c in bent.choice.candidates)
     path = fit_path(made.data, "best_k(k_max=5)")
     assert path.nnz.tolist() == [1, 2, 3, 4, 5]
@@ -163,7 +169,7 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
         len(sr.SparseRanker(penalty="best_k(k_max=2)", k=5).fit(made.data.X, made.data.relevance, qid=qid).support_)
         == 5
     )
-    wide = sr.select(made.data, penalties="best_k(k_max=2)", k=6, half_samples=0, transform="none", **few)
+    wide = sr.select(made.data, penalties="best_k(k_max=2)", k=6, half_samples=0, feature_transform="none", **few)
     assert max(c.k for c in wide.choice.candidates if c.penalty.startswith("best_k")) == 6
     with pytest.raises(DataError, match="k_max must be"):
         BestK(k_max=0)

@@ -129,8 +129,8 @@ def test_refits_keep_signs() -> None:
     data = sr.RankingDataset(np.column_stack([a, b, c]), np.digitize(score, [-1, 1]), np.arange(900) // 15)
     options: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.03, "cv": 3, "half_samples": 0}
     for transform in ("none", "log"):
-        free = sr.select(data, penalties=["l1"], transform=transform, k=3, **options)
-        held = sr.select(data, penalties=[sr.L1(monotone=(1, 1, 1))], transform=transform, k=3, **options)
+        free = sr.select(data, penalties=["l1"], feature_transform=transform, k=3, **options)
+        held = sr.select(data, penalties=[sr.L1(monotone=(1, 1, 1))], feature_transform=transform, k=3, **options)
         assert (held.model.coef >= 0).all()
         assert len(free.choice.candidates) > 3
     candidate_set = SelectionJob(held.plan, data, None, None).candidates()
@@ -154,7 +154,7 @@ def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
         n_alphas=8,
         alpha_min_ratio=0.3,
         convention="letor4",
-        transform="none",
+        feature_transform="none",
         half_samples=0,
         random_state=0,
     )

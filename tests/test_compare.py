@@ -39,7 +39,7 @@ def plan_of(**more):
         convention="default",
         settings=PathSettings(n_alphas=15),
         cv=3,
-        transform="none",
+        feature_transform="none",
     )
     return ComparisonPlan(plan, QUICK, **{"sizes": (2, 4), "repeats": 2, "n_seeds": 2, **more})
 
@@ -83,7 +83,7 @@ def test_trees_are_judged_on_queries_that_they_have_not_seen(data):
     """The trees on all features, by hand."""
     plan = plan_of(repeats=1, n_seeds=1, sizes=(2,))
     found = compare(data, plan).all_features.values
-    fold = query_folds(data.n_queries, 3, plan.plan.seed)
+    fold = query_folds(data.n_queries, 3, plan.plan.random_state)
     by_hand, seen = np.zeros(data.n_queries), np.zeros(data.n_queries)
     for f in range(3):
         out = np.flatnonzero(fold == f)
@@ -204,7 +204,7 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, 
     rows = list(csv.DictReader((tmp_path / "run/comparison.csv").read_text().splitlines()))
     assert {r["system"] for r in rows} >= {"mcp", "our choice", "trees on all features"}
     same = sr.compare_with_trees(
-        tmp_path / "train.txt", penalties="mcp", transform="none", cv=2, sizes=(2, 4), n_seeds=1, n_trees=20
+        tmp_path / "train.txt", penalties="mcp", feature_transform="none", cv=2, sizes=(2, 4), n_seeds=1, n_trees=20
     )
     assert [r["mean"] for r in same.rows()] == [float(r["mean"]) for r in rows]
     page = (tmp_path / "run/report.html").read_text()

@@ -21,7 +21,7 @@ IMPOSSIBLE = 1e-17  # below what float64 can show of a gradient
 
 
 def quick(**options: Any) -> sr.SelectionResult:
-    given = {"transform": "none", "cv": 3, "n_alphas": 6, "report_metrics": (), "half_samples": 0, **options}
+    given = {"feature_transform": "none", "cv": 3, "n_alphas": 6, "report_metrics": (), "half_samples": 0, **options}
     return sr.select(DATA, **given)
 
 

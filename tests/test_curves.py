@@ -332,7 +332,7 @@ def test_threads_and_several_right_hand_sides_change_no_bit():
 # -- models, the main job, the estimator ------------------------------------------------------------------------------
 
 
-FEW = {"shapes": "curves", "n_alphas": 10, "alpha_min_ratio": 0.03, "cv": 2}
+FEW = {"feature_transform": ("none", "log", "curves(log)"), "n_alphas": 10, "alpha_min_ratio": 0.03, "cv": 2}
 
 
 @pytest.fixture(scope="module")
@@ -349,9 +349,7 @@ def test_select_finds_curves_that_are_there(selection):
     assert set(full.support) <= set(result.model.support)
     best = max(c.mean for c in result.choice.candidates if "curves" not in c.penalty)
     assert result.choice.chosen.mean > best + 0.05
-    shapes = {result.model.shape_of(j) for j in full.support}
-    assert shapes == {"curve"}
-    assert {result.model.transform_of(j) for j in full.support} == {"log"}
+    assert {result.model.transform_of(j) for j in full.support} == {"curve(log)"}
 
 
 def test_a_model_of_curves_survives_the_file_and_predicts_alike(selection, tmp_path):
@@ -390,9 +388,9 @@ def test_monotone_curves_do_not_fall(selection):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shapes": "bent"}, "must be one of auto, linear, curves"),
-        ({"shapes": "curves", "n_knots": 2}, "n_knots"),
-        ({"shapes": "curves", "scaling": "query-min-max"}, "must be linear with"),
+        ({"feature_transform": "bent"}, "transforms are auto, none, log"),
+        ({"feature_transform": "curves", "n_knots": 2}, "n_knots"),
+        ({"feature_transform": "curves", "scaling": "query-min-max"}, "cannot be combined with"),
         ({"monotone": {"no such": "+"}}, "is no feature"),
         ({"monotone": {"noise_1": "up"}}, "must give '\\+' or '-'"),
     ],
@@ -411,7 +409,7 @@ def test_sparse_ranker_draws_curves(selection):
     qid = np.repeat(train.query_ids, np.diff(train.query_ptr))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ranker = sr.SparseRanker(shapes="curves", feature_transform="log", k=6)
+        ranker = sr.SparseRanker(feature_transform="curves(log)", k=6)
         ranker.fit(train.X, train.relevance, qid=qid)
     assert set(full.support) <= set(ranker.support_)
     assert len(ranker.support_) <= 6
@@ -422,7 +420,7 @@ def test_sparse_ranker_draws_curves(selection):
     assert sr.evaluate(ranker.predict(test.X), test, ["ndcg@10"])["ndcg@10"] > 0.7
     linear = sr.SparseRanker().fit(train.X, train.relevance, qid=qid)
     assert linear.coef_.shape == (20,)
-    ranker.set_params(shapes="linear", feature_transform="none").fit(train.X, train.relevance, qid=qid)
+    ranker.set_params(feature_transform="none").fit(train.X, train.relevance, qid=qid)
     assert ranker.coef_.shape == (20,)  # nothing is left of the curves
 
 
@@ -431,9 +429,9 @@ def test_curves_of_a_store_are_refused(selection, tmp_path):
     write_letor(train, tmp_path / "train.txt")
     convert([tmp_path / "train.txt"], tmp_path / "store", Reading(), shard_bytes=1 << 20)
     with pytest.raises(DataError, match="in memory"):
-        sr.select(tmp_path / "store", shapes="curves")
+        sr.select(tmp_path / "store", feature_transform="curves")
     with pytest.raises(DataError, match="in memory"):
-        sr.SparseRanker(shapes="curves").fit_dataset(read_data(tmp_path / "store"))
+        sr.SparseRanker(feature_transform="curves").fit_dataset(read_data(tmp_path / "store"))
 
 
 def test_knots_a_rounding_apart_are_one_and_wild_widths_leave_three_degrees_of_freedom():
@@ -485,7 +483,7 @@ def test_rules_of_a_penalty_that_curves_do_not_know_hold_for_those_in_its_place(
         if "ridge" not in label:
             assert not set(path.support(len(path.alphas) - 1)) & set(forbidden)
     with pytest.raises(DataError, match="same monotone"):
-        sr.select(train, penalties=[L1(monotone=(1,) * 20), MCP()], shapes="curves")
+        sr.select(train, penalties=[L1(monotone=(1,) * 20), MCP()], feature_transform="curves")
 
 
 def test_what_is_written_with_curves_is_not_read_as_less(selection, tmp_path):
@@ -508,9 +506,11 @@ def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
     train, test = (
         sr.RankingDataset(d.X, d.relevance, np.repeat(d.query_ids, np.diff(d.query_ptr))) for d in (train, test)
     )
-    ranker = sr.SparseRanker(shapes="curves").fit_dataset(train)
+    ranker = sr.SparseRanker(feature_transform="curves").fit_dataset(train)
     before = ranker.predict(test.X)
-    with pytest.raises(DataError, match="SparseRanker: shapes must be linear under ridge; curves know l1, mcp"):
+    with pytest.raises(
+        DataError, match="SparseRanker: feature_transform cannot be curves under ridge; curves know l1, mcp"
+    ):
         ranker.set_params(penalty="ridge").fit_dataset(train)
     np.testing.assert_array_equal(ranker.predict(test.X), before)
     objective = PairwiseObjective(train, knots=fit_knots(train, ranker.n_knots))
@@ -520,17 +520,21 @@ def test_a_refused_penalty_leaves_the_fitted_ranker_as_it_was(selection):
 SMALL = make_curved_ranking(12, random_state=1).data
 UNASKED = {
     "small data": ({}, True, []),
-    "as they are": ({"transform": "none"}, False, []),
-    "linear": ({"shapes": "linear"}, False, []),
-    "a scaling with a shape": ({"settings": PathSettings(scaling="query-min-max")}, False, []),
+    "as they are": ({"feature_transform": "none"}, False, []),
+    "linear": ({"feature_transform": ("none", "log", "mixed")}, False, []),
+    "a scaling that is not linear": ({"settings": PathSettings(scaling="query-min-max")}, False, []),
     "other signs under each penalty": ({"penalties": (L1(monotone=(1,) * 100), MCP())}, False, []),
     "a penalty that curves do not know": ({"penalties": (Log(),)}, False, []),
     "one that they know and one that they do not": ({"penalties": (Log(), MCP())}, True, []),
     "an engine without them": ({"engine": "ranklib"}, False, []),
     "large, and an engine without them": ({"most": 1000, "engine": "ranklib"}, False, []),
-    "large, and a scaling with a shape": ({"most": 1000, "settings": PathSettings(scaling="log-standard")}, False, []),
-    "large": ({"most": 1000}, False, ["curves were not tried on 0.024 million values; --shapes curves tries them."]),
-    "large, but asked for": ({"most": 1000, "shapes": "curves"}, True, []),
+    "large, and a scaling that is not linear": (
+        {"most": 1000, "settings": PathSettings(scaling="log-standard")},
+        False,
+        [],
+    ),
+    "large": ({"most": 1000}, False, ["curves were not tried on 0.024 million values; --transform curves tries them."]),
+    "large, but asked for": ({"most": 1000, "feature_transform": "curves"}, True, []),
     "stored": ({"stored": True}, False, ["curves were not tried: they need features in memory."]),
 }
 
@@ -548,7 +552,9 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     plan = SelectionPlan(**fields)
     with shortcuts.curves():
         found = trials.trials_of(plan, data, each_alone(data.feature_names))
-    assert any(t.look.knots.curved for t in found) == tried
-    # What a curve of logarithms can be, a feature in the better of two forms can be too: not both are tried.
-    assert not tried or all(len(t.look.forms) < 2 for t in found)
-    assert [s.replace("shapes='curves'", "--shapes curves") for s in trials.notes_of_curves(plan, data, None)] == said
+    assert any(t.transform.knots.curved for t in found) == tried
+    # A curve of logarithms can follow what a feature is as itself or as its logarithm: not both are tried.
+    assert not tried or all(len(t.transform.transforms) < 2 for t in found)
+    assert [
+        s.replace("feature_transform='curves'", "--transform curves") for s in trials.notes_of_curves(plan, data, None)
+    ] == said

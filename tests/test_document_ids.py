@@ -136,7 +136,7 @@ def test_lists_are_no_ids() -> None:
 
 def test_python_takes_the_column_wherever_it_takes_queries() -> None:
     own, X = {"label": "grade", "qid": "query"}, FRAME[NAMES].to_numpy()
-    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "cv": 2, "half_samples": 0, "transform": "none"}
+    quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 6, "cv": 2, "half_samples": 0, "feature_transform": "none"}
     named = sr.select(FRAME, docid="item", **own, **quick)
     beside = sr.select(X, label=FRAME["grade"], qid=FRAME["query"], docid=IDS, **quick)
     assert named.model.feature_names == tuple(NAMES)

@@ -20,7 +20,7 @@ RANKERS = {
     "linear": sr.SparseRanker(),
     "standard": sr.SparseRanker(scaling="standard"),
     "log": sr.SparseRanker(feature_transform="log"),
-    "curves": sr.SparseRanker(penalty="mcp", shapes="curves"),
+    "curves": sr.SparseRanker(penalty="mcp", feature_transform="curves"),
 }
 
 

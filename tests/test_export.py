@@ -72,11 +72,11 @@ def models() -> Models:
     for kind in ("log", "asinh"):
         ranker = sr.SparseRanker(k=6, feature_transform=kind)
         out[kind] = renamed(ranker.fit_dataset(plain).to_model()), X
-    bent = sr.SparseRanker(penalty="mcp", k=6, shapes="curves")
+    bent = sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves")
     out["curves"] = renamed(bent.fit_dataset(curved).to_model()), wild
-    both = sr.SparseRanker(penalty="mcp", k=6, shapes="curves", feature_transform="log")
+    both = sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves(log)")
     out["curves of logs"] = renamed(both.fit_dataset(curved).to_model()), wild
-    assert any(model.shape_of(j) == "curve" for model, _ in out.values() for j in model.support)
+    assert any(model.transform_of(j).startswith("curve") for model, _ in out.values() for j in model.support)
     return Models(out)
 
 

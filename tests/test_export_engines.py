@@ -39,9 +39,9 @@ def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
     makers = {
         "log": (sr.SparseRanker(k=6, feature_transform="log"), plain),
         "asinh": (sr.SparseRanker(k=6, feature_transform="asinh"), plain),
-        "curves": (sr.SparseRanker(penalty="mcp", k=6, shapes="curves"), curved),
+        "curves": (sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves"), curved),
         "curves of logs": (
-            sr.SparseRanker(penalty="mcp", k=6, shapes="curves", feature_transform="log"),
+            sr.SparseRanker(penalty="mcp", k=6, feature_transform="curves(log)"),
             curved,
         ),
     }
@@ -50,7 +50,7 @@ def models() -> dict[str, tuple[RankingModel, np.ndarray]]:
     kinds = tuple("log" if j % 2 else "none" for j in range(12))
     out["mixed"] = made(log.coef, kinds, scale=log.scaling.scale)
     out["standard log"] = made(log.coef, ("log",) * 12, scale=log.scaling.scale, center=rng.random(12))
-    assert any(out["curves"].shape_of(j) == "curve" for j in out["curves"].support)
+    assert any(out["curves"].transform_of(j) == "curve" for j in out["curves"].support)
     X = {}
     for kind, model in out.items():
         X[kind] = np.exp(2.0 * rng.standard_normal((100, model.n_features)))

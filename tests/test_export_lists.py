@@ -232,8 +232,8 @@ def test_select_for_an_engine_goes_by_that() -> None:
     quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "relaxed": False}
     for to in ONE_DOCUMENT:
         with pytest.raises(ParameterError, match="cannot be query-log with engine="):
-            sr.select(data, transform="query-log", engine=to, **quick)
-    found = sr.select(data, transform="query-log", engine="sql", **quick)
+            sr.select(data, feature_transform="query-log", engine=to, **quick)
+    found = sr.select(data, feature_transform="query-log", engine="sql", **quick)
     assert found.model.export("sql")
 
 

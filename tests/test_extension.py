@@ -209,7 +209,7 @@ def test_a_path_maker_of_ones_own_is_followed_in_lockstep_and_resumed() -> None:
 
 
 def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_resumed_run(tmp_path: Path) -> None:
-    options = {"cv": 3, "half_samples": 4, "transform": "none", "out": tmp_path / "run"}
+    options = {"cv": 3, "half_samples": 4, "feature_transform": "none", "out": tmp_path / "run"}
     names = DATA.feature_names or ()
     found = sr.select(DATA, penalties=[GradientSizes(), "l1"], drop=[names[0]], k=2, **options)
     own = [c for c in found.choice.candidates if c.penalty == "gradient_sizes"]
@@ -222,7 +222,7 @@ def test_a_path_maker_of_ones_own_goes_through_select_its_folds_its_rules_and_a_
     for rule, value in {"keep": [names[1]], "monotone": {names[1]: "+"}}.items():
         with pytest.raises(ParameterError, match=f"{rule}.* is no rule that models of gradient_sizes keep"):
             sr.select(DATA, penalties=[GradientSizes()], **{rule: value})
-    curved = sr.select(DATA, penalties=[GradientSizes()], shapes="curves", n_alphas=3, cv=2, half_samples=0)
+    curved = sr.select(DATA, penalties=[GradientSizes()], feature_transform="curves", n_alphas=3, cv=2, half_samples=0)
     assert {c.penalty.split(" on ")[0] for c in curved.choice.candidates} == {"gradient_sizes", "l1", "mcp", "ridge"}
     with pytest.raises(DataError, match="`select` and `fit_path` take gradient_sizes"):
         sr.SparseRanker(penalty=GradientSizes(), k=2).fit_dataset(DATA)

@@ -17,7 +17,7 @@ from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError
 from sparserank.model.model_file import load_model
 from sparserank.objective import PairwiseObjective
-from sparserank.paths import BestK, OneFormEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients, parse_maker
+from sparserank.paths import BestK, OneTransformEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients, parse_maker
 from sparserank.penalties import L1, MCP, SCAD, Log, Penalty, parse_penalty
 from sparserank.penalties.nested import nested
 from sparserank.solvers import Fista, ProxNewton, Reweighted, solve
@@ -209,7 +209,7 @@ def test_curves_come_in_groups(data):
 def test_in_one_form_each_a_feature_stays_in_its_group():
     data = small_problem(5, n_queries=12, d=6)
     both = data.replace_features(np.hstack([data.X, np.sign(data.X) * np.log1p(np.abs(data.X))]))
-    path = run(OneFormEach(PenaltyPath(grouped()), 2).path(PairwiseObjective(both), PathPlan(n_alphas=8)))
+    path = run(OneTransformEach(PenaltyPath(grouped()), 2).path(PairwiseObjective(both), PathPlan(n_alphas=8)))
     for i in range(8):
         used = (path.scaled_coef(i).reshape(2, 6) != 0).sum(axis=0)
         assert used.max() <= 1
@@ -287,7 +287,7 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
             L1(feature_groups=bad)
 
 
-@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"k": 4}, {"shapes": "curves"}])
+@pytest.mark.parametrize("options", [{"alpha_ratio": 0.2}, {"k": 4}, {"feature_transform": "curves"}])
 def test_estimators_take_groups(data, options):
     ranker = sr.SparseRanker(penalty=grouped(MCP), **options).fit_dataset(data)
     assert ranker.penalty_.feature_groups == GROUPS
@@ -309,7 +309,7 @@ def test_cross_validation_takes_groups(made):
 
 # -- the main job ----------------------------------------------------------------------------------------------------
 
-QUICK = {"transform": "none", "half_samples": 0, "n_alphas": 20, "cv": 3}
+QUICK = {"feature_transform": "none", "half_samples": 0, "n_alphas": 20, "cv": 3}
 
 
 @pytest.fixture(scope="module")

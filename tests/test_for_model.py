@@ -27,7 +27,7 @@ QUICK = {
     "n_leaves": 4,
     "sizes": (1, 2, 3, 5),
     "n_seeds": 2,
-    "transform": "none",
+    "feature_transform": "none",
     "cv": 3,
     "n_threads": 1,
 }
@@ -76,7 +76,7 @@ def test_it_keeps_the_signals_and_says_what_that_is_worth(data, result):
 def test_lists_are_made_without_the_queries_that_judge_them(data, result):
     train, _ = data
     metric, settings = result.plan.metric, TreeSettings(20, 4)
-    fold = query_folds(train.n_queries, 3, result.plan.seed)
+    fold = query_folds(train.n_queries, 3, result.plan.random_state)
     by_hand, flattered = np.zeros(train.n_queries), np.zeros(train.n_queries)
     for f in range(3):
         where = np.flatnonzero(fold == f)
@@ -89,14 +89,14 @@ def test_lists_are_made_without_the_queries_that_judge_them(data, result):
     (found,) = (c for c in result.choice.candidates if (c.penalty, c.k) == ("trees on own gain", 2))
     np.testing.assert_allclose(found.values, by_hand)
     assert np.abs(flattered - by_hand).max() > 0.01  # the wrong variant
-    top = fit_trees(train, np.arange(12), settings, result.plan.seed).by_gain()
+    top = fit_trees(train, np.arange(12), settings, result.plan.random_state).by_gain()
     for c in result.choice.candidates:  # the list that is kept is made of all queries
         if c.penalty == "trees on own gain" and c is result.chosen:
             assert set(result.features) == {train.feature_names[j] for j in top[: c.k]}
     assert (
         np.abs(
             result.trees.scores(train.X)
-            - fit_trees(train, result.trees.columns, settings, result.plan.seed).scores(train.X)
+            - fit_trees(train, result.trees.columns, settings, result.plan.random_state).scores(train.X)
         ).max()
         == 0.0
     )
@@ -318,14 +318,14 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     first = cli_here(*call)
     assert first.code == 0, first.err
     assert "Features to keep" in first.out
-    same = sr.select_for_trees(tmp_path / "train.txt", penalty="l1", transform="none", cv=3, n_trees=5, k=3)
+    same = sr.select_for_trees(tmp_path / "train.txt", penalty="l1", feature_transform="none", cv=3, n_trees=5, k=3)
     assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
     again = cli_here(*call)
     assert again.out == first.out
     alone = cli_here("select", "train.txt", "--n-trees", "7", "--out", "x")
     assert alone.code == 2
     assert "is of trees; give" in alone.err
-    for more in (["--current", "f1"], ["--shapes", "curves"], ["--protocol", "holdout"]):
+    for more in (["--current", "f1"], ["--n-knots", "4"], ["--protocol", "holdout"]):
         refused = cli_here(*call, *more)
         assert refused.code == 2
         assert f"cannot be combined with {more[0]}" in " ".join(refused.err.split())

@@ -19,7 +19,7 @@ from sparserank.errors import DataError, ParameterError
 from sparserank.penalties import PENALTIES
 
 NAMES = [f"c{j}" for j in range(6)]
-QUICK = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "relaxed": False, "transform": "none", "cv": 3}
+QUICK = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "relaxed": False, "feature_transform": "none", "cv": 3}
 
 
 @pytest.fixture(scope="module")

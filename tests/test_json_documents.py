@@ -146,7 +146,7 @@ OPTIONS: dict[str, tuple[int, str]] = {
     "a strength of almost nothing": (DONE, "fit twice.txt --out OUT/m.json --alpha 1e-12 --scaling none"),
     "more features than there are": (DONE, "fit train.txt --out OUT/m.json --k 100"),
     "missing values by the median": (DONE, "fit missing.txt --out OUT/m.json --missing median"),
-    "curves": (DONE, "fit train.txt --out OUT/m.json --shapes curves --k 3"),
+    "curves": (DONE, "fit train.txt --out OUT/m.json --transform curves --k 3"),
     "feature_groups": (DONE, "fit train.txt --out OUT/m.json --feature-groups groups.csv"),
     "verbose": (DONE, "fit train.txt --out OUT/m.json --verbose"),
     "quiet": (DONE, "fit train.txt --out OUT/m.json --quiet"),
@@ -333,7 +333,9 @@ def test_one_document_or_nothing(
 ) -> None:
     monkeypatch.chdir(inputs)
     if name == "demo":  # of a path that takes a second; what it prints is the same
-        quick = partial(sr.select, penalties="mcp", n_alphas=30, cv=2, half_samples=0, transform="none", relaxed=False)
+        quick = partial(
+            sr.select, penalties="mcp", n_alphas=30, cv=2, half_samples=0, feature_transform="none", relaxed=False
+        )
         monkeypatch.setattr(sr, "select", quick)
     code, line = LINES[name]
     check(cli(*(a.replace("OUT", str(tmp_path)) for a in line), "--format", "json"), code)

@@ -30,7 +30,14 @@ START_S = 2.0  # in which Python and what it imports are there
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 CODES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
 COMMANDS = ("select", "letor", "demo")
-QUICK_DEMO = {"rival": "none", "penalties": "mcp", "n_alphas": 30, "cv": 2, "half_samples": 4, "transform": "none"}
+QUICK_DEMO = {
+    "rival": "none",
+    "penalties": "mcp",
+    "n_alphas": 30,
+    "cv": 2,
+    "half_samples": 4,
+    "feature_transform": "none",
+}
 DEMO = f"""
 import sparserank
 def select(*data, **options):

@@ -296,7 +296,7 @@ OPTIONS: dict[str, Any] = {
     "alpha_min_ratio": 0.02,
     "cv": 3,
     "half_samples": 0,
-    "transform": "none",
+    "feature_transform": "none",
 }
 
 
@@ -407,10 +407,10 @@ def test_no_cutoff_is_said() -> None:
 
 @pytest.mark.usefixtures("any_size")
 def test_curves_are_scaled_as_a_whole() -> None:
-    plan_options = {"shapes": "curves", "transform": "none"}
+    plan_options = {"feature_transform": "curves"}
     found = sr.select(DATA, **(OPTIONS | plan_options))
     candidate_set = SelectionJob(found.plan, DATA, None, None).candidates()
-    curved = [c for c in candidate_set.sparse if c.for_metric == "polished" and candidate_set.look(c).knots.curved]
+    curved = [c for c in candidate_set.sparse if c.for_metric == "polished" and candidate_set.transform(c).knots.curved]
     assert curved
     checked = 0
     for c in curved:

@@ -134,7 +134,14 @@ def test_select_fills_validation_and_test_with_what_train_teaches(cli_here: Cli,
     options = {"missing": {"c1": "min", "*": "median"}}
     medians, smallest = (oracle.learned(train[0].tolist(), rule) for rule in ("median", "min"))
     expected = np.array([smallest[j] if name == "c1" else medians[j] for j, name in enumerate(NAMES)])
-    quick = {"penalties": "l1", "n_alphas": 8, "half_samples": 0, "relaxed": False, "transform": "none", "cv": 3}
+    quick = {
+        "penalties": "l1",
+        "n_alphas": 8,
+        "half_samples": 0,
+        "relaxed": False,
+        "feature_transform": "none",
+        "cv": 3,
+    }
     result = sr.select(frame_of(*train), test=frame_of(*test).assign(qid=lambda f: f.qid + 1000), **options, **quick)
     model = result.model
     support = model.support

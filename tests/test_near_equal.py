@@ -38,7 +38,7 @@ def copies() -> RankingDataset:
 
 @pytest.fixture(scope="module", params=["none", "log", "auto"])
 def result(data, request):
-    return sr.select(data, transform=request.param, margin=0.05, **OPTIONS)
+    return sr.select(data, feature_transform=request.param, margin=0.05, **OPTIONS)
 
 
 def as_sets(used: np.ndarray) -> list[frozenset[int]]:
@@ -115,7 +115,7 @@ def by_copies(data: RankingDataset, columns: dict[int, np.ndarray], metric: Any)
 
 
 def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that_judge_it(data):
-    result = sr.select(data, transform="none", relaxed=False, **OPTIONS)
+    result = sr.select(data, feature_transform="none", relaxed=False, **OPTIONS)
     job = SelectionJob(result.plan, data, None, None)
     candidate_set = job.candidates()
     chosen = next(c for c in candidate_set.sparse if (c.penalty, c.k) == (result.chosen.penalty, result.chosen.k))
@@ -136,7 +136,7 @@ def test_leaving_a_feature_out_is_a_refit_of_the_others_without_the_queries_that
 @pytest.fixture(scope="module")
 def ablation(copies) -> Ablation:
     """Of the best model of three features."""
-    result = sr.select(copies, **OPTIONS, transform="none", k=3)
+    result = sr.select(copies, **OPTIONS, feature_transform="none", k=3)
     job = SelectionJob(result.plan, copies, None, None)
     candidate_set = job.candidates()
     return Ablation(
@@ -177,7 +177,7 @@ def test_exchanges_are_refits_with_another_feature_in_the_same_place(copies, abl
 def test_an_exchange_that_loses_more_than_the_margin_is_none(copies, ablation):
     """A feature of noise in the place of a signal."""
     noisy = copies.replace_features(np.concatenate([copies.X, np.random.default_rng(0).random((copies.n_docs, 1))], 1))
-    result = sr.select(noisy, **OPTIONS, transform="none", k=3)
+    result = sr.select(noisy, **OPTIONS, feature_transform="none", k=3)
     job = SelectionJob(result.plan, noisy, None, None)
     candidate_set = job.candidates()
     own = Ablation(
@@ -199,8 +199,8 @@ def test_without_its_only_features_a_model_ranks_nothing(copies, ablation):
     np.testing.assert_allclose(found[0, 1], zero)
 
 
-@pytest.mark.parametrize("more", [{"shapes": "curves"}, {"transform": "auto"}])
-def test_rules_hold_in_what_is_said_of_other_shapes(data, more):
+@pytest.mark.parametrize("more", [{"feature_transform": "curves"}, {"feature_transform": "auto"}])
+def test_rules_hold_in_what_is_said_of_other_transforms(data, more):
     result = sr.select(data, monotone={data.feature_names[0]: "+"}, margin=0.05, **{**OPTIONS, **more})
     for row in result.worth.features:
         assert np.isfinite([c["cost"] for c in row["cost"].values()]).all()
@@ -210,7 +210,7 @@ def test_rules_hold_in_what_is_said_of_other_shapes(data, more):
 def test_with_a_holdout_and_groups(data):
     train, valid = data.take_queries(np.arange(45)), data.take_queries(np.arange(45, 70))
     feature_groups = {name: f"g{i // 3}" for i, name in enumerate(data.feature_names)}
-    options = {**OPTIONS, "transform": "none", "penalties": "l1"}
+    options = {**OPTIONS, "feature_transform": "none", "penalties": "l1"}
     result = sr.select(train, valid, protocol="holdout", feature_groups=feature_groups, **options)
     assert result.worth.feature_groups
     for row in result.worth.feature_groups:

@@ -39,7 +39,9 @@ WAYS: dict[str, Callable[[Any], np.ndarray]] = {
 
 
 def selected(loss: Any, **more: Any) -> sr.SelectionResult:
-    return sr.select(DATA, loss=loss, penalties="l1", n_alphas=5, cv=3, transform="none", half_samples=0, **more)
+    return sr.select(
+        DATA, loss=loss, penalties="l1", n_alphas=5, cv=3, feature_transform="none", half_samples=0, **more
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)

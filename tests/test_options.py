@@ -166,8 +166,8 @@ def test_python_and_the_command_line_take_the_same_options() -> None:
 
 
 def test_an_option_that_there_is_not_is_named_with_the_one_that_may_be_meant() -> None:
-    with pytest.raises(ParameterError, match=r"fold is no option of select; did you mean folds\?"):
-        sr.select(DATA, fold=3)  # type: ignore[call-arg]
+    with pytest.raises(ParameterError, match=r"relax is no option of select; did you mean relaxed\?"):
+        sr.select(DATA, relax=3)  # type: ignore[call-arg]
     with pytest.raises(ParameterError, match=r"is no option of fit_path; it takes n_alphas, "):
         sr.fit_path(DATA, wholly_unknown=3)  # type: ignore[call-arg]
 
@@ -176,7 +176,7 @@ SCRIPT = """
 import sparserank as sr
 
 data = sr.make_ranking(20, (5, 8), 6).data
-found = sr.select(data, cv=3, transform="none", keep=["f1"], margin=0.02, n_alphas=10)
+found = sr.select(data, cv=3, feature_transform="none", keep=["f1"], margin=0.02, n_alphas=10)
 print(found.sentence, sr.fit_path(data, "mcp", n_alphas=10).nnz)
 ranker = sr.SparseRanker(penalty="scad", alpha_ratio=0.1)
 """

@@ -248,7 +248,7 @@ def test_tables_as_people_have_them(folder: Path, cli: Cli) -> None:
     )
     explained = cli("explain", "m.json", "unlabelled.parquet", "--query", str(frame.qid[0]), "--format", "json")
     assert [d["label"] for d in json.loads(explained.out)["documents"]][:1] == [None]
-    quick = {"penalties": "l1", "n_alphas": 6, "cv": 2, "half_samples": 0, "transform": "none"}
+    quick = {"penalties": "l1", "n_alphas": 6, "cv": 2, "half_samples": 0, "feature_transform": "none"}
     by_frame = sr.select(frame.drop(columns=["title", "brand"]), label="grade", missing="median", **quick).model
     medians = np.nanmedian(X, axis=0)[by_frame.support]
     np.testing.assert_array_equal(by_frame.fill_values[by_frame.support], medians)

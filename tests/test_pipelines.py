@@ -85,7 +85,7 @@ def test_transforms_and_curves_go_along_where_nothing_is_scaled_before(problem):
     X, y, qid = problem
     for ranker in (
         sr.SparseRanker(feature_transform="log"),
-        sr.SparseRanker(penalty="mcp", shapes="curves", k=3),
+        sr.SparseRanker(penalty="mcp", feature_transform="curves", k=3),
     ):
         pipeline = fitted(make_pipeline(SelectKBest(k=5), ranker), X, y, qid)
         np.testing.assert_allclose(RankingModel.from_pipeline(pipeline).predict(X), pipeline.predict(X), rtol=1e-9)

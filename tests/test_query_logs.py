@@ -14,13 +14,16 @@ import pytest
 import scipy.sparse as sp
 
 import sparserank as sr
-from sparserank.crossval.looks import looks
+from sparserank.crossval.feature_transforms import feature_transforms
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.store.temporary import HeldRows, in_temporary_store
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.errors import DataError, DataWarning, ModelFormatError
+from sparserank.jobs.trials import transforms_tried
+from sparserank.metrics import parse_metric
 from sparserank.model import RankingModel
 from sparserank.model.list_lengths import ListLengths
+from sparserank.selection.plan import SelectionPlan
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.transforms import Transform
 from tests.command_line import Cli
@@ -164,7 +167,7 @@ def test_select_from_a_store_is_that_in_memory(raw: RankingDataset, tmp_path: Pa
     sr.convert([tmp_path / "train.txt"], tmp_path / "store")
     stored = sr.open_store(tmp_path / "store")
     held = raw.replace_features(stored.X[:])  # in the precision of the store
-    there, here = (sr.select(data, transform="query-log", **QUICK).model for data in (stored, held))
+    there, here = (sr.select(data, feature_transform="query-log", **QUICK).model for data in (stored, held))
     np.testing.assert_allclose(there.coef, here.coef, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(there.score_dataset(stored), here.score_dataset(held), rtol=1e-9, atol=1e-12)
 
@@ -198,7 +201,7 @@ def raw() -> RankingDataset:
 
 @pytest.fixture(scope="module")
 def selected(raw: RankingDataset) -> RankingModel:
-    return sr.select(raw, transform="query-log", **QUICK).model
+    return sr.select(raw, feature_transform="query-log", **QUICK).model
 
 
 def scores_by_loops(model: RankingModel, X: np.ndarray, qid: np.ndarray) -> np.ndarray:
@@ -234,7 +237,7 @@ def test_select_predict_and_files_agree(raw: RankingDataset, selected: RankingMo
 def test_quality_out_of_fold_is_that_of_lists_of_their_own(raw: RankingDataset) -> None:
     """What validation says of the final model is what evaluating it says."""
     train, valid = raw.take_queries(np.arange(40)), raw.take_queries(np.arange(40, 60))
-    found = sr.select(train, valid=valid, protocol="holdout", transform="query-log", relaxed=False, **QUICK)
+    found = sr.select(train, valid=valid, protocol="holdout", feature_transform="query-log", relaxed=False, **QUICK)
     direct = sr.evaluate(found.model, valid, ["ndcg@10"])["ndcg@10"]
     assert found.chosen.mean == pytest.approx(direct, abs=1e-12)
 
@@ -243,7 +246,7 @@ def test_quality_out_of_fold_is_that_of_lists_of_their_own(raw: RankingDataset) 
 def test_missing_values_are_the_same_in_training_and_prediction(raw: RankingDataset, missing: str) -> None:
     X, qid = np.array(raw.X), np.asarray(raw.qid)
     X[np.random.default_rng(3).random(X.shape) < 0.2] = np.nan
-    found = sr.select((X, raw.relevance, qid), transform="query-log", missing=missing, relaxed=False, **QUICK)
+    found = sr.select((X, raw.relevance, qid), feature_transform="query-log", missing=missing, relaxed=False, **QUICK)
     if missing == "query-min":
         with pytest.raises(DataError, match="holds nan"):
             found.model.predict(X, qid)
@@ -281,7 +284,7 @@ def test_rankers_need_the_queries(raw: RankingDataset) -> None:
     np.testing.assert_array_equal(alone.predict(X[one]), alone.predict(X[one], qid[one]))
     plain = sr.SparseRanker().fit(X, raw.relevance, qid=qid)
     np.testing.assert_array_equal(plain.predict(X, qid), plain.predict(X))
-    both = sr.SparseRanker(feature_transform="query-log", shapes="curves", penalty="mcp", k=3)
+    both = sr.SparseRanker(feature_transform="curves(query-log)", penalty="mcp", k=3)
     curved = both.fit(X, raw.relevance, qid=qid)
     np.testing.assert_allclose(curved.predict(X, qid), curved.to_model().predict(X, qid), rtol=1e-12)
 
@@ -328,7 +331,7 @@ def test_lists_of_another_length_are_warned_of_beyond_fivefold(selected: Ranking
 
 
 def test_lengths_are_those_of_lists_alone(raw: RankingDataset) -> None:
-    plain = sr.select(raw, transform="log", **QUICK).model
+    plain = sr.select(raw, feature_transform="log", **QUICK).model
     assert plain.list_lengths is None
     assert plain.to_json()["version"] < 6
     assert "list_length" not in plain.to_json()
@@ -365,12 +368,12 @@ def test_files_without_lengths_are_read_and_warn_of_nothing(selected: RankingMod
 # -- what is tried, and the command line -------------------------------------------------------------------------------
 
 
-def test_it_is_one_look_of_its_own(raw: RankingDataset) -> None:
-    assert [look.name for look in looks(raw, "query-log", "within-query-std")] == ["query-log"]
-    assert "query-log" not in {look.name for look in looks(raw, "auto", "within-query-std")}
-    (look,) = looks(raw, "query-log", "within-query-std")
-    assert look.label("l1") == "l1 on query-log"
-    assert look.names(("a", "b", "c", "d", "e", "f", "g", "h"))[0] == "query-log(a)"
+def test_it_is_one_transform_of_its_own(raw: RankingDataset) -> None:
+    auto = SelectionPlan((sr.L1(),), parse_metric("ndcg@10"))
+    assert "query-log" not in transforms_tried(auto, raw)
+    (transform,) = feature_transforms(raw, ["query-log"])
+    assert transform.label("l1") == "l1 on query-log"
+    assert transform.names(("a", "b", "c", "d", "e", "f", "g", "h"))[0] == "query-log(a)"
     level = RankingDataset(
         np.tile(np.array([[0.0], [0.5], [1.0]]), (5, 1)), np.tile([0, 1, 2], 5), np.repeat(range(5), 3)
     )
@@ -379,7 +382,7 @@ def test_it_is_one_look_of_its_own(raw: RankingDataset) -> None:
 
 
 def test_a_model_of_lists_is_a_rival_like_others(raw: RankingDataset, selected: RankingModel) -> None:
-    found = sr.select(raw, transform="none", current=selected, **QUICK)
+    found = sr.select(raw, feature_transform="none", current=selected, **QUICK)
     assert found.change is not None
     expected = sr.evaluate(selected, raw, ["ndcg@10"])["ndcg@10"]
     assert found.change.mean == pytest.approx(expected, abs=1e-12)

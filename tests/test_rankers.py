@@ -157,7 +157,10 @@ def test_query_ids_travel_through_scikit_learn() -> None:
         )
         assert selected.transform(X).shape[1] < X.shape[1]
         assert (
-            RFE(sr.SparseRanker(), k=3, importance_getter="feature_importances_").fit(X, Y, qid=QID).support_.sum() == 3
+            RFE(sr.SparseRanker(), n_features_to_select=3, importance_getter="feature_importances_")
+            .fit(X, Y, qid=QID)
+            .support_.sum()
+            == 3
         )
     assert grid.best_params_["alpha_ratio"] in (0.3, 0.01)
 
@@ -225,7 +228,7 @@ def test_raw_web_features_need_no_option(data_folder: Path) -> None:
         assert kept.get_support().sum() == len(m.support_)
         fewer = RFE(
             sr.SparseRanker(alpha_ratio=0.02),
-            k=100,
+            n_features_to_select=100,
             step=36,
             importance_getter="feature_importances_",
         ).fit(train.X, train.relevance, qid=train.qid)

@@ -22,7 +22,7 @@ SELECT: dict[str, Any] = {
     "n_alphas": 5,
     "cv": 2,
     "half_samples": 0,
-    "transform": "none",
+    "feature_transform": "none",
     "n_threads": 1,
 }
 

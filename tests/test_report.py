@@ -45,7 +45,7 @@ from sparserank.selection.result import SelectionResult
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.text import visible
 
-QUICK = {"penalties": ["l1", "mcp"], "cv": 3, "n_alphas": 15, "transform": "none", "guarantee": 0.02}
+QUICK = {"penalties": ["l1", "mcp"], "cv": 3, "n_alphas": 15, "feature_transform": "none", "guarantee": 0.02}
 EVIL = "<img src=x onerror=alert(1)>\n\x1b[31m\u202e</script>"
 
 
@@ -122,7 +122,7 @@ def test_the_headline_says_what_is_kept_and_never_less_than_is_lost(result: Sele
         r"Keep (\d+) of (\d+) features; (\S+) an estimated ([\d.]+)% below the best, at most ([\d.]+)%", result.headline
     )
     assert found is not None
-    kept, of, metric, estimate, bound = found.feature_groups()
+    kept, of, metric, estimate, bound = found.groups()
     assert (int(kept), int(of), metric) == (len(result.model.support), 12, "ndcg@10")
     loss, exact = (100 * f(result.chosen) / result.best.mean for f in (result.choice.loss, result.choice.bound))
     assert float(estimate) == pytest.approx(loss, abs=0.05)
@@ -353,7 +353,7 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
     X = np.exp(np.array(TRAIN.X))
     curved = make_curved_ranking(30, n_features=8, n_curved=3, random_state=2).data
     data = curved if kind == "curves" else replace_features(TRAIN, X)
-    shapes = {"transform": "none", "shapes": "curves"} if kind == "curves" else {"transform": kind}
+    transform = {"feature_transform": kind}
     plan = make_plan(
         penalties="mcp",
         metric="ndcg@10",
@@ -362,7 +362,7 @@ def test_models_of_folds_have_the_values_that_candidates_are_judged_by(kind: str
         settings=PathSettings(n_alphas=8),
         cv=2,
         half_samples=0,
-        **shapes,
+        **transform,
     )
     job = SelectionJob(plan, data, None, None, n_threads=1)
     candidate_set = job.candidates()
@@ -415,7 +415,7 @@ def test_axes_end_where_the_metric_does(metric: str, monkeypatch: pytest.MonkeyP
         metric=metric,
         convention="xgboost",
         half_samples=0,
-        transform="none",
+        feature_transform="none",
     )
     assert result.chosen.mean == pytest.approx(1.0)
     drawn = []
@@ -503,7 +503,7 @@ def test_the_sentence_comes_first_then_the_features_then_the_rest(result: Select
     assert found.of("h2") == [
         "Selected features",
         "Sizes",
-        "Left out",
+        "Redundant features",
         "Stability",
         "Queries lost and won",
         "Test",

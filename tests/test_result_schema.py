@@ -18,7 +18,7 @@ from sparserank.data.synthetic import make_ranking
 
 DOCS = Path(__file__).parents[1] / "docs"
 SCHEMA = json.loads((DOCS / "result.schema.json").read_text(encoding="utf-8"))
-QUICK = {"n_alphas": 6, "cv": 2, "relaxed": False, "transform": "none"}
+QUICK = {"n_alphas": 6, "cv": 2, "relaxed": False, "feature_transform": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def results() -> dict[str, dict[str, Any]]:
             "feature_groups": dict.fromkeys(list(data.feature_names or ())[:2], "a"),
             "penalties": ["l1", "mcp"],
         },
-        "curves": {"half_samples": 0, "shapes": "curves", "penalties": "mcp", "transform": "log"},
+        "curves": {"half_samples": 0, "feature_transform": "curves(log)", "penalties": "mcp"},
         "holdout": {"valid": test, "protocol": "holdout", "half_samples": 2, "k": 4},
     }
     return {

@@ -47,7 +47,7 @@ def job_of(penalties: list[Any], transform: str) -> SelectionJob:
         convention="default",
         settings=settings,
         cv=2,
-        transform=transform,
+        feature_transform=transform,
     )
     return SelectionJob(plan, DATA, None, None, n_threads=1)
 
@@ -85,8 +85,8 @@ def columns_in_better_form() -> np.ndarray:
 
 def true_violation(model: sr.RankingModel, penalty: Penalty, problem_features: str) -> tuple[float, float]:
     """(violation, largest |gradient| at 0) of the model's coefficients for a problem."""
-    look = model.parameters["transform"]
-    columns = columns_in_better_form() if look == "raw or log1p" else columns_of("log" if look == "log1p" else "none")
+    transform = model.parameters["transform"]
+    columns = columns_in_better_form() if transform == "mixed" else columns_of(transform)
     w = np.array(model.coef)
     if problem_features == "of the model":
         columns, w = columns[:, w != 0], w[w != 0]
@@ -132,23 +132,28 @@ def test_the_certificate_of_the_path_is_not_that_of_its_refits(tmp_path: Path) -
 
 
 def test_certificates_of_curves_say_that_the_problem_is_another(tmp_path: Path) -> None:
-    found = sr.select(
-        DATA, penalties="l1", cv=3, n_alphas=8, n_knots=4, transform="none", shapes="curves", half_samples=0
-    )
+    found = sr.select(DATA, penalties="l1", cv=3, n_alphas=8, n_knots=4, feature_transform="curves", half_samples=0)
     candidate_set = SelectionJob(found.plan, DATA, None, None, n_threads=1).candidates()
     on_curves = [c for c in candidate_set.sparse if "curves" in c.penalty]
     assert {c.relax for c in on_curves} == {0.0, 0.5, 1.0}
     for c in on_curves:
         said = candidate_set.certificate(c)
         assert said.problem is None if c.relax == 0.5 else str(said.problem).endswith("on the coefficients of curves")
-    fitted = sr.SparseRanker(shapes="curves", n_knots=4).fit(DATA.X, DATA.relevance, qid=DATA.qid)
+    fitted = sr.SparseRanker(feature_transform="curves", n_knots=4).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert str(fitted.certificate_.problem).endswith("on the coefficients of curves")
 
 
 def test_the_result_says_what_the_model_file_says(tmp_path: Path) -> None:
     for k in (4, 6):
         found = sr.select(
-            DATA, penalties="l1", cv=3, k=k, n_alphas=12, transform="none", half_samples=0, out=tmp_path / str(k)
+            DATA,
+            penalties="l1",
+            cv=3,
+            k=k,
+            n_alphas=12,
+            feature_transform="none",
+            half_samples=0,
+            out=tmp_path / str(k),
         )
         certificate = found.to_json()["chosen"]["certificate"]
         metadata = sr.load_model(tmp_path / str(k) / "model.json").metadata

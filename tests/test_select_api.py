@@ -113,14 +113,14 @@ def test_a_raw_frame_and_the_same_rows_on_the_command_line_give_the_same_model_f
     features = raw.drop(columns="label")  # its column qid is the query; scaling is learned inside, no scaler before
     plan = {"n_alphas": 15, "alpha_min_ratio": 1e-2}
     cv = sr.SparseRankerCV(penalty="l1", cv=3, k=10, **plan).fit(features, raw["label"])
-    same = sr.select(raw, penalties=["l1"], cv=3, k=10, relaxed=False, transform="none", half_samples=0, **plan)
+    same = sr.select(raw, penalties=["l1"], cv=3, k=10, relaxed=False, feature_transform="none", half_samples=0, **plan)
     np.testing.assert_array_equal(cv.scaled_coef_, same.model.coef)
     assert max(point["mean"] for point in cv.curve_ if point["n_features"] <= 10) == same.choice.chosen.mean
 
 
 @pytest.mark.usefixtures("pictures")
 def test_a_notebook_shows_the_choice() -> None:
-    shown = sr.select(DATA_OF_NOTEBOOK, penalties="l1", half_samples=0, transform="none")._repr_html_()
+    shown = sr.select(DATA_OF_NOTEBOOK, penalties="l1", half_samples=0, feature_transform="none")._repr_html_()
     assert shown.startswith("<div>")
     assert "<strong>Keep" in shown
     assert "<svg" in shown
@@ -413,7 +413,7 @@ def test_an_interrupted_path_goes_on_and_leaves_no_checkpoint_behind(
 
     with pytest.raises(KeyboardInterrupt):
         sr.select(SMALL, out=tmp_path / "run", progress=stop, **RESUMED)
-    kept = list((tmp_path / "run/units").glob("*.npz"))
+    kept = list((tmp_path / "run/arrays").glob("*.npz"))
     assert kept
     if ends_in_processes:
         monkeypatch.setattr(fitting, "MIN_PROCESS_WORK", 0)

@@ -20,7 +20,7 @@ from tests.command_line import Cli
 from tests.shortcuts import no_pictures
 
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "relaxed": False}
-LEFT_OUT = ("log1p", "raw or log1p")
+LEFT_OUT = ("log", "mixed")
 
 
 @pytest.fixture(autouse=True)
@@ -48,10 +48,10 @@ def test_only_what_the_engine_can_run_is_tried(data):
     assert linear.engine.cost is None
     assert linear.to_json()["engine"] == {"name": "ranklib", "left_out": list(LEFT_OUT), "cost": None}
     (said,) = (note for note in linear.notes if note.startswith("for ranklib"))
-    assert "log1p and raw or log1p not tried, because RankLib's text cannot run it" in said
+    assert "log and mixed not tried, because RankLib's text cannot run it" in said
     assert "known after a run without engine into the same out" in said
     assert linear.model.export("ranklib")
-    alone = sr.select(data, transform="none", **QUICK)
+    alone = sr.select(data, feature_transform="none", **QUICK)
     assert linear.model.to_json()["features"] == alone.model.to_json()["features"]
     for name in ("solr", "elasticsearch", "opensearch", "vespa", "lucene", "sql", "onnx", "python"):
         assert ENGINES[name].lacks(["log", "asinh"], curves=True) == ""
@@ -63,7 +63,7 @@ def test_only_what_the_engine_can_run_is_tried(data):
 
 def test_what_it_costs_is_known_from_an_earlier_run_in_the_same_place(data, tmp_path: Path):
     every = sr.select(data, out=tmp_path, **QUICK)
-    before = {p.name for p in (tmp_path / "units").iterdir()}
+    before = {p.name for p in (tmp_path / "arrays").iterdir()}
     for _ in range(2):  # a repeated call says the same
         linear = sr.select(data, engine="ranklib", out=tmp_path, **QUICK)
         assert linear.engine is not None
@@ -78,7 +78,7 @@ def test_what_it_costs_is_known_from_an_earlier_run_in_the_same_place(data, tmp_
             linear.notes
         )
         assert json.loads((tmp_path / "result.json").read_text())["engine"]["cost"]["mean"] == cost.mean
-    after = {p.name for p in (tmp_path / "units").iterdir()}
+    after = {p.name for p in (tmp_path / "arrays").iterdir()}
     assert {n for n in after - before if not n.startswith("ablation")} == set()  # no path was computed
     longer = sr.select(data, engine="ranklib", out=tmp_path, **{**QUICK, "relaxed": True})
     assert longer.engine is not None
@@ -88,9 +88,9 @@ def test_what_it_costs_is_known_from_an_earlier_run_in_the_same_place(data, tmp_
 def test_a_loss_below_0_is_no_loss():
     from sparserank.selection.for_engine import BestLeftOut, ForEngine
 
-    nothing = ForEngine("ranklib", ("log1p",), BestLeftOut("l1 on log1p", 3, 0.4, -0.01))
+    nothing = ForEngine("ranklib", ("log",), BestLeftOut("l1 on log", 3, 0.4, -0.01))
     assert "no more than the best of what was tried, so nothing is lost" in nothing.sentence("ndcg@10")
-    assert "2.5% of it" in ForEngine("ranklib", ("log1p",), BestLeftOut("l1", 3, 0.4, 0.01)).sentence("ndcg@10")
+    assert "2.5% of it" in ForEngine("ranklib", ("log",), BestLeftOut("l1", 3, 0.4, 0.01)).sentence("ndcg@10")
 
 
 def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
@@ -100,15 +100,23 @@ def test_what_the_engine_cannot_run_is_refused_where_it_is_asked_for(data):
             "engine",
             "must be one of solr, elasticsearch, opensearch, vespa, lucene, ranklib, onnx",
         ),
-        ({"engine": "ranklib", "transform": "log"}, "transform", "cannot be log with engine='ranklib': RankLib's text"),
-        ({"engine": "ranklib", "shapes": "curves"}, "shapes", "as they are, and cannot run curves"),
+        (
+            {"engine": "ranklib", "feature_transform": "log"},
+            "feature_transform",
+            "cannot be log with engine='ranklib': RankLib's text",
+        ),
+        (
+            {"engine": "ranklib", "feature_transform": "curves"},
+            "feature_transform",
+            "as they are, and cannot run curves",
+        ),
         ({"engine": "ranklib", "scaling": "log-standard"}, "scaling", "cannot run log"),
         ({"engine": "vespa", "scaling": "query-min-max"}, "scaling", "cannot run a scaling within each query"),
     ):
         with pytest.raises(ParameterError, match=message) as refused:
             sr.select(data, **{**QUICK, **options})
         assert refused.value.parameter == parameter
-    curved = sr.select(data, engine="solr", shapes="curves", **QUICK)
+    curved = sr.select(data, engine="solr", feature_transform="curves", **QUICK)
     assert any("curves" in label for label in curved.paths)
 
 
@@ -129,10 +137,10 @@ def test_the_command_says_it(data, cli_here: Cli, tmp_path: Path):
     )
     done = call("--engine", "ranklib", "--out", "run")
     assert done.code == 0, done.err
-    assert "note: for ranklib: log1p and raw or log1p not tried" in " ".join((done.out + done.err).split())
+    assert "note: for ranklib: log and mixed not tried" in " ".join((done.out + done.err).split())
     for arguments, message in (
         (("--engine", "lucine"), "must be one of solr, elasticsearch, opensearch, vespa"),
-        (("--engine", "ranklib", "--shapes", "curves"), "cannot be curves with --engine ranklib"),
+        (("--engine", "ranklib", "--transform", "curves"), "cannot be curves with --engine ranklib"),
     ):
         refused = call(*arguments, "--out", "other")
         assert refused.code == 2, refused.err

@@ -49,9 +49,8 @@ SELECT: dict[str, str | tuple[str, str]] = {
     "alpha_min_ratio": "--alpha-min-ratio 0.2",
     "tol": "--tol 1e-2",
     "pair_weights": "--pair-weights query",
-    "transform": "--transform log",
-    "shapes": (FILES + L1, FILES + L1 + " --shapes curves"),
-    "n_knots": (FILES + L1 + " --shapes curves", FILES + L1 + " --shapes curves --n-knots 3"),
+    "feature_transform": (FILES + L1, FILES + L1 + " --transform curves"),
+    "n_knots": (FILES + L1 + " --transform curves", FILES + L1 + " --transform curves --n-knots 3"),
     "engine": "--engine ranklib",  # what it costs is said of what is there, see test_select_engine.py
     "monotone": "--monotone f1=-",
     "keep": "--keep f6",
@@ -100,9 +99,9 @@ OF_FOR_MODEL = {
         "metric",
         "report_metrics",
         "convention",
-        "transform",
-        "folds",
-        "seed",
+        "feature_transform",
+        "cv",
+        "random_state",
         "margin",
         "guarantee",
         "k",
@@ -115,7 +114,7 @@ OF_FOR_MODEL = {
 } | {
     "penalties": (FOR_MODEL, FOR_MODEL.replace("l1", "mcp")),
     "costs": "--costs other-costs.txt",
-    "transform": "--transform log",
+    "feature_transform": (FOR_MODEL, FOR_MODEL.replace("--transform none", "--transform log")),
     "k": "--k 2",
 }
 ONE = "train.txt --penalty l1 --folds 2 --n-trees 3 --size 1 --size 2 --seeds 1 --transform none --threads 1"
@@ -123,9 +122,8 @@ COMPARE: dict[str, str | tuple[str, str]] = {
     "data": (ONE, ONE.replace("train", "other")),
     "with_": "--with lightgbm",  # there is no other
     "penalties": "--penalty mcp",
-    "transform": "--transform log",
-    "shapes": "--shapes curves",
-    "n_knots": (ONE + " --shapes curves", ONE + " --shapes curves --n-knots 3"),
+    "feature_transform": "--transform curves",
+    "n_knots": (ONE + " --transform curves", ONE + " --transform curves --n-knots 3"),
     "sizes": "--size 3",
     "cv": "--folds 3",
     "repeats": "--repeats 2",
@@ -301,8 +299,7 @@ TAKEN = {
         f"select {n}"
         for n in (
             "test",
-            "transform",
-            "shapes",
+            "feature_transform",
             "n_knots",
             "engine",
             "rival",

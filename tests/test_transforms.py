@@ -1,4 +1,4 @@
-"""Features in other shapes: the same numbers by explicit columns, learned without labels, stored in the model,
+"""Transformed features: the same numbers by explicit columns, learned without labels, stored in the model,
 tried out of fold."""
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from typer.testing import CliRunner
 
 import sparserank as sr
 from sparserank.cli.app import app
-from sparserank.crossval.looks import looks
+from sparserank.crossval.settings import PathSettings
 from sparserank.data.transformed import changes_features, fit_transform, transformed
 from sparserank.errors import DataError, ModelFormatError, ParameterError
-from sparserank.paths import OneFormEach, PathPlan, PenaltyPath
+from sparserank.jobs.trials import transforms_tried
+from sparserank.metrics import parse_metric
+from sparserank.paths import OneTransformEach, PathPlan, PenaltyPath
 from sparserank.penalties import L1, MCP
+from sparserank.selection.plan import SelectionPlan
 from sparserank.solvers.lockstep import run
 from sparserank.transforms import Transform
 
@@ -85,13 +88,28 @@ def test_asinh_of_values_far_above_the_median_is_finite(dtype: type) -> None:
 def test_logs_are_left_out_where_they_change_nothing_whatever_the_labels() -> None:
     assert not changes_features(PLAIN, fit_transform(PLAIN, "log"))
     assert changes_features(SOME_HEAVY, fit_transform(SOME_HEAVY, "log"))
-    assert [look.name for look in looks(PLAIN, "auto", "within-query-std")] == ["none"]
-    assert [look.name for look in looks(HEAVY, "auto", "within-query-std")] == ["none", "log1p", "raw or log1p"]
+    auto = SelectionPlan((L1(),), parse_metric("ndcg@10"))
+    assert transforms_tried(auto, PLAIN) == ["none"]
+    assert transforms_tried(auto, HEAVY) == ["none", "log", "mixed"]
     other = sr.RankingDataset(HEAVY.X, HEAVY.relevance[::-1], HEAVY.qid)
-    assert len(looks(other, "auto", "within-query-std")) == 3
-    assert [look.name for look in looks(HEAVY, "auto", "query-min-max")] == ["none"]
+    assert len(transforms_tried(auto, other)) == 3
+    assert transforms_tried(replace(auto, settings=PathSettings(scaling="query-min-max")), HEAVY) == ["none"]
     sparse = HEAVY.replace_features(sp.csr_matrix(HEAVY.X))
-    assert len(looks(sparse, "auto", "within-query-std")) == 3
+    assert len(transforms_tried(auto, sparse)) == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "tried"),
+    [
+        ("curves", ["none", "curves"]),
+        ("curves(log)", ["log", "curves(log)"]),
+        (("curves(log)", "none"), ["none", "curves(log)"]),
+        (("log", "log", "mixed"), ["log", "mixed"]),
+    ],
+)
+def test_what_is_asked_for_is_tried_and_curves_bring_what_is_straight(asked: Any, tried: list[str]) -> None:
+    plan = SelectionPlan((L1(),), parse_metric("ndcg@10"), feature_transform=asked)
+    assert transforms_tried(plan, HEAVY) == tried
 
 
 @pytest.mark.parametrize("penalty", [L1(), MCP(), L1(keep=(2,), drop=(5,), weights=(1.0,) * 9 + (3.0,))])
@@ -101,7 +119,7 @@ def test_each_feature_enters_in_the_form_that_separates_pairs_best(penalty: Any)
     assert both.n_features == 20
     scale = both.X.std(axis=0)
     objective = sr.PairwiseObjective(both, scale=scale)
-    path = run(OneFormEach(PenaltyPath(penalty), 2).path(objective, PathPlan(n_alphas=8, alpha_min_ratio=0.05)))
+    path = run(OneTransformEach(PenaltyPath(penalty), 2).path(objective, PathPlan(n_alphas=8, alpha_min_ratio=0.05)))
     # The oracle: pairs one by one, the correlation of each column's difference with the preference.
     separation = np.zeros(20)
     squares = np.zeros(20)
@@ -128,20 +146,20 @@ def test_each_feature_enters_in_the_form_that_separates_pairs_best(penalty: Any)
 
 
 def test_the_default_selection_finds_the_shape() -> None:
-    raw, found = (sr.select(HEAVY, transform=t, **QUICK) for t in ("none", "auto"))
+    raw, found = (sr.select(HEAVY, feature_transform=t, **QUICK) for t in ("none", "auto"))
     assert found.best.mean > raw.best.mean + 0.02
-    assert "log1p" in found.chosen.penalty
+    assert "log" in found.chosen.penalty
     assert found.model.transform is not None
     assert {found.model.transform.kinds[j] for j in found.model.support} == {"log"}
     assert set(found.model.support.tolist()) <= set(range(10))
     mixed = sr.select(SOME_HEAVY, **QUICK)
     assert len({p.rpartition(" on ")[2] for p in mixed.by_penalty}) == 3
-    assert found.plan.transform == "auto"
+    assert found.plan.feature_transform == ("auto",)
 
 
 @pytest.mark.parametrize("transform", ["log", "asinh"])
 def test_a_model_scores_as_its_fold_was_scored_and_comes_back_from_its_file(transform: str, tmp_path: Path) -> None:
-    result = sr.select(HEAVY, transform=transform, test=HEAVY, allow_overlap=True, **QUICK)
+    result = sr.select(HEAVY, feature_transform=transform, test=HEAVY, allow_overlap=True, **QUICK)
     model = result.model
     columns = signed_log(HEAVY.X) if transform == "log" else fit_transform(HEAVY, "asinh")(HEAVY.X)
     expected = (columns - model.scaling.center) / model.scaling.scale @ model.coef
@@ -200,13 +218,13 @@ def test_a_killed_run_goes_on_across_looks(tmp_path: Path) -> None:
     assert (tmp_path / "run/model.json").read_bytes() == (tmp_path / "whole/model.json").read_bytes()
 
 
-def test_holdout_validation_and_costs_in_every_form() -> None:
+def test_holdout_validation_and_costs_for_every_transform() -> None:
     valid = HEAVY.take_queries(np.arange(60, 80))
     train = HEAVY.take_queries(np.arange(60))
     result = sr.select(train, valid, protocol="holdout", costs=[1.0] * 9 + [5.0], **QUICK)
     assert result.best.mean > 0.5
     costs = np.array([1.0] * 9 + [5.0])
-    assert {p.rpartition(" on ")[2] for p in result.by_penalty} == {"l1", "log1p", "raw or log1p"}
+    assert {p.rpartition(" on ")[2] for p in result.by_penalty} == {"l1", "log", "mixed"}
     for c in result.choice.candidates:
         if c.relax == 0 and c.penalty != "ridge" and not c.penalty.startswith("ridge"):
             used = result.paths[c.penalty].support(c.index) % 10
@@ -285,7 +303,7 @@ def test_fit_refuses_a_transform_before_a_scaling_with_a_shape_of_its_own(tmp_pa
 
 
 def test_misuse_is_refused_by_name() -> None:
-    with pytest.raises(ParameterError, match="transform must be one of"):
-        sr.select(HEAVY, transform="exp", **QUICK)
+    with pytest.raises(ParameterError, match="transforms are auto"):
+        sr.select(HEAVY, feature_transform="exp", **QUICK)
     with pytest.raises(ParameterError, match="cannot be combined with scaling='query-min-max'"):
-        sr.select(HEAVY, transform="log", scaling="query-min-max", **QUICK)
+        sr.select(HEAVY, feature_transform="log", scaling="query-min-max", **QUICK)

@@ -23,7 +23,7 @@ from sparserank.errors import DataFormatError, ParameterError
 from sparserank.jobs import rivals
 from tests.command_line import Cli
 
-QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "transform": "none"}
+QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "feature_transform": "none"}
 FEW = {"LightGBM": TreeSettings(12, 4), "LightGBM (slow)": TreeSettings(20, 4, 0.02, 0.7, 0.5)}
 
 
@@ -240,11 +240,11 @@ def test_where_trees_are_shown_better_the_headline_says_so_and_what_to_do(bent, 
     assert best is not None
     assert best.high < 0
     assert (
-        "on 4 features is shown better; shapes='curves' may close the gap; to choose features for it: "
+        "on 4 features is shown better; feature_transform='curves' may close the gap; to choose features for it: "
         in result.headline
     )
-    curved = sr.select(bent, shapes="curves", **QUICK)
-    assert "shapes='curves'" not in curved.sentence
+    curved = sr.select(bent, **{**QUICK, "feature_transform": "curves"})
+    assert "feature_transform='curves'" not in curved.sentence
     assert curved.best.mean > result.best.mean + 0.1
     assert "for_model='lightgbm'" in result.sentence
     assert best.on_chosen is not None

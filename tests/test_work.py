@@ -109,7 +109,13 @@ def test_an_end_at_any_report_leaves_no_checkpoint_of_a_finished_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sparserank.crossval.fitting.CHECKPOINT_S", 0.0)
-    options: dict[str, Any] = {"penalties": "l1", "transform": "none", "n_alphas": 4, "cv": 2, "half_samples": 0}
+    options: dict[str, Any] = {
+        "penalties": "l1",
+        "feature_transform": "none",
+        "n_alphas": 4,
+        "cv": 2,
+        "half_samples": 0,
+    }
     n_reports = 0
 
     def count(done: int, n: int, what: str, left: float | None) -> None:
@@ -130,8 +136,8 @@ def test_an_end_at_any_report_leaves_no_checkpoint_of_a_finished_path(
         with pytest.raises(KeyboardInterrupt):
             sr.select(DATA, progress=stop, out=run, **options)
         sr.select(DATA, out=run, **options)
-        assert not list((run / "units").glob("unfinished-*"))
+        assert not list((run / "arrays").glob("unfinished-*"))
         logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
         units = [e["what"] for e in logged if e["event"] == "unit"]
-        pieces = [p for p in (run / "units").glob("*.npz") if not p.name.startswith(("half", "ablation"))]
+        pieces = [p for p in (run / "arrays").glob("*.npz") if not p.name.startswith(("half", "ablation"))]
         assert len(units) == len(set(units)) == len(pieces)

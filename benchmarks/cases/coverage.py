@@ -211,11 +211,11 @@ def _judged(here: Any, rest: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     candidates = [*candidate_set.sparse, *candidate_set.dense]
     values = np.array([c.values for c in candidates])
     truth = np.zeros(len(candidates))
-    for look in job.cv.works:
-        own = [i for i, c in enumerate(candidates) if candidate_set.look(c) == look]
+    for transform in job.cv.works:
+        own = [i for i, c in enumerate(candidates) if candidate_set.transform(c) == transform]
         if not own:
             continue
-        judging = FoldedPaths(here, job.cv.fold, plan.settings, [metric], valid=rest, n_threads=1, look=look)
+        judging = FoldedPaths(here, job.cv.fold, plan.settings, [metric], valid=rest, n_threads=1, transform=transform)
         for f in job.cv.folds:
             models = sp.csr_array(sp.vstack([candidate_set.in_units(candidates[i], f) for i in own]))
             (values_there,) = judging.measure({FINAL: models})[FINAL]

@@ -93,10 +93,10 @@ def _truth() -> list[Verdict]:
         return float(sr.evaluate(scores, test, ["ndcg@10"])["ndcg@10"])
 
     began = time.perf_counter()
-    curves = sr.select(train, shapes="curves", half_samples=0)
+    curves = sr.select(train, feature_transform="curves", half_samples=0)
     seconds = time.perf_counter() - began
-    logs = sr.select(train, transform="log", half_samples=0)
-    raw = sr.select(train, transform="none", half_samples=0)
+    logs = sr.select(train, feature_transform="log", half_samples=0)
+    raw = sr.select(train, feature_transform="none", half_samples=0)
     settings, of_trees, tuning_s = _tuned_trees(train, test, quality)
     found = len(set(made.support) & set(curves.model.support))
     ours, of_logs = quality(curves.model), quality(logs.model)
@@ -105,7 +105,7 @@ def _truth() -> list[Verdict]:
         table(
             ["model", "features", "of the 10", "NDCG@10 on test", "time"],
             [
-                ["select --shapes curves", len(curves.model.support), found, f"{ours:.4f}", f"{seconds:.0f} s"],
+                ["select --transform curves", len(curves.model.support), found, f"{ours:.4f}", f"{seconds:.0f} s"],
                 [f"LightGBM, {settings}", 100, "-", f"{of_trees:.4f}", f"{tuning_s:.0f} s"],
                 [
                     "select --transform log",

@@ -1,5 +1,5 @@
-"""The shape in which a feature enters: as it is, its signed logarithm, that logarithm within its query, or
-asinh(x / c)."""
+"""How a feature enters: as it is, its signed logarithm, that logarithm within its query, asinh(x / c), or a curve of
+one of these."""
 
 from __future__ import annotations
 
@@ -12,10 +12,31 @@ import scipy.sparse as sp
 
 from sparserank.errors import DataError
 from sparserank.query_logs import ROWS_AT_ONCE, query_blocks, query_log, query_log_of_rows
+from sparserank.quoting import brief
 
 NONE, LOG, ASINH, QUERY_LOG = "none", "log", "asinh", "query-log"
 KINDS = (NONE, LOG, ASINH, QUERY_LOG)
+AUTO = "auto"  # of a selection: several, whichever is best out of fold
+MIXED = "mixed"  # each feature as it is or as its log, whichever separates preferred pairs better
+CURVES = {  # {piecewise linear curves: of what}
+    "curves": NONE,
+    "curves(log)": LOG,
+    "curves(asinh)": ASINH,
+    "curves(query-log)": QUERY_LOG,
+}
 OF_LISTS = frozenset({QUERY_LOG})  # a value depends on the other documents of its query
+
+
+def parse_transform(name: Any) -> str:
+    """A name that `select` takes: 'auto', 'none', 'log', 'asinh', 'query-log', 'mixed', 'curves', 'curves(log)', ...
+
+    Raises
+        DataError   there is no such name
+    """
+    known = (AUTO, *KINDS, MIXED, *CURVES)
+    if not isinstance(name, str) or name not in known:
+        raise DataError(f"transforms are {', '.join(known)}; got {brief(name)}.")
+    return name
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +125,11 @@ def _values(x: np.ndarray, kind: str, constants: np.ndarray) -> np.ndarray:
     return np.asarray(out.astype(x.dtype, copy=False))
 
 
-def in_forms(
-    X: Any, forms: Sequence[Transform], query_ptr: np.ndarray | None = None, missing: np.ndarray | None = None
+def in_transforms(
+    X: Any, transforms: Sequence[Transform], query_ptr: np.ndarray | None = None, missing: np.ndarray | None = None
 ) -> Any:
-    """The columns of X in each of the forms, side by side; query_ptr and missing as of Transform."""
-    parts = [form(X, query_ptr, missing) for form in forms]
+    """The columns of X under each of the transforms, side by side; query_ptr and missing as of Transform."""
+    parts = [transform(X, query_ptr, missing) for transform in transforms]
     if len(parts) == 1:
         return parts[0]
     return sp.hstack(parts, format="csr") if sp.issparse(X) else np.hstack(parts)

@@ -28,7 +28,7 @@ Arrays = dict[str, np.ndarray]
 Run = Callable[[Path, Path], Arrays]
 
 RUNS: dict[str, Run] = {}
-QUICK: dict[str, Any] = {"n_alphas": 12, "cv": 3, "half_samples": 0, "transform": "none"}
+QUICK: dict[str, Any] = {"n_alphas": 12, "cv": 3, "half_samples": 0, "feature_transform": "none"}
 GROUPS = {f"f{j}": f"g{j // 4}" for j in range(1, 31)}  # of `generated`
 GROUP_COSTS = {f"g{j}": 1.0 + j % 3 for j in range(8)}
 
@@ -174,12 +174,14 @@ def select_by_holdout(data: Path, folder: Path) -> Arrays:
 
 @run
 def select_on_logs(data: Path, folder: Path) -> Arrays:
-    return of_selection(sr.select(mslr(data), **{**QUICK, "transform": "auto"}))
+    return of_selection(sr.select(mslr(data), **{**QUICK, "feature_transform": "auto"}))
 
 
 @run
 def select_on_asinh(data: Path, folder: Path) -> Arrays:
-    return of_selection(sr.select(mslr(data), penalties=["l1", "best_k(k_max=4)"], **{**QUICK, "transform": "asinh"}))
+    return of_selection(
+        sr.select(mslr(data), penalties=["l1", "best_k(k_max=4)"], **{**QUICK, "feature_transform": "asinh"})
+    )
 
 
 @run
@@ -187,7 +189,9 @@ def select_curves(data: Path, folder: Path) -> Arrays:
     curved = sr.make_curved_ranking(60, random_state=5).data
     return of_selection(
         sr.select(
-            curved, shapes="curves", penalties=["l1", "mcp", "scad", "best_k(k_max=3)"], **{**QUICK, "n_alphas": 8}
+            curved,
+            penalties=["l1", "mcp", "scad", "best_k(k_max=3)"],
+            **{**QUICK, "feature_transform": "curves", "n_alphas": 8},
         )
     )
 
@@ -195,7 +199,9 @@ def select_curves(data: Path, folder: Path) -> Arrays:
 @run
 def select_curves_of_logs(data: Path, folder: Path) -> Arrays:
     found = sr.select(
-        lightgbm_example(data), shapes="curves", n_knots=5, **{**QUICK, "transform": "auto", "n_alphas": 4}
+        lightgbm_example(data),
+        n_knots=5,
+        **{**QUICK, "feature_transform": ("none", "log", "curves(log)"), "n_alphas": 4},
     )
     return of_selection(found)
 
@@ -218,7 +224,9 @@ def select_groups_on_logs(data: Path, folder: Path) -> Arrays:
     train = mslr(data)
     feature_groups = {name: f"g{j // 9}" for j, name in enumerate(train.feature_names)}
     return of_selection(
-        sr.select(train, feature_groups=feature_groups, penalties=["l1", "scad"], **{**QUICK, "transform": "auto"})
+        sr.select(
+            train, feature_groups=feature_groups, penalties=["l1", "scad"], **{**QUICK, "feature_transform": "auto"}
+        )
     )
 
 
@@ -395,7 +403,7 @@ def letor_systems(data: Path, folder: Path) -> Arrays:
 @run
 def compare_with_trees(data: Path, folder: Path) -> Arrays:
     found = sr.compare_with_trees(
-        ohsumed(data, "S1", "S2"), transform="none", sizes=(2, 5), cv=3, n_seeds=2, n_trees=20, n_threads=2
+        ohsumed(data, "S1", "S2"), feature_transform="none", sizes=(2, 5), cv=3, n_seeds=2, n_trees=20, n_threads=2
     )
     return {f"{s.name} {s.k}": s.values for s in found.systems} | {"chosen": np.array(found.n_chosen)}
 

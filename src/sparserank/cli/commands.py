@@ -11,6 +11,7 @@ from sparserank.cli.given import call
 
 FLAGS = {
     "penalties": "--penalty",
+    "feature_transform": "--transform",
     "relaxed": "--relaxed",
     "metric_refits": "--metric-refits",
     "cv": "--folds",
@@ -89,25 +90,17 @@ PairWeights = Annotated[
     ),
 ]
 Loss = Annotated[str, typer.Option("--loss", help="squared_hinge or modified_huber.", rich_help_panel="Models")]
-Transform = Annotated[
-    str,
+FeatureTransform = Annotated[
+    list[str] | None,
     typer.Option(
         "--transform",
-        help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median "
-        "size), query-log (the log, from 0 to 1 within each query), or auto: as they are and as "
-        "logs, whichever is best out of fold; where curves are not tried also each feature in the "
-        "better of the two.",
+        help="How features may enter, the best out of fold: none, log (signed log1p), asinh (of x over "
+        "its median size), query-log (the log, from 0 to 1 within each query), mixed (each as it is"
+        " or as its log), curves or curves(log) (piecewise linear curves, flat outside their knots;"
+        " their straight models are tried too), or auto: none, log, and curves of training data in "
+        "memory of at most 4 million values, else mixed; may be repeated. \\[default: auto]",
         rich_help_panel="Models",
-    ),
-]
-Shapes = Annotated[
-    str,
-    typer.Option(
-        "--shapes",
-        help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside "
-        "its knots; auto: curves where transform is auto, and the training data are in memory and "
-        "hold at most 4 million values.",
-        rich_help_panel="Models",
+        show_default=False,
     ),
 ]
 NKnots = Annotated[
@@ -487,20 +480,13 @@ K2 = Annotated[
         show_default=False,
     ),
 ]
-Transform2 = Annotated[
+FeatureTransform2 = Annotated[
     str,
     typer.Option(
         "--transform",
-        help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size)"
-        " or query-log (the log, from 0 to 1 within each query).",
-        rich_help_panel="Models",
-    ),
-]
-Shapes2 = Annotated[
-    str,
-    typer.Option(
-        "--shapes",
-        help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots.",
+        help="How features enter: none, log (signed log1p), asinh (of x over its median size), query-log"
+        " (the log, from 0 to 1 within each query), or curves, curves(log), ...: each feature, or "
+        "its log, straight or as a piecewise linear curve, flat outside its knots.",
         rich_help_panel="Models",
     ),
 ]
@@ -618,8 +604,7 @@ def select(
     tol: Tol = 1e-06,
     pair_weights: PairWeights = "pair",
     loss: Loss = "squared_hinge",
-    transform: Transform = "auto",
-    shapes: Shapes = "auto",
+    feature_transform: FeatureTransform = None,
     n_knots: NKnots = 10,
     engine: Engine = None,
     monotone: Monotone = None,
@@ -673,8 +658,7 @@ def compare(
     out: Out,
     with_: With = "lightgbm",
     penalties: Penalties = None,
-    transform: Transform = "auto",
-    shapes: Shapes = "auto",
+    feature_transform: FeatureTransform = None,
     n_knots: NKnots = 10,
     sizes: Sizes = None,
     cv: Cv = 5,
@@ -710,8 +694,7 @@ def fit(
     alpha_ratio: AlphaRatio = 0.05,
     k: K2 = None,
     scaling: Scaling = "within-query-std",
-    transform: Transform2 = "none",
-    shapes: Shapes2 = "linear",
+    feature_transform: FeatureTransform2 = "none",
     n_knots: NKnots = 10,
     monotone: Monotone = None,
     keep: Keep = None,

@@ -18,7 +18,7 @@ of their own choice or of ours.
 
   sparserank compare train.txt --with lightgbm --out comparison
 
-  sparserank compare train.txt --with lightgbm --shapes curves --repeats 5 --size 5 --size 10 --out comparison
+  sparserank compare train.txt --with lightgbm --transform curves --repeats 5 --size 5 --size 10 --out comparison
 """
 
 

@@ -86,11 +86,11 @@ def _model(path: Path) -> None:
             [
                 model.feature_names[j],
                 f"{model.coef[j]:.6g}",
-                _shape(model, j),
+                _transform(model, j),
                 f"{model.scaling.center[j]:.6g}",
                 f"{model.scaling.scale[j]:.6g}",
                 "-"
-                if model.scaling.logarithmic or model.scaling.per_query or _shape(model, j) != "it is"
+                if model.scaling.logarithmic or model.scaling.per_query or _transform(model, j) != "it is"
                 else f"{model.coef[j] / model.scaling.scale[j]:.6g}",
                 *([_fill(model, j)] if knows else []),
             ]
@@ -131,9 +131,7 @@ def _fill(model: RankingModel, j: int) -> str:
     return "refused" if math.isnan(value) else f"{value:.6g}"
 
 
-def _shape(model: RankingModel, j: int) -> str:
+def _transform(model: RankingModel, j: int) -> str:
     """What becomes of a feature before it is weighed."""
-    transform, shape = model.transform_of(j), model.shape_of(j)
-    if shape == "linear":
-        return "it is" if transform == "none" else transform
-    return shape if transform == "none" else f"{shape} of its {transform}"
+    transform = model.transform_of(j)
+    return "it is" if transform == "none" else transform

@@ -25,9 +25,10 @@ def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     options = dict(given)
-    penalties = options.pop("penalties", [])
-    require(len(penalties) < 2, "--penalty", "may be given once with --for-model.")
-    options |= {"penalty": penalties[0]} if penalties else {}
+    for flag, several, one in (("--penalty", "penalties", "penalty"), ("--transform", *2 * ("feature_transform",))):
+        asked = options.pop(several, [])
+        require(len(asked) < 2, flag, "may be given once with --for-model.")
+        options |= {one: asked[0]} if asked else {}
     known = {"valid", "test", *(o.name for o in SELECT_FOR_TREES)}
     for name in options:
         require(name in known, "--for-model", f"cannot be combined with {flag_of(name, FLAGS)}.")

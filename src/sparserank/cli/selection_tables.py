@@ -51,7 +51,7 @@ def show_selection(result: SelectionResult, folder: str, most: int = MAX_LINES, 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """A selected feature as one row: what leaving it out costs, metric by metric."""
-    out = {name: row[name] for name in ("feature", "transform", "shape", "share")} | {"weight": row["coef"]}
+    out = {name: row[name] for name in ("feature", "transform", "share")} | {"weight": row["coef"]}
     for metric, cost in row["zeroed"].items():
         known = dict.fromkeys(cost) if row["cost"] is None else row["cost"][metric]
         out |= {f"{metric} {name}": value for name, value in known.items()}

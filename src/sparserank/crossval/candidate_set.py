@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.families import Family, Trial, refit_label
 from sparserank.crossval.feature_groups import FeatureGroups
+from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitted_path import FittedPath
 from sparserank.crossval.fitting import Paths
 from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.looks import Look
 from sparserank.lazy import cached_property
 from sparserank.model import RankingModel
 from sparserank.paths import PathResult
@@ -34,7 +34,8 @@ class CandidateSet:
         paths    finished paths, by label and fold
         fold     (n_queries,) the fold of each query; None: quality is that of the final path on queries of its own
                  (`valid`)
-        feature_groups   of the features, each paid for once; columns beyond are the same features in other forms
+        feature_groups   of the features, each paid for once; columns beyond are the same features under other
+                         transforms
         by_cost  models are matched by what they cost, not by their number of features
         for_metric   {label: the family of its refits for the metric}, where there are some
     """
@@ -128,9 +129,9 @@ class CandidateSet:
         """(n_queries,) of one of the metrics."""
         return self._values(self._where[c], metric)
 
-    def look(self, c: Candidate) -> Look:
+    def transform(self, c: Candidate) -> FeatureTransform:
         """In which its features enter."""
-        return self.trials[c.penalty].look
+        return self.trials[c.penalty].transform
 
     def path(self, label: str) -> PathResult:
         """The path of a trial on all queries."""
@@ -149,10 +150,10 @@ class CandidateSet:
         """The model of a fold, or the final one, on features of these names; `more` is what is known of it."""
         fitted, _ = self._point(c, fold)
         coef = self.coefficients(c, fold).toarray()[0]
-        return self.look(c).model(coef, names, fitted.scaling, fitted.blocks, **more)
+        return self.transform(c).model(coef, names, fitted.scaling, fitted.blocks, **more)
 
     def features(self, c: Candidate, fold: int) -> np.ndarray:
-        """The features that the model of a fold uses, in whatever form."""
+        """The features that the model of a fold uses, under whatever transform."""
         fitted, index = self._point(c, fold)
         return np.unique(fitted.columns(index) % self._n_features)
 
@@ -160,8 +161,8 @@ class CandidateSet:
         """Coefficients of a column."""
         return self.path(c.penalty).width
 
-    def forms(self, c: Candidate) -> dict[int, int]:
-        """{feature: the form in which the final model takes it}"""
+    def transform_numbers(self, c: Candidate) -> dict[int, int]:
+        """{feature: the number of the transform under which the final model takes it}"""
         fitted, index = self._point(c, FINAL)
         return {int(j) % self._n_features: int(j) // self._n_features for j in fitted.columns(index)}
 

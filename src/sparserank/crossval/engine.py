@@ -1,5 +1,5 @@
-"""The cross-validation of everything that chooses: paths of makers on looks of the features, on all queries and without
-each fold, and the candidates that they give."""
+"""The cross-validation of everything that chooses: paths of makers under transforms of the features, on all queries and
+without each fold, and the candidates that they give."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Candidate
 from sparserank.crossval.families import Trial, families
 from sparserank.crossval.feature_groups import FeatureGroups, each_alone
+from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitting import FittedPaths
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
-from sparserank.crossval.looks import Look
 from sparserank.crossval.metric_refits import MetricRefits
 from sparserank.crossval.settings import PathSettings
 from sparserank.crossval.stability import complementary_halves, sets_of
@@ -35,7 +35,7 @@ class CrossValidation:
     Parameters
         data          training queries
         fold          (n_queries,) fold numbers from 0; below 0: of queries that nothing is judged on
-        looks         in which features may enter; all read the same data
+        transforms    under which features may enter; all read the same data
         settings      of all paths; metrics: those that candidates are judged by, the first by default
         valid         queries that the final paths are judged on, where there are no folds
         query_weight  (n_queries,) weights >= 0 of the training queries in the loss (0 leaves one out), or None
@@ -50,7 +50,7 @@ class CrossValidation:
         self,
         data: RankingDataset,
         fold: np.ndarray,
-        looks: Sequence[Look],
+        transforms: Sequence[FeatureTransform],
         settings: PathSettings,
         metrics: Sequence[Metric],
         *,
@@ -73,8 +73,8 @@ class CrossValidation:
         )
         self._size_of: SizeOf = self.feature_groups.costs_of if by_cost else n_used
         self._n_workers = n_workers
-        self.works: dict[Look, FoldedPaths] = {
-            look: FoldedPaths(
+        self.works: dict[FeatureTransform, FoldedPaths] = {
+            transform: FoldedPaths(
                 data,
                 fold,
                 settings,
@@ -84,24 +84,24 @@ class CrossValidation:
                 max_iter=max_iter,
                 n_threads=n_threads,
                 client=client,
-                look=look,
+                transform=transform,
             )
-            for look in looks
+            for transform in transforms
         }
 
     @property
     def first(self) -> FoldedPaths:
-        """The paths on the first look."""
+        """The paths under the first transform."""
         return next(iter(self.works.values()))
 
     @property
     def tries_curves(self) -> bool:
-        """Whether features enter as curves on any look."""
-        return any(look.knots.curved for look in self.works)
+        """Whether features enter as curves under any transform."""
+        return any(transform.knots.curved for transform in self.works)
 
     @property
     def objective(self) -> PairwiseObjective:
-        """The loss on all training queries, on the first look."""
+        """The loss on all training queries, under the first transform."""
         return self.first.objectives([FINAL, *self.folds])[0][0]
 
     def fit(
@@ -116,7 +116,7 @@ class CrossValidation:
         """The paths of all trials, those that are in `store` taken from there, and their candidates.
 
         Parameters
-            trials   what is tried, labels different, on the looks of this
+            trials   what is tried, labels different, under transforms of this
             refits   models of each size are also tried relaxed
             metric_refits   some are also tried refitted for the metric
         Warns
@@ -130,8 +130,8 @@ class CrossValidation:
         )
 
     def kept(self, trials: Sequence[Trial], store: WorkStore, *, relaxed: bool = False) -> CandidateSet | None:
-        """The candidates of trials, on looks of this, whose paths an earlier run left in `store`; None where one is
-        missing: nothing is computed."""
+        """The candidates of trials, under transforms of this, whose paths an earlier run left in `store`; None where
+        one is missing: nothing is computed."""
         wanted = families(trials, relaxed=relaxed, size_of=self._size_of)
         fitted = FittedPaths(self.works, wanted, [FINAL, *self.folds], 1).kept(store)
         fold = self.fold if self.folds else None
@@ -140,19 +140,21 @@ class CrossValidation:
     def without(self, candidate_set: CandidateSet, c: Candidate, sets: Sequence[np.ndarray]) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) what a candidate is worth with its weights of each set of features at 0, by
         the models that have not seen the query."""
-        look, n = candidate_set.look(c), len(c.values)
+        transform, n = candidate_set.transform(c), len(c.values)
         values = np.full((len(self.metrics), len(sets), n), np.nan)
         models = {}
         for f in self.folds or [FINAL]:
             whole = candidate_set.in_units(c, f)
-            own = [_without(whole, features, self.data.n_features, look.columns_of_feature) for features in sets]
+            own = [_without(whole, features, self.data.n_features, transform.columns_of_feature) for features in sets]
             models[f] = sp.csr_array(sp.vstack(own, format="csr"))
-        for f, measured in self.works[look].measure(models).items():
+        for f, measured in self.works[transform].measure(models).items():
             where = self.fold == f if f != FINAL else np.ones(n, dtype=bool)
             values[:, :, where] = measured
         return values
 
-    def refitted(self, look: Look, starts: Mapping[int, sp.csr_array], monotone: tuple[int, ...] | None) -> np.ndarray:
+    def refitted(
+        self, transform: FeatureTransform, starts: Mapping[int, sp.csr_array], monotone: tuple[int, ...] | None
+    ) -> np.ndarray:
         """(n_metrics, n_sets, n_queries) what refits on given sets of coefficients are worth, by the models that have
         not seen the query.
 
@@ -162,7 +164,7 @@ class CrossValidation:
         n = len(self.fold) if self.folds else self.first.n_judged
         values = np.full((len(self.metrics), next(iter(starts.values())).shape[0], n), np.nan)
         wanted = [PathRequest(GivenSupports(own, monotone), f) for f, own in starts.items()]
-        for want, fitted in zip(wanted, self.works[look](wanted), strict=True):
+        for want, fitted in zip(wanted, self.works[transform](wanted), strict=True):
             values[:, :, self.fold == want.fold if self.folds else slice(None)] = fitted.values
         return values
 
@@ -175,13 +177,13 @@ class CrossValidation:
         family = of_label[c.penalty]
         start = None if family.start is None else of_label[family.start].maker
         samples = complementary_halves(usable, n_pairs, seed)
-        work = self.works[candidate_set.look(c)]
+        work = self.works[candidate_set.transform(c)]
         supports, statuses = work.halves(family.maker, samples, c.k, start, self._size_of, c.n_features)
         return {"kept": sets_of(supports, self.data.n_features), "statuses": np.array(statuses, dtype="U16")}
 
 
 def _without(model: sp.csr_array, features: np.ndarray, n_features: int, m: int) -> sp.csr_array:
-    """(1, n_columns) a model, its weights of some features set to 0, in whatever form it has them;
+    """(1, n_columns) a model, its weights of some features set to 0, under whatever transform it has them;
     m columns of each feature are side by side."""
     kept = ~np.isin(model.indices // m % n_features, features)
     return sp.csr_array((model.data[kept], model.indices[kept], [0, int(kept.sum())]), shape=model.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sparserank.crossval.looks import RAW, Look
+from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.metric_refits import MetricRefits, preferred
 from sparserank.paths import MetricRefitPath, PathMaker, PenaltyPath, RefitPath, RuledMaker
 from sparserank.paths.result import n_used
@@ -15,11 +15,11 @@ from sparserank.penalties import FeatureRules, Ridge
 
 @dataclass(frozen=True)
 class Trial:
-    """A maker that is tried on a look of the features, under a label of its own."""
+    """A maker that is tried under a transform of the features, under a label of its own."""
 
     label: str
     maker: RuledMaker
-    look: Look = RAW
+    transform: FeatureTransform = RAW
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Family:
 
     label: str
     maker: PathMaker
-    look: Look
+    transform: FeatureTransform
     kind: type[FeatureRules]
     start: str | None = None
     scored: bool = True
@@ -53,18 +53,18 @@ def families(
     metric_refits: MetricRefits | None = None,
     size_of: SizeOf = n_used,
 ) -> list[Family]:
-    """What has to be fitted for these trials, look by look: makers that start from other paths (concave penalties, from
-    the l1 path under the same rules) come after those, which are tried themselves or come along, so that no path
-    depends on what else is asked for.
+    """What has to be fitted for these trials, transform by transform: makers that start from other paths (concave
+    penalties, from the l1 path under the same rules) come after those, which are tried themselves or come along, so
+    that no path depends on what else is asked for.
 
-    metric_refits  what refits for the metric are made of, if they are; of one maker on each look
+    metric_refits  what refits for the metric are made of, if they are; of one maker under each transform
     size_of        what sizes are, of which one point each is refitted
     """
     if len({t.label for t in trials}) < len(trials):
         raise ValueError("labels of trials must differ.")
     out: list[Family] = []
-    for look in dict.fromkeys(t.look for t in trials):
-        own = [t for t in trials if t.look == look]
+    for transform in dict.fromkeys(t.transform for t in trials):
+        own = [t for t in trials if t.transform == transform]
         out += _on_look(own, relaxed, size_of)
         if metric_refits is not None:
             out += _for_metric(own, metric_refits, size_of)
@@ -82,33 +82,33 @@ def _for_metric(trials: Sequence[Trial], made_of: MetricRefits, size_of: SizeOf)
         made_of.seed,
         t.maker.rules,
         made_of.n_features,
-        t.look.monotone(t.maker.rules),
+        t.transform.monotone(t.maker.rules),
         t.maker.shrinks,
         size_of,
     )
     label = f"{t.label} refitted for the metric{made_of.sizes_label}"
-    return [Family(label, maker, t.look, Ridge, t.label, sizes=made_of.sizes)]
+    return [Family(label, maker, t.transform, Ridge, t.label, sizes=made_of.sizes)]
 
 
 def _on_look(trials: Sequence[Trial], relaxed: bool, size_of: SizeOf) -> list[Family]:
-    look = trials[0].look
+    transform = trials[0].transform
     first: list[Family] = []
     second: list[Family] = []
     starts: dict[RuledMaker, str] = {}
     for t in trials:
         if t.maker.starts_from is None:
-            first.append(Family(t.label, look.on(t.maker), look, type(t.maker.rules)))
+            first.append(Family(t.label, transform.on(t.maker), transform, type(t.maker.rules)))
             starts.setdefault(_of_any_strength(t.maker), t.label)
     for t in trials:
         source = t.maker.starts_from
         if source is not None:
             if source not in starts:
-                starts[source] = look.label(f"start {1 + sum(not f.scored for f in first)} (l1)")
-                start = Family(starts[source], look.on(source), look, type(source.rules), scored=False)
+                starts[source] = transform.label(f"start {1 + sum(not f.scored for f in first)} (l1)")
+                start = Family(starts[source], transform.on(source), transform, type(source.rules), scored=False)
                 first.append(start)
-            second.append(Family(t.label, look.on(t.maker), look, type(t.maker.rules), starts[source]))
+            second.append(Family(t.label, transform.on(t.maker), transform, type(t.maker.rules), starts[source]))
     again = [
-        Family(refit_label(t.label), RefitPath(look.monotone(t.maker.rules), size_of), look, Ridge, t.label)
+        Family(refit_label(t.label), RefitPath(transform.monotone(t.maker.rules), size_of), transform, Ridge, t.label)
         for t in trials
         if relaxed and t.maker.shrinks
     ]

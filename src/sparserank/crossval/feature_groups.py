@@ -46,7 +46,7 @@ class FeatureGroups:
 
     def costs_of(self, coefs: sp.csr_array, width: int) -> np.ndarray:
         """(n_points,) the cost of each model (n_points, n_columns) CSR;
-        columns of a feature side by side, further forms of all features behind them."""
+        columns of a feature side by side, further transforms of all features behind them."""
         features = coefs.indices // width % len(self.of_feature)
         return np.array([self.cost(features[lo:hi]) for lo, hi in pairwise(coefs.indptr.tolist())])
 

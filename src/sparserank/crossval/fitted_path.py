@@ -14,7 +14,7 @@ from sparserank.shards.scaling import FeatureScaling
 
 @dataclass(frozen=True, eq=False)
 class FittedPath:
-    """path     of the scaled columns of a look
+    """path     of the scaled columns of a transform
     scaling  of these columns
     blocks   (n_features, m, width) what the coefficients of curves mean; None without curves
     values   (n_metrics, n_points, n_queries) on queries that the path has not seen; None where it is only started from
@@ -32,7 +32,7 @@ class FittedPath:
 
     @property
     def n_used(self) -> np.ndarray:
-        """(n_points,) columns in use: features, each in one form at most."""
+        """(n_points,) columns in use: features, each under one transform at most."""
         return n_used(self.coefs, self.path.width)
 
     def columns(self, index: int) -> np.ndarray:

@@ -14,9 +14,9 @@ import numpy as np
 from sparserank.crossval.checkpoints import drop_points, save_points, stored_points
 from sparserank.crossval.convergence import warn_unsolved
 from sparserank.crossval.families import Family
+from sparserank.crossval.feature_transforms import FeatureTransform
 from sparserank.crossval.fitted_path import FittedPath
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths, PathRequest
-from sparserank.crossval.looks import Look
 from sparserank.crossval.path_files import packed, unpacked
 from sparserank.paths import PathStarts, Point
 from sparserank.runs.pool import kept_workers, run_pieces
@@ -73,14 +73,18 @@ class _Kept:
 
 
 class FittedPaths:
-    """Every family on every fold, look after look (their features are different copies).
+    """Every family on every fold, transform after transform (their features are different copies).
 
     Small data go to processes, a path each, where Python itself would keep threads waiting; for large data all paths
     that can be begun advance together, threads sharing each pass. Both give the same bits.
     """
 
     def __init__(
-        self, works: Mapping[Look, FoldedPaths], families: Sequence[Family], folds: Sequence[int], n_workers: int
+        self,
+        works: Mapping[FeatureTransform, FoldedPaths],
+        families: Sequence[Family],
+        folds: Sequence[int],
+        n_workers: int,
     ) -> None:
         self.works, self.families, self.folds, self.n_workers = works, families, folds, n_workers
 
@@ -123,7 +127,7 @@ class FittedPaths:
     def _computed_by(self, names: Mapping[tuple[str, int], str]) -> dict[str, tuple[Family, FoldedPaths]]:
         """{name of a piece: its family, what computes it}"""
         of_label = {f.label: f for f in self.families}
-        return {name: (of_label[label], self.works[of_label[label].look]) for (label, _), name in names.items()}
+        return {name: (of_label[label], self.works[of_label[label].transform]) for (label, _), name in names.items()}
 
     def _use_processes(self, n_paths: int) -> bool:
         """Processes pay when there is enough work to start them for, and the data are small enough to hand over."""
@@ -140,10 +144,10 @@ class FittedPaths:
         start from comes first."""
         stages: list[list[tuple[Family, int]]] = []
         depths = self._depths()
-        for look, depth in product(self.works, range(1 + max(depths.values()))):
+        for transform, depth in product(self.works, range(1 + max(depths.values()))):
             stages.append([])
             for f in self.families:
-                own = f.look == look and depths[f.label] == depth
+                own = f.transform == transform and depths[f.label] == depth
                 paths = [(f, fold) for fold in waiting[f.label] if own]
                 if stages[-1] and len(stages[-1]) + len(paths) > most:
                     stages.append([])
@@ -168,7 +172,7 @@ class FittedPaths:
         labels = [f.label for f in self.families for _ in waiting[f.label]]
         left = TimeLeft(labels, min(self.n_workers, len(labels)))
         for stage in self._stages(waiting, np.inf):
-            task = _OnePath(self.works[stage[0][0].look].with_threads(1))
+            task = _OnePath(self.works[stage[0][0].transform].with_threads(1))
             known = _known_points(store, stage)
             arguments = [(self._wanted(f, fold, done, known[f.label][fold]),) for f, fold in stage]
             with closing(run_pieces(task, arguments, self.n_workers, processes=True)) as outcomes:
@@ -182,14 +186,14 @@ class FittedPaths:
     def _in_lockstep(
         self, waiting: Mapping[str, list[int]], done: Paths, store: WorkStore | None, report: Report
     ) -> Computed:
-        each = {f.label: f.maker.n_points(self.works[f.look].path_plan) for f in self.families}
+        each = {f.label: f.maker.n_points(self.works[f.transform].path_plan) for f in self.families}
         left = TimeLeft([f.label for f in self.families for _ in range(each[f.label] * len(waiting[f.label]))], 1)
         work = None
         for stage in self._stages(waiting, MAX_TOGETHER):
             began = time.perf_counter()
-            if work is not None and work is not self.works[stage[0][0].look]:
+            if work is not None and work is not self.works[stage[0][0].transform]:
                 work.release()
-            work = self.works[stage[0][0].look]
+            work = self.works[stage[0][0].transform]
             in_all = sum(each[f.label] for f, _ in stage)
             follow = _Following(_known_points(store, stage), in_all, store, left, report)
             pieces = work(

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sparserank.crossval.feature_transforms import RAW, FeatureTransform
 from sparserank.crossval.fitted_path import FittedPath
-from sparserank.crossval.looks import RAW, Look
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.transformed import transformed
@@ -67,7 +67,7 @@ class FoldedPaths:
         data          training queries
         fold          (n_queries,) fold numbers from 0; FINAL leaves nothing out
         settings, metrics
-        look          in which features enter; default as they are
+        transform     under which features enter; default as they are
         valid         queries that points of the FINAL path are scored on; points of fold f are scored on the queries of
                       f
         query_weight  (n_queries,) weights > 0 of the training queries in the loss, or None
@@ -88,9 +88,9 @@ class FoldedPaths:
         max_iter: int = 300,
         n_threads: int | None = None,
         client: Any = None,
-        look: Look = RAW,
+        transform: FeatureTransform = RAW,
     ) -> None:
-        self.client, self.look = client, look
+        self.client, self.transform = client, transform
         self.data, self.fold, self.settings, self.metrics = data, fold, settings, list(metrics)
         self.valid, self.query_weight, self.max_iter, self.n_threads = valid, query_weight, max_iter, n_threads
         self.samples = np.zeros((0, 0), dtype=bool)  # (n_samples, n_queries), see `halves`
@@ -111,7 +111,7 @@ class FoldedPaths:
             query_weight=self.query_weight,
             max_iter=self.max_iter,
             n_threads=n_threads,
-            look=self.look,
+            transform=self.transform,
         )
 
     @property
@@ -121,12 +121,12 @@ class FoldedPaths:
 
     @cached_property
     def prepared(self) -> RankingDataset:
-        ready = self.in_forms(self.data)
+        ready = self.in_transforms(self.data)
         return ready if self.client is None else placed(self.client, ready)
 
-    def in_forms(self, data: RankingDataset) -> RankingDataset:
-        """Queries with the columns of each form side by side, before they are scaled by factors."""
-        return transformed(prepared(data, self.settings.scaling), self.look.forms)
+    def in_transforms(self, data: RankingDataset) -> RankingDataset:
+        """Queries with the columns of each transform side by side, before they are scaled by factors."""
+        return transformed(prepared(data, self.settings.scaling), self.transform.transforms)
 
     def halves(
         self, wanted: PathMaker, samples: np.ndarray, k: float, start: PathMaker | None, size_of: SizeOf, most: int
@@ -173,10 +173,10 @@ class FoldedPaths:
 
     @cached_property
     def _unseen(self) -> LocalShards | None:
-        return None if self.valid is None else self._shards_of(self.in_forms(self.valid))
+        return None if self.valid is None else self._shards_of(self.in_transforms(self.valid))
 
     def _shards_of(self, d: RankingDataset) -> LocalShards:
-        rows = self.look.knots.rows(d.X)
+        rows = self.transform.knots.rows(d.X)
         return make_shards(rows, d.relevance, d.query_ptr, self.settings.loss, d.doc_weight, self.n_threads, d.docid)
 
     def _used(self, fold: int) -> np.ndarray:
@@ -201,7 +201,7 @@ class FoldedPaths:
                 self._shards,
                 weight[at],
                 scale=None if method in UNSCALED else scales[at],
-                knots=self.look.knots,
+                knots=self.transform.knots,
                 pair_weights=settings.pair_weights,
                 feature_names=d.feature_names,
             )
@@ -215,12 +215,12 @@ class FoldedPaths:
     @property
     def scaling_method(self) -> str:
         """How columns are scaled; those of curves are not, for knots are where the values are."""
-        return self.look.knots.scaling(self.settings.scaling)
+        return self.transform.knots.scaling(self.settings.scaling)
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """(n_columns,) of the look."""
-        return self.look.names(tuple(self.data.feature_names or ()))
+        """(n_columns,) of the transform."""
+        return self.transform.names(tuple(self.data.feature_names or ()))
 
     def pairs(self) -> np.ndarray:
         """(n_queries,) total weight of the preferred pairs of each training query."""

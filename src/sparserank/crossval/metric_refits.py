@@ -1,4 +1,5 @@
-"""Which models are refitted for the metric: a few sizes of one maker on each look, fixed before anything is judged."""
+"""Which models are refitted for the metric: a few sizes of one maker under each transform, fixed before anything is
+judged."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from sparserank.metrics import Metric
 from sparserank.paths.metric_sample import NO_CUTOFF, is_known
 
 MIN_QUERIES = 100  # training queries: with fewer the rise on them says too little about others
-SIZES = (3, 5, 8, 12, 17, 24)  # features at most; three refits of each: 18 candidates a look
+SIZES = (3, 5, 8, 12, 17, 24)  # features at most; three refits of each: 18 candidates a transform
 PREFERRED = ("mcp", "scad", "log", "best_k", "lp")  # the least shrunk supports first; else what was asked for first
 
 

@@ -48,13 +48,14 @@ def redundant_features(
 
     Parameters
         names      of the features
-        kept       {feature: the form in which the model takes it}, 0-based; each is compared with others in that form
-        shaped     queries with the columns of each form side by side
+        kept       {feature: the number of the transform under which the model takes it}; each is compared with
+                   others under it
+        shaped     queries with the columns of each transform side by side
         beside     {kept feature: another one}, whose correlations are asked for
     """
     queries, d = _looked_at(data), len(names)
     features = np.array(sorted(kept), dtype=np.int64)
-    form = np.array([kept[int(j)] for j in features], dtype=np.int64)
+    number = np.array([kept[int(j)] for j in features], dtype=np.int64)
     best, nearest = (
         np.zeros(d),
         np.zeros(d, dtype=np.int64),
@@ -63,7 +64,7 @@ def redundant_features(
     at_once = max(MAX_PRODUCTS // max(d, 1), 1)
     for lo in range(0, len(features), at_once):
         own = features[lo : lo + at_once]
-        correlations = within_query_correlations(data, queries, shaped, own, form[lo : lo + at_once], d)
+        correlations = within_query_correlations(data, queries, shaped, own, number[lo : lo + at_once], d)
         asked |= {of: float(correlations[k, beside[of]]) for k, of in enumerate(own.tolist()) if of in beside}
         strongest = np.abs(correlations).argmax(axis=0)
         found = correlations[strongest, np.arange(d)]
@@ -84,11 +85,11 @@ def within_query_correlations(
     queries: np.ndarray,
     shaped: Callable[[RankingDataset], RankingDataset],
     features: np.ndarray,
-    form: np.ndarray,
+    number: np.ndarray,
     n_features: int,
 ) -> np.ndarray:
     """(len(features), n_features) Pearson correlation of deviations from the mean of the query, over some queries, each
-    feature in its form beside the others in that form; 0 where one of the two does not vary, or their squares are no
+    feature under its transform, as are the others; 0 where one of the two does not vary, or their squares are no
     numbers.
     """
     together = np.zeros((len(features), n_features))
@@ -96,13 +97,13 @@ def within_query_correlations(
     with np.errstate(all="ignore"):
         for some in _blocks(data, queries):
             own = shaped(data.take_queries(some))
-            products, own_squares = centred_products(own.X, form * n_features + features, np.asarray(own.query_ptr))
-            for k, f in enumerate(form.tolist()):
+            products, own_squares = centred_products(own.X, number * n_features + features, np.asarray(own.query_ptr))
+            for k, f in enumerate(number.tolist()):
                 together[k] += products[k, f * n_features : (f + 1) * n_features]
             squares = squares + own_squares
         if len(features) and len(queries):
-            beside = squares.reshape(-1, n_features)[form]
-            alone = squares[form * n_features + features]
+            beside = squares.reshape(-1, n_features)[number]
+            alone = squares[number * n_features + features]
             together /= np.sqrt(alone)[:, None] * np.sqrt(beside)
     return np.clip(np.where(np.isfinite(together), together, 0.0), -1.0, 1.0)
 

@@ -4,12 +4,9 @@ and the fitted curves."""
 from sparserank.curves.basis import curvatures_of, curve_blocks
 from sparserank.curves.knots import (
     CURVE_FREEDOM,
-    CURVES,
     DEFAULT_KNOTS,
-    LINEAR,
     MAX_KNOTS,
     MIN_KNOTS,
-    SHAPES,
     Knots,
     fit_knots,
     not_in_memory,
@@ -18,13 +15,10 @@ from sparserank.curves.shape import Curve, Curves, curves_of
 from sparserank.curves.straight import STRAIGHT, Straight
 
 __all__ = [
-    "CURVES",
     "CURVE_FREEDOM",
     "DEFAULT_KNOTS",
-    "LINEAR",
     "MAX_KNOTS",
     "MIN_KNOTS",
-    "SHAPES",
     "STRAIGHT",
     "Curve",
     "Curves",

@@ -14,7 +14,6 @@ from sparserank.errors import DataError
 from sparserank.options import option
 from sparserank.shards.shaped import ShapedRows
 
-LINEAR, CURVES = SHAPES = ("linear", "curves")
 DEFAULT_KNOTS = 10
 MIN_KNOTS = 3
 CURVE_FREEDOM = 3.0  # degrees of freedom of the bends of a feature
@@ -28,8 +27,8 @@ MAX_SPARSE_BYTES = 2 << 30  # of the segments of sparse features, which are dens
 def not_in_memory() -> str:
     """What is said of features that are not in memory."""
     return (
-        "curves need features in memory (5 bytes for each value), not in a store or on a cluster; take linear shapes "
-        f"({option('shapes', LINEAR)})."
+        "curves need features in memory (5 bytes for each value), not in a store or on a cluster; leave "
+        f"{option('feature_transform', 'curves')} out."
     )
 
 

@@ -12,10 +12,10 @@ from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError
 from sparserank.options import option
 from sparserank.quoting import brief
-from sparserank.transforms import ASINH, KINDS, QUERY_LOG, Transform, in_forms
+from sparserank.transforms import ASINH, KINDS, QUERY_LOG, Transform, in_transforms
 
 COLUMNS_AT_ONCE = 64
-SAMPLE_VALUES = 4_000_000  # that constants are learned from, and shapes compared on, about: evenly spread queries
+SAMPLE_VALUES = 4_000_000  # that constants are learned from, and transforms compared on, about: evenly spread queries
 NEARLY_LINEAR = 0.9  # correlation within queries from which a transformed feature says what the feature itself does
 
 
@@ -81,17 +81,17 @@ def _within(X: Any, Y: Any, of_query: sp.csr_matrix, ptr: np.ndarray) -> np.ndar
     return np.asarray((X * Y).sum(axis=0))
 
 
-def transformed(data: RankingDataset, forms: Sequence[Transform]) -> RankingDataset:
-    """`data` with the columns of each of the forms side by side; what is in a store goes to a temporary one."""
-    if all(form.is_identity for form in forms) and len(forms) <= 1:
+def transformed(data: RankingDataset, transforms: Sequence[Transform]) -> RankingDataset:
+    """`data` with the columns of each of the transforms side by side; what is in a store goes to a temporary one."""
+    if all(t.is_identity for t in transforms) and len(transforms) <= 1:
         return data
-    if any(form.of_lists for form in forms):
+    if any(t.of_lists for t in transforms):
         _refuse_unknown_missing(data)
     if data.is_stored:
         from sparserank.data.store.temporary import HeldRows, in_temporary_store
 
-        return data.replace_features(in_temporary_store(HeldRows(data, forms)).X)
-    return data.replace_features(in_forms(data.X, forms, data.query_ptr, data.filled))
+        return data.replace_features(in_temporary_store(HeldRows(data, transforms)).X)
+    return data.replace_features(in_transforms(data.X, transforms, data.query_ptr, data.filled))
 
 
 def _refuse_unknown_missing(data: RankingDataset) -> None:

@@ -139,7 +139,7 @@ def sum_of(model: RankingModel) -> Sum:
         center, scale = (0.0, 1.0) if scaling.method == "none" else (float(scaling.center[j]), float(scaling.scale[j]))
         slope, curve = coef / scale, model.curves.get(j)
         _refuse_infinite(model.feature_names[j], slope, slope * center)
-        kind = LOG if scaling.logarithmic else model.transform_of(j)
+        kind = LOG if scaling.logarithmic else NONE if model.transform is None else model.transform.kinds[j]
         constant = 1.0 if model.transform is None else float(model.transform.constants[j])
         if curve is not None:
             curve = Curve(curve.knots, slope * curve.values)

@@ -63,7 +63,6 @@ class Ablation:
                 "feature": model.feature_names[j],
                 "coef": float(model.coef[j]),
                 "transform": model.transform_of(j),
-                "shape": model.shape_of(j),
                 "curve": drawn(model, self.cv.data, int(j)),
                 "share": near.share(int(j)),
                 "folds": sum(int(j) in self.candidate_set.features(self.chosen, f) for f in self.cv.folds or [FINAL]),
@@ -104,8 +103,8 @@ class Ablation:
     def _refitted(self, sets: Sequence[np.ndarray], swaps: Sequence[tuple[int, int]]) -> np.ndarray:
         """(n_metrics, 1 + n_sets + n_swaps, n_queries) refits of the chosen model as it is, without each set of
         features, and with one feature in the place of another, by the models that have not seen the query."""
-        look, width, d = (
-            self.candidate_set.look(self.chosen),
+        transform, width, d = (
+            self.candidate_set.transform(self.chosen),
             self.candidate_set.width(self.chosen),
             self.cv.data.n_features,
         )
@@ -116,7 +115,9 @@ class Ablation:
             rows = [own, *(_without(own, np.isin(feature, features)) for features in sets)]
             rows += [_moved(own, feature == j, (other - j) * width) for j, other in swaps]
             starts[f] = sp.csr_array(sp.vstack(rows, format="csr"))
-        return self.cv.refitted(look, starts, look.monotone(self.candidate_set.trials[self.chosen.penalty].maker.rules))
+        return self.cv.refitted(
+            transform, starts, transform.monotone(self.candidate_set.trials[self.chosen.penalty].maker.rules)
+        )
 
     def _costs(self, values: np.ndarray, without: np.ndarray) -> Costs:
         """Of (n_metrics, n_queries) each."""

@@ -122,6 +122,6 @@ class Comparisons:
 
     def _dense_in_use(self, candidate_set: CandidateSet, dense: Candidate, fold: int = FINAL) -> InUse:
         """The dense reference as what ranks."""
-        look = candidate_set.look(dense)
-        name = f"dense RankSVM ({dense.n_features} features{f' {look.name}' if look.forms else ''})"
+        transform = candidate_set.transform(dense)
+        name = f"dense RankSVM ({dense.n_features} features{f' {transform.name}' if transform.transforms else ''})"
         return InUse(name, (), candidate_set.model(dense, self.names, fold))

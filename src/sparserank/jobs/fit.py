@@ -9,7 +9,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from sparserank.crossval.feature_groups import groups_of
-from sparserank.curves import LINEAR
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.filling import training_medians
 from sparserank.data.sources import read_sources
@@ -29,10 +28,10 @@ from sparserank.rankers import SparseRanker
 from sparserank.selection.inputs import rules_of
 from sparserank.shards.dask import placed, sums_on
 from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling, fit_scalings, prepared
-from sparserank.transforms import NONE
+from sparserank.transforms import CURVES, NONE
 
 REST_OF = {"log-standard": "standard", "query-min-max": "none"}  # of a scaling, when what is not linear is done
-OF_RANKER = ("loss", "alpha", "alpha_ratio", "k", "shapes", "n_knots", "tol", "n_threads")
+OF_RANKER = ("loss", "alpha", "alpha_ratio", "k", "n_knots", "tol", "n_threads")
 
 
 @dataclass(frozen=True)
@@ -73,22 +72,21 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         train     as in `select`
         client    as in `select`
         options   penalty, alpha, alpha_ratio or k as in SparseRanker; scaling (nonlinear ones too),
-                  transform, monotone, keep, drop, feature_groups and options of reading as in `select`
+                  feature_transform, monotone, keep, drop, feature_groups and options of reading as in `select`
     Raises
         ParameterError   names the parameter that is out of its range
         DataError        data that cannot be used
     """
     chosen = asked("fit", FIT, options)
     penalty = parse_maker(chosen["penalty"] or ("l1" if chosen["k"] is None else "mcp"))
-    scaling, shapes = chosen["scaling"], chosen["shapes"]
+    scaling, transform = chosen["scaling"], chosen["feature_transform"]
     linear = scaling in LINEAR_SCALINGS
     if not isinstance(penalty, Penalty | BestK):
         raise ParameterError("penalty", f"must be a penalty or best_k; got {penalty.name}.")
     if isinstance(penalty, BestK) and chosen["k"] is None:
         raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('k')}.")
-    for name, plain in (("transform", NONE), ("shapes", LINEAR)):
-        if chosen[name] != plain and not linear:
-            raise ParameterError(name, f"must be {plain} with {option('scaling', scaling)}.")
+    if transform != NONE and not linear:
+        raise ParameterError("feature_transform", f"must be {NONE} with {option('scaling', scaling)}.")
     if chosen["feature_groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):
         raise ParameterError(
             "feature_groups", f"know the penalties {', '.join(NESTING)} and best_k; got {penalty.name}."
@@ -97,6 +95,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
     ranker = SparseRanker(
         penalty=penalty,
         scaling=scaling if linear else REST_OF[scaling],
+        feature_transform="curves" if transform in CURVES else NONE,
         **{name: chosen[name] for name in OF_RANKER},
     )
     ranker.check_parameters()
@@ -109,20 +108,21 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         own = groups_of(chosen["feature_groups"], None, names)
         penalty = replace(penalty, weights=own.cost_of_feature, feature_groups=own.of_feature)
     penalty = replace(penalty, **rules_of(chosen["monotone"], chosen["keep"], drop, names, penalty))
-    shape = fit_transform(data, chosen["transform"])
-    ready = transformed(prepared(data, scaling), [shape])  # what no factor per feature can do; else the data themselves
+    learned = fit_transform(data, CURVES.get(transform, transform))
+    ready = transformed(
+        prepared(data, scaling), [learned]
+    )  # what no factor per feature can do; else the data themselves
     if client is not None:
         ready = placed(client, ready)
     ranker.set_params(penalty=penalty).fit_dataset(ready, client=client)
     fitted = FeatureScaling("none", np.zeros(len(names)), np.ones(len(names)))
-    if shapes == LINEAR:
+    if transform not in CURVES:
         sums_of = None if client is None else sums_on(client, ready.X)
         center, scale = fit_scalings(ready, scaling, np.ones((1, data.n_queries), dtype=bool), sums_of)
         fitted = FeatureScaling(scaling, center[0], scale[0])
     parameters = {
         "loss": loss_name(parse_loss(chosen["loss"])),
-        "transform": chosen["transform"],
-        "shapes": shapes,
+        "transform": transform,
         "penalty": repr(ranker.penalty_),
         **_strengths(ranker),
         "r": ranker.r_,
@@ -133,7 +133,7 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         fitted,
         parameters,
         {**vars(ranker.certificate_), "n_pairs": ranker.n_pairs_},
-        None if shape.is_identity else shape,
+        None if learned.is_identity else learned,
         ranker.to_model().curves,
         data.fill_values,
         training_medians(data.X, np.flatnonzero(ranker.scaled_coef_)),

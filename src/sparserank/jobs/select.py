@@ -83,7 +83,7 @@ def select(
                              after a kill
         n_threads            threads; None for all cores. Results do not depend on it
         progress             called with (pieces done, pieces in all, the last one, seconds left or None)
-        options              transform, shapes, feature_groups, costs, keep, drop, folds, missing, current, ...: each
+        options              feature_transform, feature_groups, costs, keep, drop, cv, missing, current, ...: each
                              with its type, default and meaning in `SelectOptions` and in docs/options.md
     Returns
         SelectionResult: .model, .sentence, .table(), .sizes(), .report(path), .save(folder), .to_json()

@@ -95,13 +95,13 @@ class SelectionJob:
         folds = np.full(data.n_queries, -1) if plan.protocol == "holdout" else _folds(data, plan)
         tried = trials_of(plan, data, feature_groups, client)
         self.engine = None if plan.engine is None else ENGINES[plan.engine]
-        runs = [self.engine is None or not t.look.lacking(self.engine) for t in tried]
+        runs = [self.engine is None or not t.transform.lacking(self.engine) for t in tried]
         self.trials = list(compress(tried, runs))
         self.left_out = [t for t, run in zip(tried, runs, strict=True) if not run]
         self.cv = CrossValidation(
             data,
             folds,
-            list(dict.fromkeys(t.look for t in (*self.trials, *self.left_out))),
+            list(dict.fromkeys(t.transform for t in (*self.trials, *self.left_out))),
             plan.settings,
             plan.metrics,
             valid=valid,
@@ -192,7 +192,7 @@ class SelectionJob:
 
     def candidates(self, store: WorkStore | None = None, progress: Progress | None = None) -> CandidateSet:
         """Everything that was tried; fits what is missing in `store`."""
-        if any(t.look.knots.curved for t in self.trials):
+        if any(t.transform.knots.curved for t in self.trials):
             load_curve_kernels()
         later = LaterWork(self.plan.half_samples * HALF_SAMPLE_SHARE + self.trees.n_pieces * RIVAL_SHARE)
 
@@ -229,7 +229,7 @@ class SelectionJob:
             "alpha_fraction": alpha / path.alpha_max,
             "relax": chosen.relax,
             **({"for_metric": chosen.for_metric} if chosen.for_metric else {}),
-            "transform": candidate_set.look(chosen).name,
+            "transform": candidate_set.transform(chosen).name,
         }
         metadata = {
             "metric": repr(self.plan.metric),
@@ -262,7 +262,7 @@ class SelectionJob:
     ) -> Stability | None:
         """The chosen maker at the chosen size on halves of the queries that have pairs; one piece of work."""
         n_pairs, n_before = self.plan.half_samples // 2, len(candidate_set.paths) + self.trees.n_pieces
-        usable = self.cv.works[candidate_set.look(chosen)].pairs() > 0
+        usable = self.cv.works[candidate_set.transform(chosen)].pairs() > 0
         report = progress or (lambda done, n, what, left: None)
         if n_pairs == 0 or usable.sum() < 4:
             if n_pairs > 0:
@@ -288,8 +288,8 @@ class SelectionJob:
     ) -> tuple[RedundantFeatures, dict[int, float]]:
         """What was left out and is redundant with a selected feature; how selected ones correlate with what takes their
         place."""
-        work, kept = self.cv.works[candidate_set.look(chosen)], candidate_set.forms(chosen)
-        return redundant_features(self.cv.data, self.names, kept, work.in_forms, near.substitutes)
+        work, kept = self.cv.works[candidate_set.transform(chosen)], candidate_set.transform_numbers(chosen)
+        return redundant_features(self.cv.data, self.names, kept, work.in_transforms, near.substitutes)
 
     def _for_engine(
         self, candidate_set: CandidateSet, model: RankingModel, store: WorkStore | None, notes: list[str]
@@ -297,7 +297,7 @@ class SelectionJob:
         """What the engine cannot run, and what that costs where an earlier run without it left its candidates."""
         if self.engine is None:
             return None
-        names = dict.fromkeys(t.look.name for t in self.left_out)
+        names = dict.fromkeys(t.transform.name for t in self.left_out)
         others = None
         if store is not None and self.left_out:
             known = self.cv.kept(self.left_out, store, relaxed=self.plan.relaxed)

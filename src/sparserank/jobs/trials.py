@@ -1,4 +1,4 @@
-"""What a selection tries: every penalty of its plan on every look of the features, and the dense reference."""
+"""What a selection tries: every penalty of its plan under every transform of the features, and the dense reference."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from sparserank.crossval.families import Trial
 from sparserank.crossval.feature_groups import FeatureGroups
-from sparserank.crossval.looks import AUTO, Look, curve_look, looks
-from sparserank.curves import CURVES, not_in_memory
+from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
+from sparserank.curves import not_in_memory
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
 from sparserank.export import ENGINES
@@ -21,6 +21,7 @@ from sparserank.penalties.nested import like_l1
 from sparserank.selection.options import MAX_VALUES_OF_CURVES
 from sparserank.selection.plan import SelectionPlan
 from sparserank.shards.scaling import LINEAR_SCALINGS
+from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 
 ON_CURVES = ("l1", "mcp", "scad", "best_k")  # penalties; log takes ten times as long there
 DENSE = "ridge"  # the label of the dense reference
@@ -28,59 +29,70 @@ RIDGE_ALPHAS = 8  # the dense reference needs its strength to within a factor of
 RIDGE_MIN_RATIO = 1e-6
 
 
-def trials_of(
-    plan: SelectionPlan, data: RankingDataset, feature_groups: FeatureGroups, client: Any = None
-) -> list[Trial]:
-    """Look by look, on each the penalties and behind them the dense reference; curves have no dense reference.
+def trials_of(plan: SelectionPlan, data: RankingDataset, groups: FeatureGroups, client: Any = None) -> list[Trial]:
+    """Transform by transform, the penalties and behind them the dense reference; curves have no dense reference.
 
     Raises
         ParameterError   curves of data that are not in memory, or under penalties of different signs
     """
     if any(p.label == DENSE for p in plan.penalties):
         raise ParameterError("penalties", f"cannot be called {DENSE}: that is the dense reference.")
-    linear, curved = looks(data, plan.transform, plan.settings.scaling), tries_curves(plan, data, client)
-    if curved:  # a curve of logarithms can follow what each feature is in the better of two forms
-        linear = [look for look in linear if len(look.forms) < 2]
+    names = transforms_tried(plan, data, client)
+    directions = _directions(plan, data.n_features) if not CURVES.keys().isdisjoint(names) else None
+    limited = _limited(plan, groups, data.n_features)
     out: list[Trial] = []
-    for look in linear:
-        dense = PenaltyPath(_dense(plan), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
-        out += _on(look, _limited(plan, feature_groups, data.n_features))
-        out.append(Trial(look.label(DENSE), dense, look))
-    if curved:
-        curves = curve_look(data, linear, plan.n_knots, _directions(plan, data.n_features))
-        out += _on(curves, _for_curves(_limited(plan, feature_groups, data.n_features)))
+    for transform in feature_transforms(data, names, plan.n_knots, directions):
+        if transform.knots.curved:
+            out += _on(transform, _for_curves(limited))
+        else:
+            dense = PenaltyPath(_dense(plan), RIDGE_ALPHAS, RIDGE_MIN_RATIO)
+            out += [*_on(transform, limited), Trial(transform.label(DENSE), dense, transform)]
     return out
 
 
-def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
-    """Whether curves are tried: where they were asked for, or where nothing was said and they cost little.
+def transforms_tried(plan: SelectionPlan, data: RankingDataset, client: Any = None) -> list[str]:
+    """The names of the transforms that are tried, curves last.
 
     Raises
-        ParameterError   they were asked for, and the data are not in memory
+        ParameterError   curves were asked for, and the data are not in memory
     """
-    if plan.shapes == CURVES and not _in_memory(data, client):
-        raise ParameterError("shapes", not_in_memory())
-    if plan.shapes != AUTO:
-        return plan.shapes == CURVES
+    if plan.feature_transform != (AUTO,):
+        curved = [name for name in plan.feature_transform if name in CURVES]
+        if curved and not _in_memory(data, client):
+            raise ParameterError("feature_transform", not_in_memory())
+        linear = [name for name in plan.feature_transform if name not in CURVES]
+        return [*(linear or dict.fromkeys(CURVES[name] for name in curved)), *curved]
+    if plan.settings.scaling not in LINEAR_SCALINGS:
+        return [NONE]
+    logs = [LOG] if logs_differ(data) else []
+    if tries_curves(plan, data, client):
+        return [NONE, *logs, "curves(log)" if logs else "curves"]
+    return [NONE, *logs, *([MIXED] if logs else [])]
+
+
+def tries_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> bool:
+    """Whether curves are tried unasked: where they cost little."""
     return _could_be_curves(plan, data) and _in_memory(data, client) and _n_values(data) <= MAX_VALUES_OF_CURVES
 
 
 def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> list[str]:
     """Why curves were not tried where they would have been on other data."""
-    if plan.shapes != AUTO or not _could_be_curves(plan, data):
+    if not _could_be_curves(plan, data):
         return []
     if not _in_memory(data, client):
         return ["curves were not tried: they need features in memory."]
     n = _n_values(data)
     if n <= MAX_VALUES_OF_CURVES:
         return []
-    return [f"curves were not tried on {n / 1e6:.3g} million values; {option('shapes', CURVES)} tries them."]
+    return [
+        f"curves were not tried on {n / 1e6:.3g} million values; {option('feature_transform', 'curves')} tries them."
+    ]
 
 
 def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
     """Whether nothing else that was asked for excludes curves; a penalty that they do not know stays alone."""
     return (
-        plan.transform == AUTO
+        plan.feature_transform == (AUTO,)
         and plan.settings.scaling in LINEAR_SCALINGS
         and len(_signs(plan, data.n_features)) == 1
         and any(p.name in ON_CURVES for p in plan.penalties)
@@ -96,8 +108,8 @@ def _n_values(data: RankingDataset) -> int:
     return data.n_docs * data.n_features
 
 
-def _on(look: Look, labelled: dict[str, Penalty | SizedMaker]) -> list[Trial]:
-    return [Trial(look.label(label), maker_of(penalty), look) for label, penalty in labelled.items()]
+def _on(transform: FeatureTransform, labelled: dict[str, Penalty | SizedMaker]) -> list[Trial]:
+    return [Trial(transform.label(label), maker_of(penalty), transform) for label, penalty in labelled.items()]
 
 
 def _dense(plan: SelectionPlan) -> Ridge:
@@ -141,5 +153,7 @@ def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
     """(n_features,) the signs of the penalties, in which curves may go."""
     monotone = _signs(plan, n_features)
     if len(monotone) > 1:
-        raise ParameterError("shapes", "curves need the same monotone under all penalties; give it as an option.")
+        raise ParameterError(
+            "feature_transform", "curves need the same monotone under all penalties; give it as an option."
+        )
     return np.array(monotone.pop())

@@ -35,14 +35,11 @@ class SelectOptions(TypedDict, total=False):
     """pair (every pair counts the same) or query (every query does). Default 'pair'."""
     loss: str | PairwiseLoss
     """squared_hinge, modified_huber, or a loss of your own. Default 'squared_hinge'."""
-    transform: str
-    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
-    log, from 0 to 1 within each query), or auto: as they are and as logs, whichever is best out of fold; where
-    curves are not tried also each feature in the better of the two. Default 'auto'."""
-    shapes: str
-    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto:
-    curves where transform is auto, and the training data are in memory and hold at most 4 million values. Default
-    'auto'."""
+    feature_transform: str | Sequence[str]
+    """How features may enter, the best out of fold: none, log (signed log1p), asinh (of x over its median size),
+    query-log (the log, from 0 to 1 within each query), mixed (each as it is or as its log), curves or curves(log)
+    (piecewise linear curves, flat outside their knots; their straight models are tried too), or auto: none, log,
+    and curves of training data in memory of at most 4 million values, else mixed. Default ('auto',)."""
     n_knots: int
     """Knots of each curve, at quantiles of the training values. Default 10."""
     engine: str | None
@@ -141,10 +138,9 @@ class SelectOptions(TypedDict, total=False):
 class TreesOptions(TypedDict, total=False):
     """Options of `select_for_trees` by name."""
 
-    transform: str
-    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
-    log, from 0 to 1 within each query), or auto: as they are and as logs, whichever is best out of fold; where
-    curves are not tried also each feature in the better of the two. Default 'auto'."""
+    feature_transform: str
+    """How features enter our path: none, log, asinh, query-log, mixed (each as it is or as its log), or auto: mixed
+    where logs differ from the features. Default 'auto'."""
     keep: Sequence[str] | None
     """Names of features that every sparse model uses, whatever they cost (budget counts it). Default None."""
     drop: Sequence[str] | None
@@ -211,14 +207,11 @@ class TreesOptions(TypedDict, total=False):
 class CompareOptions(TypedDict, total=False):
     """Options of `compare_with_trees` by name."""
 
-    transform: str
-    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the
-    log, from 0 to 1 within each query), or auto: as they are and as logs, whichever is best out of fold; where
-    curves are not tried also each feature in the better of the two. Default 'auto'."""
-    shapes: str
-    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto:
-    curves where transform is auto, and the training data are in memory and hold at most 4 million values. Default
-    'auto'."""
+    feature_transform: str | Sequence[str]
+    """How features may enter, the best out of fold: none, log (signed log1p), asinh (of x over its median size),
+    query-log (the log, from 0 to 1 within each query), mixed (each as it is or as its log), curves or curves(log)
+    (piecewise linear curves, flat outside their knots; their straight models are tried too), or auto: none, log,
+    and curves of training data in memory of at most 4 million values, else mixed. Default ('auto',)."""
     n_knots: int
     """Knots of each curve, at quantiles of the training values. Default 10."""
     sizes: Sequence[int]
@@ -279,12 +272,10 @@ class FitOptions(TypedDict, total=False):
     """What features are divided by: within-query-std (their standard deviation within queries), none, min-max,
     standard, log-standard (signed log1p first), query-min-max; learned on training queries. Default
     'within-query-std'."""
-    transform: str
-    """Shape in which features enter: none, log (signed log1p), asinh (of x over its median size) or query-log (the
-    log, from 0 to 1 within each query). Default 'none'."""
-    shapes: str
-    """linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots. Default
-    'linear'."""
+    feature_transform: str
+    """How features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the log, from 0
+    to 1 within each query), or curves, curves(log), ...: each feature, or its log, straight or as a piecewise
+    linear curve, flat outside its knots. Default 'none'."""
     n_knots: int
     """Knots of each curve, at quantiles of the training values. Default 10."""
     monotone: Mapping[str, str | int] | None

@@ -1,4 +1,4 @@
-"""The ranking model as users keep it: selected features, weights, scaling, shapes."""
+"""The ranking model as users keep it: selected features, weights, scaling, transforms, curves."""
 
 from __future__ import annotations
 
@@ -310,15 +310,13 @@ class RankingModel:
         return out
 
     def transform_of(self, j: int) -> str:
-        """What feature j is turned into first: 'none', 'log', 'asinh' or 'query-log'."""
-        return NONE if self.transform is None else self.transform.kinds[j]
-
-    def shape_of(self, j: int) -> str:
-        """How feature j, transformed, enters: 'linear', 'clipped' (straight between two knots, flat outside) or
-        'curve'."""
+        """How feature j enters: 'none', 'log', 'asinh', 'query-log', 'curve', 'clipped' (straight between two knots,
+        flat outside), or a curve of its transform: 'curve(log)', 'clipped(log)', ..."""
+        kind = NONE if self.transform is None else self.transform.kinds[j]
         if j not in self.curves:
-            return "linear"
-        return "clipped" if self.curves[j].is_linear else "curve"
+            return kind
+        curve = "clipped" if self.curves[j].is_linear else "curve"
+        return curve if kind == NONE else f"{curve}({kind})"
 
     def to_json(self) -> dict[str, Any]:
         """The content of the model file; of parameters and metadata what JSON can hold, see `strict_json.plain`.

@@ -350,8 +350,10 @@ def _costs(costs: dict[str, Any] | None, metrics: Sequence[str]) -> list[str]:
 
 def shaped_name(row: dict[str, Any]) -> str:
     """The feature of a row of `worth.features` as it enters the model: curve(log(name))."""
-    name = row["feature"] if row["transform"] == NONE else f"{row['transform']}({row['feature']})"
-    return name if row["shape"] == "linear" else f"{row['shape']}({name})"
+    if row["transform"] == NONE:
+        return str(row["feature"])
+    outer, _, inner = str(row["transform"]).removesuffix(")").partition("(")
+    return f"{outer}({inner}({row['feature']}))" if inner else f"{outer}({row['feature']})"
 
 
 def selection_frequency(result: SelectionResult, row: dict[str, Any]) -> float:

@@ -13,10 +13,10 @@ from sparserank.paths.follow import (
     refitting,
     warn_of_missed,
 )
-from sparserank.paths.forms import OneFormEach
 from sparserank.paths.makers import PathMaker, PathPlan, PenaltyPath, RuledMaker, SizedMaker
 from sparserank.paths.metric_refits import MetricRefitPath
 from sparserank.paths.nesting import on_coefficients
+from sparserank.paths.one_transform import OneTransformEach
 from sparserank.paths.relaxed import RefitPath
 from sparserank.paths.result import PathCertificate, PathResult, Point
 from sparserank.paths.set_bounds import BestKBounds, best_k_bounds, lower_bound
@@ -29,7 +29,7 @@ __all__ = [
     "Certificate",
     "CurvePath",
     "MetricRefitPath",
-    "OneFormEach",
+    "OneTransformEach",
     "PathCertificate",
     "PathMaker",
     "PathPlan",

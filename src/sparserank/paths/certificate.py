@@ -19,8 +19,8 @@ class Certificate:
     problem           the penalty that is added to the mean loss; None: the coefficients solve no problem, as those
                       half-way to a refit or changed for a metric. With curves it is paid for their coefficients, as
                       `penalties.nested` has it, and says so: such a text is no penalty by itself
-    problem_features  'all' (where features enter in one of several forms, each in its own), or 'of the model': the
-                      others, of curves the other coefficients, are fixed at 0; None without a problem
+    problem_features  'all' (where features enter under one of several transforms, each under its own), or 'of the
+                      model': the others, of curves the other coefficients, are fixed at 0; None without a problem
     status            how the solve ended ('optimal', 'stationary', 'stalled', 'iteration limit'); 'not certified'
                       without a problem
     kkt_violation     of the problem, in units of the gradient; None without one

@@ -51,7 +51,8 @@ class PathMaker(Protocol):
 
 
 class RuledMaker(PathMaker, Protocol):
-    """A path maker with rules for each feature, which can be put on features in several forms; what a selection tries.
+    """A path maker with rules for each feature, which can be put on features under several transforms; what a selection
+    tries.
 
     selects      its models have features of weight 0: they are candidates by size, else point by point
     shrinks      models of each size are worth a refit without the penalty

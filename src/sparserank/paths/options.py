@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparserank.curves import DEFAULT_KNOTS, LINEAR, MAX_KNOTS, MIN_KNOTS, SHAPES
+from sparserank.curves import DEFAULT_KNOTS, MAX_KNOTS, MIN_KNOTS
 from sparserank.grid import ALPHA_MIN_RATIO as SMALLEST_RATIO
 from sparserank.grid import N_ALPHAS as ALPHAS
 from sparserank.losses import parse_loss
 from sparserank.options import Choice, Count, Given, Number, Option, Or, Parsed
 from sparserank.paths.by_name import parse_maker
 from sparserank.shards.scaling import LINEAR_SCALINGS, SCALINGS
-from sparserank.transforms import KINDS, NONE
+from sparserank.transforms import CURVES, KINDS, NONE
 from sparserank.weighting import PAIR_WEIGHTS as WEIGHTS
 
 PANEL = "Models"
@@ -75,18 +75,13 @@ LOSS = Option(
     panel=PANEL,
 )
 TRANSFORM = Option(
-    name="transform",
-    kind=Choice(KINDS),
+    name="feature_transform",
+    flag="--transform",
+    kind=Choice((*KINDS, *CURVES)),
     default=NONE,
-    help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size) or query-log (the "
-    "log, from 0 to 1 within each query).",
-    panel=PANEL,
-)
-FEATURE_SHAPES = Option(
-    name="shapes",
-    kind=Choice(SHAPES),
-    default=LINEAR,
-    help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots.",
+    help="How features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the log, from 0 "
+    "to 1 within each query), or curves, curves(log), ...: each feature, or its log, straight or as a piecewise linear "
+    "curve, flat outside its knots.",
     panel=PANEL,
 )
 N_KNOTS = Option(

@@ -143,7 +143,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         self.medians_ = training_medians(data.X, self.support_, _counted_rows(data, weight))
         if self._curves is not None:
             del self.coef_
-        elif self._shapes is not None:
+        elif self._fitted_transform is not None:
             self.shaped_coef_ = self.coef_
             del self.coef_
         return self
@@ -154,7 +154,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         return self.__dict__.get("curves_")
 
     @property
-    def _shapes(self) -> Transform | None:
+    def _fitted_transform(self) -> Transform | None:
         """What features are turned into before they are weighed; None: nothing."""
         found = self.__dict__.get("transform_")
         return None if found is None or found.is_identity else found
@@ -165,7 +165,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
                 f"{type(self).__name__} draws curves, so features have no weights; curves_ holds what each adds to the "
                 "score, scaled_coef_ their sizes, to_model() the whole model."
             )
-        if name == "coef_" and self._shapes is not None:
+        if name == "coef_" and self._fitted_transform is not None:
             raise AttributeError(
                 f"{type(self).__name__} weighs transformed features, so no coef_ is in units of X; shaped_coef_ holds "
                 "the weights of transform_(X), scaled_coef_ those of the scaled ones, to_model() the whole model."
@@ -272,7 +272,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
     @property
     def of_lists(self) -> bool:
         """Whether a score depends on the other documents of its query."""
-        return self._shapes is not None and self._shapes.of_lists
+        return self._fitted_transform is not None and self._fitted_transform.of_lists
 
     def predict(self, X: Any, qid: Any = None) -> np.ndarray:
         """Scores (n_docs,), row by row; a data frame's column qid is left out.
@@ -291,8 +291,8 @@ class LinearRanker(SelectorMixin, BaseEstimator):
         X = features_to_score(self, X, self.__dict__.get("fill_values_"))
         if self._curves is not None:
             return self.to_model().predict(X)
-        if self._shapes is not None:
-            return np.asarray(self._shapes(X) @ self.shaped_coef_).ravel()
+        if self._fitted_transform is not None:
+            return np.asarray(self._fitted_transform(X) @ self.shaped_coef_).ravel()
         return np.asarray(X @ self.coef_).ravel()
 
     def _predict_lists(self, X: Any, qid: Any) -> np.ndarray:
@@ -369,7 +369,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             scaling,
             parameters,
             {"estimator": type(self).__name__},
-            self._shapes,
+            self._fitted_transform,
             self._unit_curves(),
             self.__dict__.get("fill_values_"),
             self.__dict__.get("medians_"),

@@ -30,7 +30,6 @@ class SparseRankerParameters(BaseEstimator):
         k: int | None = None,
         scaling: str = "within-query-std",
         feature_transform: str = "none",
-        shapes: str = "linear",
         n_knots: int = 10,
         missing: str | float | Mapping[Any, str | float] | None = "error",
         pair_weights: str = "pair",
@@ -47,7 +46,6 @@ class SparseRankerParameters(BaseEstimator):
         self.k = k
         self.scaling = scaling
         self.feature_transform = feature_transform
-        self.shapes = shapes
         self.n_knots = n_knots
         self.missing = missing
         self.pair_weights = pair_weights

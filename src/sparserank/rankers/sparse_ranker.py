@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.curves import (
-    CURVES,
     DEFAULT_KNOTS,
-    LINEAR,
     STRAIGHT,
     Curve,
     Knots,
@@ -50,7 +48,7 @@ from sparserank.rankers.penalty_parameters import PenaltyParameters
 from sparserank.rankers.training import TrainingSet
 from sparserank.shards.dask import placed, sums_on
 from sparserank.solvers import ProxNewton, Solution, Stop, solve
-from sparserank.transforms import NONE
+from sparserank.transforms import CURVES, NONE
 
 MAX_REFINEMENTS = 6
 REFINED_ALPHAS = 12
@@ -77,14 +75,13 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         scaling               'within-query-std' (each feature divided by its standard deviation within queries, the
                               only part of it that matters to a ranker), 'standard', 'min-max' or 'none' (for exact
                               comparisons)
-        feature_transform     shape in which features enter: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x /
-                              median |x|)) or 'query-log' (the log, from 0 to 1 within each query); `select`'s transform
-                              (scikit-learn's selectors have a method of that name)
-        shapes                'linear', or 'curves': each feature enters straight or, at a further price, as a piecewise
-                              linear curve (monotone where the penalty's monotone say so: 1 may not fall, -1 not rise),
+        feature_transform     how features enter: 'none', 'log' (sign(x) log(1 + |x|)), 'asinh' (asinh(x / median |x|)),
+                              'query-log' (the log, from 0 to 1 within each query), or 'curves', 'curves(log)', ...:
+                              each feature, or its log, enters straight or, at a further price, as a piecewise linear
+                              curve (one that may not fall where the penalty's monotone is 1, not rise where it is -1),
                               flat outside its knots; under l1, mcp, scad, log (whose concave ones add a ridge of a
                               thousandth of a linear feature's curvature to objective_) or best_k. scaling is then not
-                              read: knots are where the values are
+                              read: knots are where the values are. (scikit-learn's selectors have a method `transform`)
         n_knots               of each curve, at quantiles of the (transformed) training values, 3 to 256
         missing               what NaN and infinite values become: 'error' (refused), 'zero', 'min' or 'median' (of the
                               known training values of the feature), a number, or one of these per feature: {'bm25':
@@ -129,9 +126,11 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
         penalty = checked_penalty(name, self._penalty)
         if isinstance(penalty, BestK) and self.k is None:
             raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('k')}.", owner=name)
-        if self.shapes == CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
-            known = f"must be linear under {penalty.name}; curves know {', '.join(NESTING)} and best_k."
-            raise ParameterError("shapes", known, owner=name)
+        if self.feature_transform in CURVES and not (nests(penalty) or isinstance(penalty, BestK)):
+            known = (
+                f"cannot be {self.feature_transform} under {penalty.name}; curves know {', '.join(NESTING)} and best_k."
+            )
+            raise ParameterError("feature_transform", known, owner=name)
         if self.k is not None and not maker_of(penalty).selects:
             selects_none = f"{penalty.name} selects no features; use a sparse penalty such as 'l1'."
             raise ParameterError("k", selects_none, owner=name)
@@ -146,14 +145,15 @@ class SparseRanker(SparseRankerParameters, PenaltyParameters, LinearRanker):
 
     def _learn(self, given: TrainingSet) -> None:
         data, query_weight, client = given.data, given.query_weight, given.client
-        if self.feature_transform != NONE:
-            self.transform_ = fit_transform(used_queries(data, query_weight), self.feature_transform)
+        learned = CURVES.get(self.feature_transform, self.feature_transform)
+        if learned != NONE:
+            self.transform_ = fit_transform(used_queries(data, query_weight), learned)
             data = transformed(data, [self.transform_])
             if self.transform_.of_lists:
                 self.list_lengths_ = ListLengths.of(data.query_ptr)
             data = data if client is None else placed(client, data)
         knots: Knots | Straight = STRAIGHT
-        if self.shapes == CURVES:
+        if self.feature_transform in CURVES:
             knots, self.scale_ = self._fit_knots(replace(given, data=data)), None
         else:
             self.scale_ = feature_scale(
@@ -344,6 +344,5 @@ class RankSVM(RankSVMParameters, SparseRanker):  # type: ignore[misc]  # its alp
     k = None
     scaling = feature_transform = "none"
     missing = "error"
-    shapes = LINEAR
     n_knots = DEFAULT_KNOTS
     n_alphas = N_ALPHAS

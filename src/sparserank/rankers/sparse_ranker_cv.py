@@ -12,8 +12,8 @@ from sparserank.crossval.candidate_set import CandidateSet
 from sparserank.crossval.choice import Rule, choose
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
+from sparserank.crossval.feature_transforms import RAW
 from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.looks import RAW
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, DataWarning

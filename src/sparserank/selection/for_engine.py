@@ -30,7 +30,7 @@ class BestLeftOut:
 
 @dataclass(frozen=True)
 class ForEngine:
-    """name: of the engine; left_out: transforms and shapes that were not tried; cost: None where nobody knows it."""
+    """name: of the engine; left_out: transforms that were not tried; cost: None where nobody knows it."""
 
     name: str
     left_out: tuple[str, ...]

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparserank.crossval.choice import MARGIN as DEFAULT_MARGIN
-from sparserank.crossval.looks import AUTO
-from sparserank.curves import SHAPES as CURVE_SHAPES
 from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, MAX_CONFIDENCE
 from sparserank.export import ENGINES
 from sparserank.metrics import parse_convention, parse_metric
 from sparserank.options import Choice, Count, Flag, Given, Number, Option, Or, Parsed
 from sparserank.paths import options as of_paths
 from sparserank.paths.by_name import parse_maker
-from sparserank.transforms import KINDS
+from sparserank.transforms import AUTO, KINDS, MIXED, parse_transform
 
 MODEL, CHOICE = of_paths.PANEL, "Choice"
 PROTOCOLS = ("cv", "holdout")
-TRANSFORMS = (AUTO, *KINDS)
 MAX_VALUES_OF_CURVES = 4_000_000  # of training data on which curves are tried unasked: they cost as much as all else
 
 PENALTIES = Option(
@@ -134,19 +131,19 @@ METRIC_REFITS = Option(
 )
 TRANSFORM = replace(
     of_paths.TRANSFORM,
-    kind=Choice(TRANSFORMS),
-    default=AUTO,
-    help="Shape in which features enter: none, log (signed log1p), asinh (of x over its median size), query-log (the "
-    "log, from 0 to 1 within each query), or auto: as they are and as logs, whichever is best out of fold; where "
-    "curves are not tried also each feature in the better of the two.",
+    kind=Parsed(parse_transform, "str | Sequence[str]", several=True),
+    default=(AUTO,),
+    help="How features may enter, the best out of fold: none, log (signed log1p), asinh (of x over its median size), "
+    "query-log (the log, from 0 to 1 within each query), mixed (each as it is or as its log), curves or curves(log) "
+    "(piecewise linear curves, flat outside their knots; their straight models are tried too), or auto: none, log, and "
+    f"curves of training data in memory of at most {MAX_VALUES_OF_CURVES / 1e6:g} million values, else mixed.",
 )
-SHAPES = replace(
-    of_paths.FEATURE_SHAPES,
-    kind=Choice((AUTO, *CURVE_SHAPES)),
+TRANSFORM_OF_LISTS = replace(  # of our path for trees: one
+    of_paths.TRANSFORM,
+    kind=Choice((AUTO, *KINDS, MIXED)),
     default=AUTO,
-    help="linear, or curves: each feature may also enter as a piecewise linear curve, flat outside its knots; auto: "
-    "curves where transform is auto, and the training data are in memory and hold at most "
-    f"{MAX_VALUES_OF_CURVES / 1e6:g} million values.",
+    help="How features enter our path: none, log, asinh, query-log, mixed (each as it is or as its log), or auto: "
+    "mixed where logs differ from the features.",
 )
 ENGINE = Option(
     name="engine",
@@ -195,7 +192,6 @@ PLANNED = (  # what `SelectionPlan` holds and checks itself
     REFITS,
     METRIC_REFITS,
     TRANSFORM,
-    SHAPES,
     of_paths.N_KNOTS,
     ENGINE,
     HALF_SAMPLES,

@@ -12,10 +12,8 @@ import numpy as np
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate, Choice, Rule, choose
 from sparserank.crossval.feature_groups import FeatureGroups, groups_of
-from sparserank.crossval.looks import AUTO
 from sparserank.crossval.metric_refits import MetricRefits, sizes_within, why_not
 from sparserank.crossval.settings import PathSettings
-from sparserank.curves import CURVES
 from sparserank.data.data_hash import data_hash
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ParameterError
@@ -27,11 +25,12 @@ from sparserank.paths import BestK, SizedMaker, maker_of, parse_maker
 from sparserank.paths import options as of_paths
 from sparserank.penalties import Penalty
 from sparserank.penalties.nested import NESTING, nests
+from sparserank.quoting import brief
 from sparserank.runs.identity import code_hash, foreign_code
 from sparserank.selection import options as of_selection
 from sparserank.selection.inputs import costs_of, rules_of
 from sparserank.shards.scaling import LINEAR_SCALINGS, FeatureScaling
-from sparserank.transforms import LOG, NONE
+from sparserank.transforms import AUTO, CURVES, LOG, MIXED, NONE
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,10 @@ class SelectionPlan:
                'holdout': paths on train, choice on validation alone (the papers' protocol)
     margin     largest estimated loss of the model that is taken, relative to the best of all
     guarantee  instead: largest bound on that loss
-    transform  shapes in which features may enter: 'auto' (as they are, as signed logs, without curves each as one of
-               both), 'none', 'log', 'asinh' or 'query-log'
-    shapes     'linear', 'curves' (piecewise linear curves of each feature are tried too, with n_knots knots) or 'auto':
-               curves where transform is 'auto' too and the data are small
+    feature_transform  how features may enter: names that `transforms.parse_transform` takes, curves with n_knots knots
     engine     that is to run the model: only what it can run is tried; None: everything
     half_samples  halves of the queries on which the choice is repeated, to say how stable it is; even, 0: none
-    refits     whether the models of each size are also tried without the shrinkage of their penalty
+    relaxed    whether the models of each size are also tried without the shrinkage of their penalty
     metric_refits  whether models of a few sizes are also tried refitted for the metric
     k, budget  largest number of features, largest total cost; either replaces the margin
     costs      one per feature, in the order of the features; they weight the penalties too
@@ -74,8 +70,7 @@ class SelectionPlan:
     feature_groups: FeatureGroups | None = None
     relaxed: bool = of_selection.REFITS.default
     metric_refits: bool = of_selection.METRIC_REFITS.default
-    transform: str = of_selection.TRANSFORM.default
-    shapes: str = of_selection.SHAPES.default
+    feature_transform: tuple[str, ...] = of_selection.TRANSFORM.default
     n_knots: int = of_paths.N_KNOTS.default
     engine: str | None = None
     half_samples: int = of_selection.HALF_SAMPLES.default
@@ -95,10 +90,13 @@ class SelectionPlan:
         check_given(of_selection.PLANNED, vars(self))
         if self.half_samples % 2:
             raise ParameterError("half_samples", f"must be even: two halves at a time; got {self.half_samples}.")
-        if self.transform not in (AUTO, NONE) and self.settings.scaling not in LINEAR_SCALINGS:
-            raise ParameterError("transform", f"cannot be combined with {option('scaling', self.settings.scaling)}.")
-        if self.shapes == CURVES and self.settings.scaling not in LINEAR_SCALINGS:
-            raise ParameterError("shapes", f"must be linear with {option('scaling', self.settings.scaling)}.")
+        named = (self.feature_transform,) if isinstance(self.feature_transform, str) else self.feature_transform
+        object.__setattr__(self, "feature_transform", tuple(dict.fromkeys(named)))
+        if not named or (AUTO in named and len(named) > 1):
+            raise ParameterError("feature_transform", f"must be {AUTO}, or one or several others; got {brief(named)}.")
+        if not {AUTO, NONE}.issuperset(named) and self.settings.scaling not in LINEAR_SCALINGS:
+            scaling = option("scaling", self.settings.scaling)
+            raise ParameterError("feature_transform", f"cannot be combined with {scaling}.")
         if self.engine is not None:
             self._refuse_what_the_engine_lacks(ENGINES[self.engine])
         limits = [name for name in ("k", "budget", "guarantee") if getattr(self, name) is not None]
@@ -110,15 +108,18 @@ class SelectionPlan:
     def _refuse_what_the_engine_lacks(self, engine: Engine) -> None:
         """Raise ParameterError for a transform, curves or a scaling that were asked for and that it cannot run."""
         scaling = FeatureScaling(self.settings.scaling)
-        asked = {
-            "transform": (self.transform, engine.lacks([self.transform])),
-            "shapes": (self.shapes, engine.lacks(curves=self.shapes == CURVES)),
-            "scaling": (
-                scaling.method,
-                engine.lacks([LOG] if scaling.logarithmic else [], lists=scaling.per_query),
-            ),
-        }
-        for name, (value, lacks) in asked.items():
+        asked = [
+            (
+                "feature_transform",
+                name,
+                engine.lacks([LOG if name == MIXED else CURVES.get(name, name)], curves=name in CURVES),
+            )
+            for name in self.feature_transform
+        ]
+        asked.append(
+            ("scaling", scaling.method, engine.lacks([LOG] if scaling.logarithmic else [], lists=scaling.per_query))
+        )
+        for name, value, lacks in asked:
             if lacks:
                 with_engine = option("engine", engine.name)
                 raise ParameterError(name, f"cannot be {value} with {with_engine}: {engine.title} {lacks}.")
@@ -198,9 +199,9 @@ class SelectionPlan:
     ) -> dict[str, Any]:
         """What stored pieces of work depend on: a run directory is resumed only under the same identity.
 
-        Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; refits, transforms,
-        shapes, the engine and half-samples only add some, or leave some out, under names of their own (of refits for
-        the metric with their sizes).
+        Margin, guarantee, confidence, k and budget are left out: they choose among finished pieces; relaxed models,
+        transforms, the engine and half-samples only add some, or leave some out, under names of their own (of refits
+        for the metric with their sizes).
         """
         return {
             "sparserank": __version__,

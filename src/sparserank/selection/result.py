@@ -153,7 +153,7 @@ class SelectionResult:
 
         rows = []
         for d in self.worth.features:
-            what = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"], "shape": d["shape"]}
+            what = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"]}
             rows.append({**what, **self._selection_frequency(d), **self._costed(d, ())})
         return pa.Table.from_pylist(rows)
 
@@ -274,7 +274,6 @@ class SelectionResult:
                     "feature": d["feature"],
                     "weight": d["coef"],
                     "transform": d["transform"],
-                    "shape": d["shape"],
                     "curve": d["curve"],
                     **self._selection_frequency(d),
                     "cost": d["cost"],

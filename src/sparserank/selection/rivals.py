@@ -66,7 +66,7 @@ class RivalReport:
     def advice(self, r: ComparedRival) -> str:
         """What to do where it is shown better."""
         bends = self.straight and (r.on_chosen is None or r.chosen_mean is None or r.on_chosen > r.chosen_mean)
-        curves = f"{option('shapes', 'curves')} may close the gap; " if bends else ""
+        curves = f"{option('feature_transform', 'curves')} may close the gap; " if bends else ""
         return f"{curves}to choose features for it: {option('for_model', r.for_model)} (in Python of select_for_trees)"
 
     def with_chosen_features(self, name: str, on_chosen: float, chosen_mean: float) -> RivalReport:

@@ -20,35 +20,35 @@ from sparserank.data.store.writing import Conversion
 from sparserank.data.streams import BEGIN, Position, RowBlock, Stream, positions
 from sparserank.execution.blocks import SHARD_BYTES
 from sparserank.runs.directory import RunDirectory
-from sparserank.transforms import Transform, in_forms
+from sparserank.transforms import Transform, in_transforms
 
 BLOCK_BYTES = 32 << 20  # of features, about
 
 
 class HeldRows(Stream):
-    """The rows of a data set; with its features in several forms, one beside the other, when asked for."""
+    """The rows of a data set; with its features under several transforms, side by side, when asked for."""
 
-    def __init__(self, data: RankingDataset, forms: Sequence[Transform] = ()) -> None:
-        self._data, self._forms = data, forms
-        self.n_features = data.n_features * max(len(forms), 1)
+    def __init__(self, data: RankingDataset, transforms: Sequence[Transform] = ()) -> None:
+        self._data, self._transforms = data, transforms
+        self.n_features = data.n_features * max(len(transforms), 1)
         self.dtype, self.sparse = data.X.dtype, data.is_sparse
         names = tuple(data.feature_names or ())
-        self.feature_names = None if numbered(names) or len(forms) > 1 else names
+        self.feature_names = None if numbered(names) or len(transforms) > 1 else names
 
     def pieces(self, start: Position = BEGIN) -> Iterator[RowBlock]:
         d = self._data
         n_blocks = max(stored_values(d.X).nbytes // BLOCK_BYTES, 1)
         cuts = np.linspace(0, d.n_docs, n_blocks + 1).round().astype(int).tolist()
-        if any(form.of_lists for form in self._forms):
+        if any(t.of_lists for t in self._transforms):
             cuts = d.query_ptr[np.unique(np.searchsorted(d.query_ptr, cuts))].tolist()  # whole queries
         for b, (lo, hi) in enumerate(itertools.pairwise(cuts)):
             rows = slice(lo, hi)
             assert d.qid is not None
             docid, weight = (None if v is None else np.asarray(v[rows]) for v in (d.docid, d.doc_weight))
             X = d.X[rows]
-            if self._forms:
+            if self._transforms:
                 first, last = np.searchsorted(d.query_ptr, [lo, hi])
-                X = in_forms(X, self._forms, d.query_ptr[first : last + 1] - lo)
+                X = in_transforms(X, self._transforms, d.query_ptr[first : last + 1] - lo)
             yield RowBlock(
                 X, d.relevance[rows], np.array(d.qid[rows].tolist()), docid, weight, positions(0, b, hi - lo)
             )

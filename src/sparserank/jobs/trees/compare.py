@@ -43,7 +43,7 @@ def compare_with_trees(
                   metric, out, n_threads and progress as there
         sizes     numbers of features
         repeats   times that all folds are drawn anew; n_seeds: of the trees on all features, whose mean is shown
-        options   n_trees, n_leaves, transform, shapes, folds, ...: each with its type, default and meaning in
+        options   n_trees, n_leaves, feature_transform, cv, ...: each with its type, default and meaning in
                   `CompareOptions` and in docs/options.md
     Returns
         ComparisonResult: .sentences(), .rows(), .choice, .all_features

@@ -70,8 +70,8 @@ class Asked:
     def identity(self, plan: SelectionPlan, data: RankingDataset) -> dict[str, Any]:
         """What stored pieces depend on, our paths by this plan among them."""
         own = {name: repr(value) for name, value in vars(self).items()}
-        looks = {name: getattr(plan, name) for name in ("transform", "shapes", "n_knots")}
-        return {**plan.identity(data, None), **own, **looks, **identity_of_trees()}
+        transforms = {"feature_transform": list(plan.feature_transform), "n_knots": plan.n_knots}
+        return {**plan.identity(data, None), **own, **transforms, **identity_of_trees()}
 
 
 @dataclass(frozen=True)

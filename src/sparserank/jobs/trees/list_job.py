@@ -11,8 +11,8 @@ from sparserank.crossval.choice import Candidate
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
 from sparserank.crossval.feature_groups import each_alone
+from sparserank.crossval.feature_transforms import FeatureTransform, feature_transforms, logs_differ
 from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.looks import looks
 from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_trees, usable_by_trees
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
@@ -29,6 +29,8 @@ from sparserank.runs.work_store import WorkStore
 from sparserank.selection.comparison import ALL, ComparedSystem
 from sparserank.selection.for_trees import OurModel, TreesSelection
 from sparserank.selection.plan import SelectionPlan
+from sparserank.shards.scaling import LINEAR_SCALINGS
+from sparserank.transforms import AUTO, LOG, MIXED, NONE
 
 LISTS = (GAIN, SHAP, OURS)
 
@@ -119,12 +121,22 @@ def select_list(
 def _our_path(
     data: RankingDataset, fold: np.ndarray, plan: SelectionPlan, sizes: Sequence[int], n_workers: int
 ) -> Arrays:
-    """The lists of our path. The penalty and the shape of features are fixed before anything is judged."""
+    """The lists of our path. The penalty and the transform of features are fixed before anything is judged."""
     ((label, penalty),) = plan.labelled.items()
-    look = looks(data, plan.transform, plan.settings.scaling)[-1]
-    cv = CrossValidation(data, fold, [look], plan.settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
-    candidate_set = cv.fit([Trial(label, maker_of(penalty), look)])
+    transform = _transform(data, plan, MIXED)
+    cv = CrossValidation(data, fold, [transform], plan.settings, plan.metrics, n_workers=n_workers, n_threads=n_workers)
+    candidate_set = cv.fit([Trial(label, maker_of(penalty), transform)])
     return our_lists(candidate_set, candidate_set.sparse, sizes, cv.folds)
+
+
+def _transform(data: RankingDataset, plan: SelectionPlan, where_logs_differ: str) -> FeatureTransform:
+    """What was asked for; of `auto` and `mixed` this one, or, where logs do not differ, features as they are."""
+    (name,) = plan.feature_transform
+    if name == AUTO and plan.settings.scaling in LINEAR_SCALINGS and logs_differ(data):
+        name = MIXED
+    name = {AUTO: NONE, MIXED: where_logs_differ}.get(name, name)
+    (transform,) = feature_transforms(data, [name])
+    return transform
 
 
 def _filled_values(data: RankingDataset) -> np.ndarray | None:
@@ -145,17 +157,17 @@ def _ours_on(
 ) -> OurModel | None:
     """Our linear models on the list of each fold, refitted there, beside the values (n_queries,) of trees; None where a
     list has no feature that a linear model can use."""
-    look = next(look for look in reversed(looks(data, plan.transform, plan.settings.scaling)) if len(look.forms) < 2)
-    cv = CrossValidation(data, fold, [look], plan.settings, [plan.metric], n_threads=n_threads)
+    transform = _transform(data, plan, LOG)
+    cv = CrossValidation(data, fold, [transform], plan.settings, [plan.metric], n_threads=n_threads)
     varying = np.flatnonzero(~data.constant_features())
     usable = {f: np.intersect1d(features, varying) for f, features in lists.items()}
     if any(len(features) == 0 for features in usable.values()):
         return None
     starts = {f: touching(data.n_features, features) for f, features in usable.items()}
     with one_blas_thread():
-        values = cv.refitted(look, starts, look.monotone(plan.penalties[0]))
+        values = cv.refitted(transform, starts, transform.monotone(plan.penalties[0]))
     own = values[0, 0]
-    return OurModel(mean_of(own), *mean_interval(own - trees, plan.confidence), look.name)
+    return OurModel(mean_of(own), *mean_interval(own - trees, plan.confidence), transform.name)
 
 
 def _final_lists(

@@ -48,7 +48,7 @@ REPEATS = Option(
 )
 SELECT_FOR_TREES = (
     replace(of_paths.PENALTY, default="mcp", help="Penalty of our path, whose features make lists."),
-    of_selection.TRANSFORM,
+    of_selection.TRANSFORM_OF_LISTS,
     of_selection.KEEP,
     of_selection.DROP,
     of_selection.GROUPS,
@@ -65,7 +65,6 @@ SELECT_FOR_TREES = (
 COMPARE = (
     of_selection.PENALTIES,
     of_selection.TRANSFORM,
-    of_selection.SHAPES,
     of_paths.N_KNOTS,
     replace(SIZES, default=COMPARED, help="Numbers of features.", shown="1 to 20"),
     of_selection.FOLDS,

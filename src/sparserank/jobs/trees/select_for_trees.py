@@ -12,7 +12,6 @@ import numpy as np
 from sparserank.crossval.options import TREES
 from sparserank.crossval.tree_rivals import LIGHTGBM, is_file, rival_of_file
 from sparserank.crossval.trees import TreeSettings, lengths_of
-from sparserank.curves import LINEAR
 from sparserank.data.joining import concatenate
 from sparserank.data.sources import read_sources
 from sparserank.data.suspects import warn_of_suspects
@@ -63,7 +62,7 @@ def select_for_trees(
 
     Parameters
         train, valid, test   as in `select`, and so are label, qid, metric, margin, k, budget, out, n_threads, progress
-        penalty              of our path: on features in the last of the shapes that `select` would try
+        penalty              of our path: on features under feature_transform
         sizes                lengths of lists, those below the number of features that vary; k, where given, is one of
                              them and the longest
         options              for_model (lightgbm, or a file with the settings of your own trees), n_trees, n_leaves,
@@ -85,7 +84,7 @@ def select_for_trees(
 
 def _select(sources: dict[str, Any], chosen: dict[str, Any]) -> TreesSelection:
     try:
-        plan = make_plan(penalties=chosen["penalty"], shapes=LINEAR, **planned(chosen))
+        plan = make_plan(penalties=chosen["penalty"], **planned(chosen))
     except ParameterError as error:
         name = "penalty" if error.parameter == "penalties" else error.parameter
         raise ParameterError(name, error.message) from error

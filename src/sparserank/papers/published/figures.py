@@ -21,7 +21,7 @@ MARKERS = ["o", "s", "^", "D", "v", "P"]
 FRONTIER_HIGHLIGHT = ("select", "greedy_rank_rls", "l0.5", "sparserank", "fenchel_exact", "gas_e")
 
 
-def penalty_shapes() -> str:
+def penalty_curves() -> str:
     """Laporte 2014, Fig. 1: the penalties on the line, eps = gamma = 1 there."""
     figure, axes = new_axes("w", "penalty")
     w = np.linspace(-3, 3, 601)
@@ -212,7 +212,7 @@ def frontier_figure(results: Results, dataset: str, metric: str) -> str:
 
 def published_figures(results: Results) -> Iterator[tuple[str, str, str]]:
     """(file name, caption, SVG) of every figure for which there are results."""
-    yield "laporte2014-fig1", "Laporte 2014, Fig. 1: penalties", penalty_shapes()
+    yield "laporte2014-fig1", "Laporte 2014, Fig. 1: penalties", penalty_curves()
     with_laporte = [d for d in results.datasets if len(results.complete(d, "map", LAPORTE)) == len(LAPORTE)]
     if with_laporte == results.datasets:
         yield "laporte2014-fig2", "Laporte 2014, Fig. 2: removed features", removed_features(results)

@@ -11,8 +11,8 @@ import numpy as np
 from sparserank.crossval import choice
 from sparserank.crossval.engine import CrossValidation
 from sparserank.crossval.families import Trial
+from sparserank.crossval.feature_transforms import RAW
 from sparserank.crossval.folded_paths import FINAL
-from sparserank.crossval.looks import RAW
 from sparserank.crossval.settings import PathSettings
 from sparserank.data.folds import query_folds
 from sparserank.data.joining import concatenate

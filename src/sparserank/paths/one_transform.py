@@ -1,4 +1,4 @@
-"""A path on features that are there in several forms: each enters in the one that separates preferred pairs best."""
+"""A path on features under several transforms: each enters under the one that separates preferred pairs best."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from sparserank.solvers.lockstep import Steps
 
 
 @dataclass(frozen=True)
-class OneFormEach:
-    """A path maker: another one on columns of which the k-th n_features are the features in their k-th form.
+class OneTransformEach:
+    """A path maker: another one on columns of which the k-th n_features are the features under the k-th transform.
 
-    The form is the one of the largest |gradient| at 0 over the root of its pair norm (the correlation of a difference
-    with the preference), the first one among equals; the other columns are never used. It is learned from what the
-    objective holds, so without the queries of the fold.
+    The transform of a feature is the one of the largest |gradient| at 0 over the root of its pair norm (the correlation
+    of a difference with the preference), the first one among equals; the other columns are never used. It is learned
+    from what the objective holds, so without the queries of the fold.
     """
 
     maker: RuledMaker
-    n_forms: int
+    n_transforms: int
 
     def path(self, objective: PairwiseObjective, plan: PathPlan) -> Steps[PathResult]:
-        n_features = objective.n_features // self.n_forms
-        rules = in_every_form(self.maker.rules, self.n_forms, n_features)
+        n_features = objective.n_features // self.n_transforms
+        rules = for_every_transform(self.maker.rules, self.n_transforms, n_features)
         norms = np.where(objective.varying, objective.pair_norms, 1.0)
         separation = np.where(objective.varying, np.abs(objective.gradient_at_zero) / np.sqrt(norms), 0.0)
-        best = separation.reshape(self.n_forms, n_features).argmax(axis=0)
+        best = separation.reshape(self.n_transforms, n_features).argmax(axis=0)
         taken = best * n_features + np.arange(n_features)
         others = np.setdiff1d(np.arange(objective.n_features), taken)
         never = tuple(sorted({*rules.drop, *others.tolist()}))
@@ -43,17 +43,17 @@ class OneFormEach:
         return self.maker.n_points(plan)
 
 
-def in_every_form(rules: FeatureRules, n_forms: int, n_features: int) -> FeatureRules:
+def for_every_transform(rules: FeatureRules, n_transforms: int, n_features: int) -> FeatureRules:
     """The rules of a feature for each of its columns."""
 
     def everywhere(features: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(j + k * n_features for k in range(n_forms) for j in features)
+        return tuple(j + k * n_features for k in range(n_transforms) for j in features)
 
     return replace(
         rules,
-        weights=None if rules.weights is None else rules.weights * n_forms,
-        monotone=None if rules.monotone is None else rules.monotone * n_forms,
-        feature_groups=None if rules.feature_groups is None else rules.feature_groups * n_forms,
+        weights=None if rules.weights is None else rules.weights * n_transforms,
+        monotone=None if rules.monotone is None else rules.monotone * n_transforms,
+        feature_groups=None if rules.feature_groups is None else rules.feature_groups * n_transforms,
         keep=everywhere(rules.keep),
         drop=everywhere(rules.drop),
     )

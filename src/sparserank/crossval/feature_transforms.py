@@ -1,0 +1,124 @@
+"""How features enter a selection: all as they are, all under one transform, each as it is or as its log, or as
+curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparserank.curves import DEFAULT_KNOTS, STRAIGHT, Knots, Straight, fit_knots
+from sparserank.data.dataset import RankingDataset
+from sparserank.data.transformed import changes_features, fit_transform, transformed
+from sparserank.export import Engine
+from sparserank.model.ranking_model import RankingModel, curve_model
+from sparserank.paths import CurvePath, OneTransformEach, PathMaker, RuledMaker
+from sparserank.penalties import FeatureRules
+from sparserank.shards.scaling import FeatureScaling
+from sparserank.transforms import CURVES, LOG, MIXED, NONE, Transform
+
+
+@dataclass(frozen=True)
+class FeatureTransform:
+    """One way in which features enter. transforms: those of all features, column block by column block, of which each
+    feature enters under one; empty: as they are; knots: of curves of the features under their one transform."""
+
+    name: str
+    transforms: tuple[Transform, ...] = ()
+    knots: Knots | Straight = STRAIGHT
+
+    def label(self, penalty: str) -> str:
+        """What a penalty is called under it."""
+        return penalty if self == RAW else f"{penalty} on {self.name}"
+
+    def on(self, maker: RuledMaker) -> PathMaker:
+        """A maker's path on its columns."""
+        if self.knots.curved:
+            return CurvePath(maker) if maker.shrinks else maker
+        return maker if len(self.transforms) < 2 else OneTransformEach(maker, len(self.transforms))
+
+    def monotone(self, rules: FeatureRules) -> tuple[int, ...] | None:
+        """The signs of all its coefficients under the rules of a penalty."""
+        monotone = self.knots.monotone(rules.monotone)
+        if monotone is None:
+            return None
+        if self.knots.curved:
+            return tuple(np.repeat(monotone, self.knots.n_coordinates).tolist())
+        return monotone * max(len(self.transforms), 1)
+
+    def lacking(self, engine: Engine) -> str:
+        """What of it an engine cannot run; "" where it can run all."""
+        return engine.lacks({kind for t in self.transforms for kind in t.kinds}, curves=self.knots.curved)
+
+    @property
+    def columns_of_feature(self) -> int:
+        """Columns of a feature side by side: the ramps of its curve, or the one."""
+        return self.knots.m
+
+    def names(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """What the columns are called."""
+        if not self.transforms:
+            return names
+        return tuple(
+            n if k == NONE else f"{k}({n})" for t in self.transforms for n, k in zip(names, t.kinds, strict=True)
+        )
+
+    def model(
+        self,
+        coef: np.ndarray,
+        names: tuple[str, ...],
+        scaling: FeatureScaling,
+        blocks: np.ndarray | None = None,
+        **more: Any,
+    ) -> RankingModel:
+        """The model of coefficients (n_coefficients,) of the scaled columns, or, with blocks, of curves."""
+        if isinstance(self.knots, Knots):
+            assert blocks is not None
+            return curve_model(self.knots, blocks, coef, names, self.transforms[0] if self.transforms else None, **more)
+        if not self.transforms:
+            return RankingModel(coef, names, scaling, **more)
+        d = len(names)
+        number = np.argmax(coef.reshape(-1, d) != 0, axis=0)  # at most one has a weight
+        at = number * d + np.arange(d)
+        kinds = tuple(self.transforms[k].kinds[j] for j, k in enumerate(number.tolist()))
+        constants = np.array([self.transforms[k].constants[j] for j, k in enumerate(number.tolist())])
+        own = FeatureScaling(scaling.method, scaling.center[at], scaling.scale[at])
+        return RankingModel(coef[at], names, own, transform=Transform(kinds, constants), **more)
+
+
+RAW = FeatureTransform(NONE)
+
+
+def feature_transforms(
+    data: RankingDataset, names: Sequence[str], n_knots: int = DEFAULT_KNOTS, directions: np.ndarray | None = None
+) -> list[FeatureTransform]:
+    """Those of names ('none', 'log', 'mixed', 'curves(log)', ...), learned from training data.
+
+    directions   (n_features,) in which curves may go: 1, -1, or 0 for both
+    """
+    found: dict[str, tuple[Transform, ...]] = {NONE: ()}
+
+    def learned(kind: str) -> tuple[Transform, ...]:
+        if kind not in found:
+            found[kind] = (fit_transform(data, kind),)
+        return found[kind]
+
+    out = []
+    for name in names:
+        if name in CURVES:
+            own = learned(CURVES[name])
+            knots = fit_knots(transformed(data, own), n_knots, directions)
+            with_knots = "" if n_knots == DEFAULT_KNOTS else f" with {n_knots} knots"
+            out.append(FeatureTransform(f"{name}{with_knots}", own, knots))
+        elif name == MIXED:
+            out.append(FeatureTransform(name, (fit_transform(data, NONE), *learned(LOG))))
+        else:
+            out.append(RAW if name == NONE else FeatureTransform(name, learned(name)))
+    return out
+
+
+def logs_differ(data: RankingDataset) -> bool:
+    """Whether the logarithm of some feature is not nearly linear in the feature itself, labels unseen."""
+    return changes_features(data, fit_transform(data, LOG))
