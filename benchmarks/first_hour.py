@@ -50,7 +50,7 @@ print(json.dumps(sizes))
 """
 DATA = """
 import json, sys, pathlib, numpy as np, pandas as pd, sparserank as sr
-made = sr.make_ranking(300, 20, 30, n_informative=5, n_redundant=5, noise=0.5, random_state=1).data
+made = sr.datasets.make_ranking(300, 20, 30, n_informative=5, n_redundant=5, noise=0.5, random_state=1).data
 parts = {"train": range(0, 150), "vali": range(150, 200), "test": range(200, 300)}
 for name, queries in parts.items():
     sr.write_letor(made.take_queries(np.array(queries)), f"{name}.txt")

@@ -155,8 +155,8 @@ def _greedy(data: Any, plan: Any) -> list[Any]:
             train, test = data.take_queries(np.flatnonzero(fold != f)), data.take_queries(np.flatnonzero(fold == f))
             scaling = sr.fit_scaling(train)
             train, test = scaling.apply(train), scaling.apply(test)
-            lam = STRENGTHS[int(np.argmin(sr.leave_query_out(train, STRENGTHS).errors))]
-            path = sr.GreedyRankRLS(k=max(plan.sizes), lam=lam).fit_dataset(train).path_
+            lam = STRENGTHS[int(np.argmin(sr.papers.leave_query_out(train, STRENGTHS).errors))]
+            path = sr.papers.GreedyRankRLS(k=max(plan.sizes), lam=lam).fit_dataset(train).path_
             for k in plan.sizes:
                 (own,) = per_query_values(test.X @ path[min(k, len(path)) - 1].coef, test, [plan.plan.metric])
                 values[k][fold == f] += own / plan.repeats

@@ -97,7 +97,7 @@ def _read(name: str) -> Any:
     import sparserank as sr
 
     if name == "curved":
-        return sr.make_curved_ranking(200, random_state=7).data
+        return sr.datasets.make_curved_ranking(200, random_state=7).data
     if name == "products":
         return _with_true_products(200)
     return sr.read_data([Path(os.environ["SPARSERANK_DATA"]) / file for file in SETS[name]])
@@ -165,7 +165,7 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
         if products:
             train, test = _with_products(result.model, products, train, test)
             result = sr.select(train, metric=METRIC, n_threads=1, rival="none", **own)
-    values = sr.evaluate(result.model.predict(test.X), test, [METRIC], per_query=True)[METRIC]
+    values = sr.evaluate(result.model.predict(test.X), test, [METRIC]).per_query[METRIC]
     return {
         "values": np.asarray(values).tolist(),
         "n_features": result.chosen.n_features,
@@ -275,7 +275,7 @@ def _trees(train: Any, test: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         options |= grid[int(np.argmax(found))]
     made = lgb.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr), free_raw_data=False)
     booster = lgb.train({**fixed, **options}, made)
-    values = sr.evaluate(booster.predict(test.X), test, [METRIC], per_query=True)[METRIC]
+    values = sr.evaluate(booster.predict(test.X), test, [METRIC]).per_query[METRIC]
     n = int((booster.feature_importance() > 0).sum())
     return {"values": np.asarray(values).tolist(), "n_features": n, "label": "trees"}
 

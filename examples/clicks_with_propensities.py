@@ -10,7 +10,7 @@ import numpy as np
 
 import sparserank as sr
 
-data = sr.make_ranking(
+data = sr.datasets.make_ranking(
     n_queries=1500,
     docs_per_query=15,
     n_features=15,

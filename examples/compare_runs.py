@@ -11,7 +11,7 @@ import numpy as np
 
 import sparserank as sr
 
-data = sr.make_ranking(n_queries=300, n_features=30, noise=0.5, random_state=6).data
+data = sr.datasets.make_ranking(n_queries=300, n_features=30, noise=0.5, random_state=6).data
 train, test = data.take_queries(np.arange(200)), data.take_queries(np.arange(200, 300))
 now = sr.SparseRanker(k=1).fit_dataset(train).to_model()
 new = sr.SparseRanker(k=5).fit_dataset(train).to_model()
@@ -25,7 +25,7 @@ with TemporaryDirectory() as folder:  # a search engine would have written these
     runs = {name: sr.read_run(file) for name, file in files.items()}
     qrels = sr.read_qrels(Path(folder) / "test.qrels")
 
-for row in sr.evaluate(runs, qrels, ["ndcg@10", "map"], baseline="now").rows():
+for row in sr.compare_systems(runs, qrels, ["ndcg@10", "map"], baseline="now").rows():
     print(f"{row['metric']:<12} {row['system']}  {row['mean']:.4f}", end="")
     if "difference" in row:
         print(

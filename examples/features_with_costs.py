@@ -9,7 +9,9 @@ from tempfile import TemporaryDirectory
 
 import sparserank as sr
 
-data = sr.make_ranking(n_queries=200, n_features=40, n_informative=6, n_redundant=4, noise=0.4, random_state=5).data
+data = sr.datasets.make_ranking(
+    n_queries=200, n_features=40, n_informative=6, n_redundant=4, noise=0.4, random_state=5
+).data
 feature_groups = {name: f"group_{j // 4 + 1}" for j, name in enumerate(data.feature_names)}
 costs = {f"group_{g}": float(g) for g in range(1, 11)}
 

@@ -14,7 +14,9 @@ import sparserank as sr
 
 sklearn.set_config(enable_metadata_routing=True)
 
-problem = sr.make_ranking(n_queries=180, n_features=40, n_informative=5, n_redundant=5, noise=0.4, random_state=1)
+problem = sr.datasets.make_ranking(
+    n_queries=180, n_features=40, n_informative=5, n_redundant=5, noise=0.4, random_state=1
+)
 X, y, qid = np.exp(problem.data.X), problem.data.relevance, problem.data.qid
 train, test = qid <= 120, qid > 120
 

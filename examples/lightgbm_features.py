@@ -9,10 +9,10 @@ import numpy as np
 
 import sparserank as sr
 
-problem = sr.make_curved_ranking(n_queries=240, n_features=40, n_curved=10, random_state=0)
+problem = sr.datasets.make_curved_ranking(n_queries=240, n_features=40, n_curved=10, random_state=0)
 train, test = problem.data.take_queries(np.arange(160)), problem.data.take_queries(np.arange(160, 240))
 
-result = sr.select_for_trees(
+result = sr.trees.select_for_trees(
     train, test=test, k=10, sizes=(5, 10), n_trees=80, n_leaves=15, n_seeds=1, cv=3, report_metrics=()
 )
 

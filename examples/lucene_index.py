@@ -22,7 +22,9 @@ if shutil.which("javac") is None or None in jars:
     print("skipped: install default-jdk-headless, liblucene8-java, libantlr4-runtime-java and libasm-java.")
     sys.exit()
 
-data = sr.make_ranking(n_queries=100, n_features=12, n_informative=4, n_redundant=2, noise=0.4, random_state=9).data
+data = sr.datasets.make_ranking(
+    n_queries=100, n_features=12, n_informative=4, n_redundant=2, noise=0.4, random_state=9
+).data
 model = sr.SparseRanker(penalty="mcp", k=4).fit_dataset(data).to_model()
 scores = model.predict(data.X)
 offset = float(np.ceil(1.0 - scores.min()))

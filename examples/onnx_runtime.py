@@ -12,7 +12,7 @@ import onnxruntime
 
 import sparserank as sr
 
-data = sr.make_curved_ranking(n_queries=150, n_features=30, n_curved=5, random_state=0).data
+data = sr.datasets.make_curved_ranking(n_queries=150, n_features=30, n_curved=5, random_state=0).data
 train, test = data.take_queries(np.arange(100)), data.take_queries(np.arange(100, 150))
 model = sr.SparseRanker(penalty="mcp", k=5, feature_transform="curves").fit_dataset(train).to_model()
 

@@ -10,7 +10,9 @@ import optuna
 
 import sparserank as sr
 
-problem = sr.make_ranking(n_queries=180, n_features=40, n_informative=6, n_redundant=4, noise=0.4, random_state=7)
+problem = sr.datasets.make_ranking(
+    n_queries=180, n_features=40, n_informative=6, n_redundant=4, noise=0.4, random_state=7
+)
 X, y, qid = np.exp(1.5 * problem.data.X), problem.data.relevance, problem.data.qid  # heavy tails, as counts have
 train, test = qid <= 120, qid > 120
 N_FOLDS, N_TRIALS = 5, 25

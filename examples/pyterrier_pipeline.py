@@ -12,7 +12,9 @@ import pyterrier as pt
 import sparserank as sr
 from sparserank.pyterrier import SparseLTR
 
-data = sr.make_ranking(n_queries=180, n_features=20, n_informative=4, n_redundant=4, noise=0.5, random_state=8).data
+data = sr.datasets.make_ranking(
+    n_queries=180, n_features=20, n_informative=4, n_redundant=4, noise=0.5, random_state=8
+).data
 retrieved = pd.DataFrame({"qid": [f"topic-{q}" for q in data.qid], "docno": data.docid.astype(str)})
 retrieved = retrieved.assign(query="any", score=0.0, rank=0, features=list(np.array(data.X)))
 qrels = retrieved[["qid", "docno"]].assign(label=data.relevance.astype(int))

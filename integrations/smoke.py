@@ -19,7 +19,7 @@ def main(version: str) -> None:
     assert sr.__version__ == version
     assert not [name for name in EXTRAS if find_spec(name)], "this environment is not clean"
     assert all(getattr(sr, name) is not None for name in sr.__all__)
-    data = sr.make_ranking(40, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.3, random_state=2).data
+    data = sr.datasets.make_ranking(40, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.3, random_state=2).data
     train, test = data.take_queries(np.arange(30)), data.take_queries(np.arange(30, 40))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -38,9 +38,9 @@ def main(version: str) -> None:
         assert abs(code["score"](row) - scores[0]) < 1e-9  # type: ignore[operator]
     for ranker in (
         sr.SparseRanker(loss="modified_huber", penalty="log"),
-        sr.GreedyRankRLS(k=2),
-        sr.FenchelRank(radius=4.0),
-        sr.RankSVM(),
+        sr.papers.GreedyRankRLS(k=2),
+        sr.papers.FenchelRank(radius=4.0),
+        sr.papers.RankSVM(),
     ):
         assert ranker.fit(np.array(train.X), train.relevance, qid=train.qid).predict(np.array(test.X)).std() > 0
     print("smoke: all of it works")

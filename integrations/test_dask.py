@@ -23,7 +23,7 @@ from sparserank.data.reading import Reading
 from sparserank.errors import DataError
 from sparserank.shards.dask import DaskShards, connect
 
-DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, random_state=8).data
+DATA = sr.datasets.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, random_state=8).data
 KINDS = {"dense": Reading(dtype="float64"), "float32": Reading(), "csr": Reading(dtype="float64", sparse=True)}
 OPTIONS: dict[str, Any] = {"n_alphas": 15, "tol": 1e-7}
 
@@ -157,7 +157,7 @@ def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str,
     w = np.random.default_rng(0).standard_normal(30)
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as fresh, Client(fresh) as client:
         client.wait_for_workers(2, timeout=60)
-        objective = sr.PairwiseObjective(data, query_weight=weight, client=client)
+        objective = sr.solvers.PairwiseObjective(data, query_weight=weight, client=client)
         before = objective.value_and_gradient(w)
         rounds = objective.shards.n_rounds
         killing(fresh, 0.0).join()
@@ -165,7 +165,7 @@ def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str,
         again = objective.value_and_gradient(w)
         assert isinstance(objective.shards, DaskShards)
         assert objective.shards.n_rounds == rounds + 2  # one that found them untold
-    expected = sr.PairwiseObjective(data, query_weight=weight).value_and_gradient(w)
+    expected = sr.solvers.PairwiseObjective(data, query_weight=weight).value_and_gradient(w)
     for value, gradient in (before, again):
         assert value == pytest.approx(expected[0], rel=1e-12)
         np.testing.assert_allclose(gradient, expected[1], rtol=1e-12, atol=1e-15)
@@ -174,9 +174,9 @@ def test_a_shard_that_was_made_again_is_told_its_weights_again(stores: dict[str,
 def test_labels_and_weights_are_those_of_the_store_or_refused(client: Client, stores: dict[str, Path]) -> None:
     data = sr.open_store(stores["dense"])
     with pytest.raises(DataError, match="labels are those of the store"):
-        sr.PairwiseObjective(dataclasses.replace(data, relevance=data.relevance[::-1]), client=client)
+        sr.solvers.PairwiseObjective(dataclasses.replace(data, relevance=data.relevance[::-1]), client=client)
     with pytest.raises(DataError, match="weights of documents are those of the store"):
-        sr.PairwiseObjective(data, doc_weight=np.full(data.n_docs, 2.0), client=client)
+        sr.solvers.PairwiseObjective(data, doc_weight=np.full(data.n_docs, 2.0), client=client)
 
 
 def test_ties_are_broken_by_document_ids_there_too(client: Client, tmp_path: Path) -> None:
@@ -195,12 +195,13 @@ def test_a_store_that_is_written_anew_is_not_mixed_with_the_old_one(client: Clie
     values = []
     for seed in (1, 2):
         sr.write_letor(
-            sr.make_ranking(40, (5, 20), 30, n_informative=6, noise=0.5, random_state=seed).data, tmp_path / "a.txt"
+            sr.datasets.make_ranking(40, (5, 20), 30, n_informative=6, noise=0.5, random_state=seed).data,
+            tmp_path / "a.txt",
         )
         sr.convert([tmp_path / "a.txt"], tmp_path / "s", Reading(dtype="float64"), restart=True)
         data = sr.open_store(tmp_path / "s")
-        kept = sr.PairwiseObjective(data, client=client)
-        values.append((kept.value_and_gradient(w)[0], sr.PairwiseObjective(data).value_and_gradient(w)[0]))
+        kept = sr.solvers.PairwiseObjective(data, client=client)
+        values.append((kept.value_and_gradient(w)[0], sr.solvers.PairwiseObjective(data).value_and_gradient(w)[0]))
     for there, here in values:
         assert there == pytest.approx(here, rel=1e-12)
     assert values[0][0] != values[1][0]
@@ -209,7 +210,7 @@ def test_a_store_that_is_written_anew_is_not_mixed_with_the_old_one(client: Clie
 def test_an_objective_may_outlive_its_client(cluster: LocalCluster, stores: dict[str, Path]) -> None:
     code = (
         "import sys, sparserank as sr; from distributed import Client\n"
-        "with Client(sys.argv[1]) as c: o = sr.PairwiseObjective(sr.open_store(sys.argv[2]), client=c); "
+        "with Client(sys.argv[1]) as c: o = sr.solvers.PairwiseObjective(sr.open_store(sys.argv[2]), client=c); "
         "o.value_and_gradient([0.0] * 30)\n"
         "del o"
     )

@@ -22,7 +22,7 @@ import sparserank as sr
 from sparserank.errors import DataError
 
 PATIENCE_S = 120.0
-DATA = sr.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, random_state=8).data
+DATA = sr.datasets.make_ranking(300, (5, 60), 30, n_informative=6, noise=0.5, random_state=8).data
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from sparserank.cli.app import app
 from sparserank.data.sources import as_datasets
 from sparserank.errors import DataError, SparserankError
 
-DATA = sr.make_ranking(60, (5, 30), 12, n_informative=4, noise=0.5, random_state=3).data
+DATA = sr.datasets.make_ranking(60, (5, 30), 12, n_informative=4, noise=0.5, random_state=3).data
 NAMES = [f"x{j}" for j in range(12)]
 # Short: what `select` does on a cluster, with refits and half-samples, is looked at in test_dask.py.
 SELECT: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 6, "folds": 2, "half_samples": 0, "relaxed": False}
@@ -96,7 +96,7 @@ def test_the_model_is_that_of_this_process(kind: str, client: Client, tmp_path: 
 
 
 def test_validation_data_of_another_kind(client: Client) -> None:
-    valid = sr.make_ranking(20, (5, 30), 12, n_informative=4, noise=0.5, random_state=4).data
+    valid = sr.datasets.make_ranking(20, (5, 30), 12, n_informative=4, noise=0.5, random_state=4).data
     other = pd.DataFrame(valid.X, columns=NAMES[::-1]).assign(qid=1000 + valid.qid, label=valid.relevance)
     there, here = (sr.select(frame(), other, client=c, **SELECT) for c in (client, None))
     assert there.sentence == here.sentence
@@ -110,7 +110,7 @@ def test_every_scaling(scaling: str, client: Client, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "ranker", [sr.SparseRanker(alpha_ratio=0.1), sr.SparseRankerCV(n_alphas=8), sr.FenchelRank(radius=0.1)]
+    "ranker", [sr.SparseRanker(alpha_ratio=0.1), sr.SparseRankerCV(n_alphas=8), sr.papers.FenchelRank(radius=0.1)]
 )
 def test_estimators(ranker: Any, client: Client) -> None:
     there, here = (
@@ -122,7 +122,7 @@ def test_estimators(ranker: Any, client: Client) -> None:
 
 def test_an_estimator_that_cannot_says_so(client: Client) -> None:
     with pytest.raises(DataError, match="GreedyRankRLS does not run on a cluster"):
-        sr.GreedyRankRLS(k=2).fit(DATA.X, DATA.relevance, qid=DATA.qid, client=client)
+        sr.papers.GreedyRankRLS(k=2).fit(DATA.X, DATA.relevance, qid=DATA.qid, client=client)
 
 
 def test_paths_and_objectives_of_what_is_in_memory(client: Client) -> None:
@@ -130,7 +130,9 @@ def test_paths_and_objectives_of_what_is_in_memory(client: Client) -> None:
     np.testing.assert_allclose(there.coefs, here.coefs, rtol=1e-12, atol=1e-12)
     weight = np.linspace(0, 2, DATA.n_docs)
     w = np.linspace(-1, 1, 12)
-    values = [sr.PairwiseObjective(DATA, doc_weight=weight, client=c).value_and_gradient(w)[0] for c in (client, None)]
+    values = [
+        sr.solvers.PairwiseObjective(DATA, doc_weight=weight, client=c).value_and_gradient(w)[0] for c in (client, None)
+    ]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 import sparserank as sr
 
 what, store, share, out = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
-tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
+tiny = sr.datasets.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
 sr.select(tiny, penalties=["l1"], n_alphas=4, cv=2, out=tempfile.mkdtemp() + "/o", n_threads=2, rival="none")
 
 def used():
@@ -44,7 +44,7 @@ elif what == "select":
     result = sr.select(data, penalties=["l1"], n_alphas=10, alpha_min_ratio=0.05, cv=2, n_threads=2, out=out)
     facts = {"sentence": result.sentence, "features": len(result.model.support)}
 else:
-    objective = sr.PairwiseObjective(data, n_threads=2)
+    objective = sr.solvers.PairwiseObjective(data, n_threads=2)
     w = np.random.default_rng(0).standard_normal(data.n_features) * 0.05
     objective.value_and_gradient(w)
     began = time.perf_counter()

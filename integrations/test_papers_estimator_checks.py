@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparserank import (
+from sparserank.papers import (
     FSMSVM,
     FenchelRank,
     FSMRank,

@@ -20,7 +20,7 @@ from sparserank.pyterrier import SparseLTR
 RANKERS = {
     "SparseRanker": lambda: sr.SparseRanker(k=4),
     "SparseRankerCV": lambda: sr.SparseRankerCV(n_alphas=20),
-    "GreedyRankRLS": lambda: sr.GreedyRankRLS(k=4),
+    "GreedyRankRLS": lambda: sr.papers.GreedyRankRLS(k=4),
 }
 Parts = dict[str, pd.DataFrame]
 
@@ -42,7 +42,7 @@ def arrays_of(res: pd.DataFrame, qrels: pd.DataFrame) -> tuple[np.ndarray, np.nd
 def problem() -> Parts:
     """Queries that are in the frames by turns, as no block: topic-1, topic-2, ..., topic-1, ...;
     judgments of relevant documents and a few others."""
-    data = sr.make_ranking(90, (18, 26), 12, n_informative=4, n_redundant=3, noise=0.6, random_state=3).data
+    data = sr.datasets.make_ranking(90, (18, 26), 12, n_informative=4, n_redundant=3, noise=0.6, random_state=3).data
     res = results_of(data)
     qrels = res[["qid", "docno"]].assign(label=data.relevance.astype(int))
     qrels = qrels[(qrels["label"] > 0) | (np.arange(len(qrels)) % 7 == 0)].sample(frac=1.0, random_state=0)

@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Each page as its command writes it, of features and documents with long and hostile names."""
     folder = tmp_path_factory.mktemp("pages")
-    made = sr.make_ranking(90, (8, 14), 14, n_informative=6, n_redundant=3, noise=0.6, random_state=2).data
+    made = sr.datasets.make_ranking(90, (8, 14), 14, n_informative=6, n_redundant=3, noise=0.6, random_state=2).data
     own = sorted(made.feature_names or (), key=lambda name: not name.startswith("signal"))
     columns = [list(made.feature_names or ()).index(name) for name in own]
     names = [LONG, *HOSTILE, *own[len(HOSTILE) + 1 :]]

@@ -23,7 +23,7 @@ import numpy as np, scipy.linalg
 import sparserank as sr
 
 store, out, share = sys.argv[1], sys.argv[2], float(sys.argv[3])
-tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
+tiny = sr.datasets.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
 options = dict(
     penalties=["l1"], n_alphas=5, alpha_min_ratio=0.1, cv=2, half_samples=0, feature_transform="none", n_threads=1,
     rival="none",

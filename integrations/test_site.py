@@ -118,7 +118,7 @@ def test_every_page_and_every_public_name_is_there(site: Path, pages: dict[Path,
     shown = {str(path.relative_to(site).with_suffix(".md")) for path in pages}
     assert {page for page in PAGES if page != "reproduction-preface.md"} <= shown
     ids = set().union(*(page.ids for path, page in pages.items() if path.parent.name == "api"))
-    assert {f"sparserank.{name}" for name in sr.__all__ if name != "__version__"} <= ids
+    assert {f"sparserank.{name}" for name in sr._HOME} <= ids
 
 
 def test_every_link_leads_somewhere(pages: dict[Path, Page]) -> None:

@@ -30,14 +30,14 @@ from sparserank.weighting import Weighting
 from tests.extension.logistic import PairwiseLogistic
 from tests.oracles import pairs
 
-DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, random_state=4).data
+DATA = sr.datasets.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, random_state=4).data
 PENALTIES: list[Penalty] = [
-    sr.L1(),
-    sr.L1(monotone=(1,) * 6 + (0,) * 6),
-    sr.L1(keep=(1, 7)),
-    sr.ElasticNet(l1_ratio=0.5),
-    sr.Ridge(),
-    sr.L1(feature_groups=(0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3)),
+    sr.penalties.L1(),
+    sr.penalties.L1(monotone=(1,) * 6 + (0,) * 6),
+    sr.penalties.L1(keep=(1, 7)),
+    sr.penalties.ElasticNet(l1_ratio=0.5),
+    sr.penalties.Ridge(),
+    sr.penalties.L1(feature_groups=(0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3)),
 ]
 
 
@@ -100,7 +100,7 @@ def test_a_path_is_the_same_in_fewer_reads(
 
 def test_what_was_found_beforehand_is_the_solution_on_explicit_pairs() -> None:
     """Points that took no step are as good as any other: certificates are of the points themselves."""
-    path = solved(sr.L1(), n_alphas=40, alpha_min_ratio=0.01, tol=1e-3)
+    path = solved(sr.penalties.L1(), n_alphas=40, alpha_min_ratio=0.01, tol=1e-3)
     foreseen = np.flatnonzero(path.n_iters[1:] == 0) + 1
     assert len(foreseen) >= 8
     uppers, lowers, weights = (
@@ -117,7 +117,7 @@ def test_what_was_found_beforehand_is_the_solution_on_explicit_pairs() -> None:
 
 def test_the_next_place_is_kept_where_it_is_lower() -> None:
     objective = PairwiseObjective(DATA)
-    problem = Penalised(objective, sr.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
+    problem = Penalised(objective, sr.penalties.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
     ahead = Ahead(problem, Stop(tol=1e-9, scale=float(np.abs(objective.gradient_at_zero).max())))
     curvature = Curvature(objective)
     here = problem.iterate(np.zeros(12), objective.at_zero)
@@ -177,14 +177,14 @@ def test_a_place_at_zero_and_none_are_told_apart(tmp_path: Path) -> None:
 def test_along_samples_too_and_the_drift_is_worth_it(
     sampled: bool, reads: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = sr.make_ranking(1500, (15, 40), 20, n_informative=8, noise=1.0, random_state=6).data
+    data = sr.datasets.make_ranking(1500, (15, 40), 20, n_informative=8, noise=1.0, random_state=6).data
     if sampled:
         for name, value in {"MIN_WORK": 1e4, "WORK_PER_DOCUMENT": 0.0, "DOCUMENTS_PER_COLUMN": 40}.items():
             monkeypatch.setattr(curvature_module, name, value)
 
     def needed() -> int:
         reads.clear()
-        run(following(PairwiseObjective(data), sr.L1(), n_alphas=40, alpha_min_ratio=0.01, tol=1e-4))
+        run(following(PairwiseObjective(data), sr.penalties.L1(), n_alphas=40, alpha_min_ratio=0.01, tol=1e-4))
         return len(reads)
 
     with_drift = needed()
@@ -197,7 +197,7 @@ def test_along_samples_too_and_the_drift_is_worth_it(
 
 def test_the_higher_of_two_places_is_no_start() -> None:
     objective = PairwiseObjective(DATA)
-    problem = Penalised(objective, sr.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
+    problem = Penalised(objective, sr.penalties.L1(0.2 * float(np.abs(objective.gradient_at_zero).max())))
     low = run(problem.evaluate(solve(ProxNewton(), objective, problem.penalty).w))
     high = run(problem.evaluate(3.0 * low.w))
     strengths = Convex(Problems(objective, problem.penalty, np.ones(1)), Stop(), None)
@@ -216,7 +216,7 @@ def test_where_a_second_place_costs_a_pass_none_is_looked_at(kind: str, reads: l
     loss = PairwiseLogistic() if kind == "logistic" else "squared_hinge"
     objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr, knots=knots, loss=loss)
     assert not objective.shares_reads
-    run(following(objective, sr.L1(), n_alphas=6, tol=1e-3))
+    run(following(objective, sr.penalties.L1(), n_alphas=6, tol=1e-3))
     assert set(reads) == {1}
 
 
@@ -250,7 +250,7 @@ def test_neither_far_strengths_nor_equal_ones_are_looked_at(
 ) -> None:
     largest = float(np.abs(PairwiseObjective(DATA).gradient_at_zero).max())
     reads.clear()
-    path = solved(sr.L1(), alphas=largest * np.array(ratios), tol=1e-6)
+    path = solved(sr.penalties.L1(), alphas=largest * np.array(ratios), tol=1e-6)
     assert set(path.statuses) == {"optimal"}
     assert (max(reads) == 2) == looked
 
@@ -259,6 +259,6 @@ def test_a_solve_of_many_steps_looks_ahead_a_few_times_only(reads: list[int]) ->
     rng = np.random.default_rng(0)
     X = np.hstack([DATA.X, DATA.X + 1e-7 * rng.standard_normal(DATA.X.shape)])
     objective = PairwiseObjective(X, DATA.relevance, DATA.query_ptr)
-    path = run(following(objective, sr.L1(), n_alphas=12, alpha_min_ratio=1e-3, tol=1e-9))
+    path = run(following(objective, sr.penalties.L1(), n_alphas=12, alpha_min_ratio=1e-3, tol=1e-9))
     assert path.n_iters.max() > 2 * MAX_LOOKS
     assert sum(n - 1 for n in reads) <= MAX_LOOKS * len(path.alphas)

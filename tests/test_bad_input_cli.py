@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from sparserank import load_model, make_ranking, write_letor
+from sparserank import load_model, write_letor
 from sparserank.crossval import fitting
+from sparserank.datasets import make_ranking
 from tests.command_line import Cli, Outcome
 
 QUICK = ("--n-alphas", "6", "--folds", "2", "--half-samples", "4", "--rival", "none", "--penalty", "l1")

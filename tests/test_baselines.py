@@ -55,17 +55,19 @@ def test_gas_takes_features_in_the_order_of_the_oracle() -> None:
             gas_order(np.ones(3), np.eye(3), c, k)
 
 
-def _expected_order(ranker: sr.FSRank | sr.GasRanker | sr.FSMSVM, data: RankingDataset) -> list[int]:
+def _expected_order(
+    ranker: sr.papers.FSRank | sr.papers.GasRanker | sr.papers.FSMSVM, data: RankingDataset
+) -> list[int]:
     varying = np.flatnonzero(~data.constant_features()).tolist()
-    if isinstance(ranker, sr.GasRanker):
+    if isinstance(ranker, sr.papers.GasRanker):
         similarity = oracle.kendall_concordance(data.X[:, varying], data.query_ptr)
         both = [[sr.evaluate(sign * data.X[:, j], data, "map")["map"] for sign in (1, -1)] for j in varying]
         taken = oracle.gas_e([max(pair) for pair in both], similarity, ranker.k, ranker.c)
         return [varying[i] for i in taken]
-    if isinstance(ranker, sr.FSRank):
+    if isinstance(ranker, sr.papers.FSRank):
         key = [sr.evaluate(data.X[:, j], data, "ndcg@10")["ndcg@10"] for j in range(data.n_features)]
     else:
-        m = sr.FSMRank(lambda1=ranker.lambda1, lambda2=ranker.lambda2).fit(data.X, data.relevance, qid=data.qid)
+        m = sr.papers.FSMRank(lambda1=ranker.lambda1, lambda2=ranker.lambda2).fit(data.X, data.relevance, qid=data.qid)
         key = list(np.abs(m.coef_))
         varying = np.flatnonzero(m.coef_).tolist()
     return sorted(varying, key=lambda j: (-key[j], j))[: ranker.k]
@@ -73,7 +75,7 @@ def _expected_order(ranker: sr.FSRank | sr.GasRanker | sr.FSMSVM, data: RankingD
 
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize("k", [1, 3, 99])
-@pytest.mark.parametrize("make", [sr.FSRank, sr.GasRanker, sr.FSMSVM])
+@pytest.mark.parametrize("make", [sr.papers.FSRank, sr.papers.GasRanker, sr.papers.FSMSVM])
 def test_two_stages_are_an_order_and_ranksvm_on_its_first_features(data: RankingDataset, k: int, make: type) -> None:
     m = make(k=k, alpha=0.05).fit(data.X, data.relevance, qid=data.qid)
     assert m.selected_.tolist() == _expected_order(m, data)
@@ -89,27 +91,34 @@ def test_two_stages_are_an_order_and_ranksvm_on_its_first_features(data: Ranking
 
 
 def test_the_three_filters_are_three_filters() -> None:
-    data = sr.make_ranking(n_queries=12, n_features=10, n_informative=3, n_redundant=3, noise=1.0, random_state=3).data
-    orders = [make(k=10).fit(data.X, data.relevance, qid=data.qid).selected_ for make in (sr.FSRank, sr.GasRanker)]
+    data = sr.datasets.make_ranking(
+        n_queries=12, n_features=10, n_informative=3, n_redundant=3, noise=1.0, random_state=3
+    ).data
+    orders = [
+        make(k=10).fit(data.X, data.relevance, qid=data.qid).selected_
+        for make in (sr.papers.FSRank, sr.papers.GasRanker)
+    ]
     assert orders[0].tolist() != orders[1].tolist()
-    similar, dissimilar = (sr.GasRanker(k=4, c=c).fit(data.X, data.relevance, qid=data.qid).selected_ for c in (0, 1))
+    similar, dissimilar = (
+        sr.papers.GasRanker(k=4, c=c).fit(data.X, data.relevance, qid=data.qid).selected_ for c in (0, 1)
+    )
     assert set(similar) != set(dissimilar)
 
 
 @pytest.mark.parametrize(
     "ranker",
     [
-        sr.FSRank(k=0),
-        sr.FSMSVM(k=2, alpha=0.0),
-        sr.GasRanker(k=2, c=-1.0),
-        sr.TGRank(alpha=0.0),
-        sr.TGRank(window=0),
-        sr.TGRank(step=-1.0),
-        sr.RSRank(max_iter=0),
+        sr.papers.FSRank(k=0),
+        sr.papers.FSMSVM(k=2, alpha=0.0),
+        sr.papers.GasRanker(k=2, c=-1.0),
+        sr.papers.TGRank(alpha=0.0),
+        sr.papers.TGRank(window=0),
+        sr.papers.TGRank(step=-1.0),
+        sr.papers.RSRank(max_iter=0),
     ],
     ids=repr,
 )
-def test_wrong_parameters_get_a_sentence(ranker: sr.TGRank) -> None:
+def test_wrong_parameters_get_a_sentence(ranker: sr.papers.TGRank) -> None:
     with pytest.raises(DataError, match="must be"):
         ranker.fit(PROBLEMS[0].X, PROBLEMS[0].relevance, qid=PROBLEMS[0].qid)
 
@@ -120,7 +129,9 @@ def test_wrong_parameters_get_a_sentence(ranker: sr.TGRank) -> None:
 @pytest.mark.parametrize("data", PROBLEMS)
 @pytest.mark.parametrize(("window", "max_iter"), [(1, 7), (5, 5), (5, 20), (10, 40)])
 def test_tg_rank_is_the_truncated_gradient_of_explicit_pairs(data: RankingDataset, window: int, max_iter: int) -> None:
-    m = sr.TGRank(alpha=0.03, window=window, max_iter=max_iter, step=0.8).fit(data.X, data.relevance, qid=data.qid)
+    m = sr.papers.TGRank(alpha=0.03, window=window, max_iter=max_iter, step=0.8).fit(
+        data.X, data.relevance, qid=data.qid
+    )
     step = 0.8 / tight_lipschitz(_objective(data))
     run = (data.X, data.relevance, data.query_ptr, 0.03, step)
     expected = oracle.truncated_gradient(*run, window, max_iter)
@@ -175,7 +186,7 @@ def test_tg_rank_of_window_one_ends_at_the_l1_optimum() -> None:
     exact = sr.SparseRanker(penalty="l1", alpha=0.02, scaling="none", tol=1e-10).fit(
         data.X, data.relevance, qid=data.qid
     )
-    m = sr.TGRank(alpha=0.02, window=1, max_iter=3000).fit(data.X, data.relevance, qid=data.qid)
+    m = sr.papers.TGRank(alpha=0.02, window=1, max_iter=3000).fit(data.X, data.relevance, qid=data.qid)
     np.testing.assert_allclose(m.coef_, exact.coef_, atol=1e-6)
     assert m.objective_ == pytest.approx(exact.objective_, abs=1e-10)
 
@@ -231,7 +242,7 @@ def test_the_importance_kernel_equals_loops_and_its_gradient_is_that_of_frozen_w
 
 @pytest.mark.parametrize("data", PROBLEMS)
 def test_rs_rank_follows_the_weights_of_the_current_order(data: RankingDataset) -> None:
-    m = sr.RSRank(alpha=0.01, window=2, max_iter=6, step=2.0).fit(data.X, data.relevance, qid=data.qid)
+    m = sr.papers.RSRank(alpha=0.01, window=2, max_iter=6, step=2.0).fit(data.X, data.relevance, qid=data.qid)
     step, w = 2.0 / tight_lipschitz(_objective(data)), np.zeros(data.n_features)
     frozen = None
     for iteration in range(1, 7):
@@ -249,7 +260,7 @@ def test_rs_rank_follows_the_weights_of_the_current_order(data: RankingDataset) 
     assert np.abs(frozen / frozen.sum() - W / W.sum()).max() > 1e-3
     np.testing.assert_allclose(m.coef_, w, rtol=1e-8, atol=1e-11)
     with pytest.raises(DataError, match=r"RSRank: relevance must lie in 0\.\.60"):
-        sr.RSRank().fit(data.X, data.relevance - 1, qid=data.qid)
+        sr.papers.RSRank().fit(data.X, data.relevance - 1, qid=data.qid)
 
 
 # The floor
@@ -258,7 +269,10 @@ def test_rs_rank_follows_the_weights_of_the_current_order(data: RankingDataset) 
 def test_random_weights_are_nonnegative_sum_to_one_and_follow_the_seed() -> None:
     data = PROBLEMS[0]
     coefs = np.array(
-        [sr.RandomRanker(random_state=seed).fit(data.X, data.relevance, qid=data.qid).coef_ for seed in range(300)]
+        [
+            sr.papers.RandomRanker(random_state=seed).fit(data.X, data.relevance, qid=data.qid).coef_
+            for seed in range(300)
+        ]
     )
     assert (coefs[:, [0, 1, 2, 4]] > 0).all()
     assert not coefs[:, [3, 5]].any()  # constant within queries
@@ -266,7 +280,9 @@ def test_random_weights_are_nonnegative_sum_to_one_and_follow_the_seed() -> None
     np.testing.assert_allclose(coefs[:, [0, 1, 2, 4]].mean(axis=0), 0.25, atol=0.05)
     # Uniform on the simplex of 4: the variance of a weight is 3/80; normalised uniform draws have less than half of it.
     np.testing.assert_allclose(coefs[:, [0, 1, 2, 4]].var(axis=0), 3 / 80, atol=0.01)
-    assert np.array_equal(coefs[7], sr.RandomRanker(random_state=7).fit(data.X, data.relevance, qid=data.qid).coef_)
+    assert np.array_equal(
+        coefs[7], sr.papers.RandomRanker(random_state=7).fit(data.X, data.relevance, qid=data.qid).coef_
+    )
 
 
 # Laporte et al. (2014)
@@ -275,7 +291,7 @@ def test_random_weights_are_nonnegative_sum_to_one_and_follow_the_seed() -> None
 @pytest.fixture(scope="module")
 def objective() -> PairwiseObjective:
     sizes = {"n_queries": 12, "docs_per_query": (4, 12), "n_features": 10, "n_informative": 3, "n_redundant": 3}
-    return _objective(sr.make_ranking(**sizes, noise=1.0, random_state=3).data)
+    return _objective(sr.datasets.make_ranking(**sizes, noise=1.0, random_state=3).data)
 
 
 @pytest.mark.parametrize("published", [False, True])

@@ -11,7 +11,7 @@ from sparserank.papers.rls.best_subset import best_subset
 from sparserank.papers.rls.leave_query_out import leave_query_out
 from tests.oracles import best_subset as oracle
 
-DATA = sr.make_ranking(30, (6, 14), 12, n_informative=4, n_redundant=4, noise=0.5, random_state=2).data
+DATA = sr.datasets.make_ranking(30, (6, 14), 12, n_informative=4, n_redundant=4, noise=0.5, random_state=2).data
 
 
 def problem(seed: int) -> tuple[np.ndarray, np.ndarray, float, int]:
@@ -81,8 +81,8 @@ def test_what_cannot_be_is_refused(k: int, lam: float) -> None:
 
 def test_the_ranker_gives_every_size_with_its_leave_query_out_error() -> None:
     lam = 2.0
-    exact = sr.GreedyRankRLS(k=5, lam=lam, search="exact", tie=0.001).fit_dataset(DATA)
-    greedy = sr.GreedyRankRLS(k=5, lam=lam).fit_dataset(DATA)
+    exact = sr.papers.GreedyRankRLS(k=5, lam=lam, search="exact", tie=0.001).fit_dataset(DATA)
+    greedy = sr.papers.GreedyRankRLS(k=5, lam=lam).fit_dataset(DATA)
     assert [s.k for s in exact.path_] == [1, 2, 3, 4, 5]
     assert all(s.proven for s in exact.subsets_)
     centred = DATA.X - np.repeat(
@@ -114,4 +114,4 @@ def test_parameters_are_checked() -> None:
         ({"n_candidates": 3}, "n_candidates"),
     ):
         with pytest.raises(DataError, match=message):
-            sr.GreedyRankRLS(k=2, search="exact", **wrong).fit_dataset(DATA)
+            sr.papers.GreedyRankRLS(k=2, search="exact", **wrong).fit_dataset(DATA)

@@ -18,7 +18,7 @@ from sparserank.penalties import parse_penalty
 from sparserank.shards.scaling import fit_scaling
 from sparserank.solvers.lockstep import run
 
-DATA = sr.make_ranking(60, (8, 20), 12, n_informative=4, noise=0.5, random_state=7).data
+DATA = sr.datasets.make_ranking(60, (8, 20), 12, n_informative=4, noise=0.5, random_state=7).data
 OPTIONS: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.02}
 
 
@@ -27,11 +27,11 @@ def result() -> sr.SelectionResult:
     return sr.select(DATA, penalties=["l1", "mcp"], cv=3, random_state=1, half_samples=0, **OPTIONS)
 
 
-def fold_path(penalty: str, used: np.ndarray) -> tuple[sr.PairwiseObjective, Any, np.ndarray]:
+def fold_path(penalty: str, used: np.ndarray) -> tuple[sr.solvers.PairwiseObjective, Any, np.ndarray]:
     """A copy of the fold's training queries, its path, what its features are divided by."""
     train = DATA.take_queries(used)
     scale = fit_scaling(train).scale
-    objective = sr.PairwiseObjective(train, scale=scale)
+    objective = sr.solvers.PairwiseObjective(train, scale=scale)
     return objective, fit_path_on(objective, parse_penalty(penalty), tol=FOLD_TOL, **OPTIONS), scale
 
 
@@ -49,7 +49,7 @@ def test_values_are_those_of_explicit_folds(result: sr.SelectionResult, relax: f
             w = path.scaled_coefs[point]
             if relax and path.nnz[point]:
                 w = (1 - relax) * w + relax * refit_on_support(objective, path.support(point)).w
-            expected = sr.evaluate(np.asarray(unseen.X @ (w / scale)), unseen, ["ndcg@10"], per_query=True)["ndcg@10"]
+            expected = sr.evaluate(np.asarray(unseen.X @ (w / scale)), unseen, ["ndcg@10"]).per_query["ndcg@10"]
             np.testing.assert_allclose(c.values[fold == f], expected, atol=0.02)
             assert np.mean(np.abs(c.values[fold == f] - expected) > 1e-9) < 0.1  # fold paths are solved to 1e-4
 
@@ -78,7 +78,7 @@ def test_the_saved_model_is_the_chosen_candidate() -> None:
     for k in (2, 4):
         found = sr.select(DATA, penalties=["mcp"], cv=2, k=k, half_samples=0, **OPTIONS)
         c, path = found.chosen, found.paths["mcp"]
-        objective = sr.PairwiseObjective(DATA, scale=found.scalings["mcp"].scale)
+        objective = sr.solvers.PairwiseObjective(DATA, scale=found.scalings["mcp"].scale)
         candidates = [i for i in range(len(path.alphas)) if path.nnz[i] <= c.k]
         point = min(candidates, key=lambda i: path.losses[i])
         refit = refit_on_support(objective, path.support(point)).w
@@ -112,7 +112,7 @@ def test_costs_of_a_weight_of_0_are_those_of_explicit_fold_models() -> None:
 
         def values(coef: np.ndarray, unseen: sr.RankingDataset = unseen, scale: np.ndarray = scale) -> np.ndarray:
             scores = np.asarray(unseen.X @ (coef / scale))
-            return np.asarray(sr.evaluate(scores, unseen, ["ndcg@10"], per_query=True)["ndcg@10"])
+            return np.asarray(sr.evaluate(scores, unseen, ["ndcg@10"]).per_query["ndcg@10"])
 
         for name, cost in costs.items():
             without = np.where(np.array(DATA.feature_names) == name, 0.0, w)
@@ -130,7 +130,9 @@ def test_refits_keep_signs() -> None:
     options: dict[str, Any] = {"n_alphas": 10, "alpha_min_ratio": 0.03, "cv": 3, "half_samples": 0}
     for transform in ("none", "log"):
         free = sr.select(data, penalties=["l1"], feature_transform=transform, k=3, **options)
-        held = sr.select(data, penalties=[sr.L1(monotone=(1, 1, 1))], feature_transform=transform, k=3, **options)
+        held = sr.select(
+            data, penalties=[sr.penalties.L1(monotone=(1, 1, 1))], feature_transform=transform, k=3, **options
+        )
         assert (held.model.coef >= 0).all()
         assert len(free.choice.candidates) > 3
     candidate_set = SelectionJob(held.plan, data, None, None).candidates()
@@ -170,7 +172,7 @@ def test_a_fold_without_a_model_that_small_leaves_the_size_out() -> None:
 
 @pytest.mark.parametrize("kills", [[1], [5], [5, 5], [3, 7], [3, 3, 3]])
 def test_refits_killed_at_any_point_go_on_to_the_same_bits(kills: list[int]) -> None:
-    objective = sr.PairwiseObjective(DATA)
+    objective = sr.solvers.PairwiseObjective(DATA)
     l1 = fit_path_on(objective, parse_penalty("l1"), **OPTIONS)
     plan = PathPlan(starts=PathStarts(l1.alphas, l1.sparse_coefs, l1.losses))
     whole = run(RefitPath().path(objective, plan))

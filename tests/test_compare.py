@@ -203,7 +203,7 @@ def test_the_command_writes_table_page_and_csv_and_goes_on(data, cli_here: Cli, 
     assert content["format"] == "sparserank-comparison"
     rows = list(csv.DictReader((tmp_path / "run/comparison.csv").read_text().splitlines()))
     assert {r["system"] for r in rows} >= {"mcp", "our choice", "trees on all features"}
-    same = sr.compare_with_trees(
+    same = sr.trees.compare_with_trees(
         tmp_path / "train.txt", penalties="mcp", feature_transform="none", cv=2, sizes=(2, 4), n_seeds=1, n_trees=20
     )
     assert [r["mean"] for r in same.rows()] == [float(r["mean"]) for r in rows]

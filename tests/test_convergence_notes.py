@@ -15,7 +15,7 @@ import sparserank as sr
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.errors import ConvergenceWarning
 
-DATA = sr.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, random_state=2).data
+DATA = sr.datasets.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, random_state=2).data
 ARRAYS = {"X": np.asarray(DATA.X), "y": DATA.relevance}
 IMPOSSIBLE = 1e-17  # below what float64 can show of a gradient
 
@@ -32,7 +32,7 @@ ENTRIES: dict[str, Callable[[], Any]] = {
     "SparseRanker": lambda: sr.SparseRanker(tol=IMPOSSIBLE).fit(**ARRAYS, qid=DATA.qid),
     "SparseRanker of a size": lambda: sr.SparseRanker(k=2, tol=IMPOSSIBLE).fit(**ARRAYS, qid=DATA.qid),
     "SparseRankerCV": lambda: sr.SparseRankerCV(tol=IMPOSSIBLE, n_alphas=6).fit(**ARRAYS, qid=DATA.qid),
-    "RankSVM": lambda: sr.RankSVM(tol=IMPOSSIBLE).fit(**ARRAYS, qid=DATA.qid),
+    "RankSVM": lambda: sr.papers.RankSVM(tol=IMPOSSIBLE).fit(**ARRAYS, qid=DATA.qid),
 }
 
 

@@ -112,7 +112,7 @@ def test_feature_without_spread_keeps_scale_one() -> None:
 
 
 def test_synthetic_problem_is_what_it_says() -> None:
-    problem = sr.make_ranking(
+    problem = sr.datasets.make_ranking(
         n_queries=30, docs_per_query=(3, 9), n_features=12, n_informative=4, n_redundant=4, n_grades=4
     )
     sizes = np.diff(problem.data.query_ptr)
@@ -122,15 +122,15 @@ def test_synthetic_problem_is_what_it_says() -> None:
     assert set(np.unique(problem.data.relevance)) == {0, 1, 2, 3}
     assert np.array_equal(np.flatnonzero(problem.coef), problem.support)
     assert not set(problem.support) & set(problem.redundant)
-    again = sr.make_ranking(
+    again = sr.datasets.make_ranking(
         n_queries=30, docs_per_query=(3, 9), n_features=12, n_informative=4, n_redundant=4, n_grades=4
     )
     assert np.array_equal(problem.data.X, again.data.X)
-    clean = sr.make_ranking(n_queries=20, noise=0.0, query_spread=0.0)
+    clean = sr.datasets.make_ranking(n_queries=20, noise=0.0, query_spread=0.0)
     scores = clean.data.X @ clean.coef
     assert sr.evaluate(scores, clean.data, ["pairwise_error"])["pairwise_error"] == 0.0
     with pytest.raises(DataError, match="n_informative"):
-        sr.make_ranking(n_features=3)
+        sr.datasets.make_ranking(n_features=3)
 
 
 def test_import_is_fast_and_pulls_no_heavy_package() -> None:

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the pages read: ranking text, a table, runs and judgments,
     a model that a selection may have left in run/."""
     place = tmp_path_factory.mktemp("docs")
-    data = sr.make_ranking(60, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.4, random_state=2).data
+    data = sr.datasets.make_ranking(60, (6, 10), 6, n_informative=2, n_redundant=1, noise=0.4, random_state=2).data
     order = np.argsort([not name.startswith("signal") for name in data.feature_names or ()], kind="stable")
     X, names = np.array(data.X)[:, order], ["bm25_title", "popularity", "bm25_body", "length", "age", "clicks"]
     named = sr.RankingDataset(X, data.relevance, data.qid, [f"D{i}" for i in range(len(X))], names)

@@ -24,7 +24,7 @@ from sparserank.errors import DataError, DataFormatError, RunDirectoryError
 from sparserank.model.ranking_model import RankingModel
 from tests.command_line import Cli
 
-DATA = sr.make_ranking(12, (4, 8), 3, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
+DATA = sr.datasets.make_ranking(12, (4, 8), 3, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
 N = DATA.n_docs
 NAMES = ["a", "b", "c"]
 IDS = np.random.default_rng(0).permutation(N) + 1000

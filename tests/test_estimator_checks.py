@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparserank import RankSVM, SparseRanker, SparseRankerCV
+from sparserank import SparseRanker, SparseRankerCV
+from sparserank.papers import RankSVM
 
 ESTIMATORS = [
     *(SparseRanker(penalty=p) for p in ("l1", "elastic_net", "log", "l0.5", "mcp", "scad", "ridge")),

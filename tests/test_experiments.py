@@ -45,7 +45,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder S1.txt ... S5.txt with 12 queries each; one of them compressed."""
     folder = tmp_path_factory.mktemp("letor") / "MQ2008"
     folder.mkdir()
-    data = sr.make_ranking(60, (8, 14), 9, n_informative=3, n_redundant=2, noise=0.6, random_state=5).data
+    data = sr.datasets.make_ranking(60, (8, 14), 9, n_informative=3, n_redundant=2, noise=0.6, random_state=5).data
     for k in range(5):
         sr.write_letor(data.take_queries(np.arange(12 * k, 12 * k + 12)), folder / f"S{k + 1}.txt")
     (folder / "S2.txt.gz").write_bytes(gzip.compress((folder / "S2.txt").read_bytes()))
@@ -156,7 +156,7 @@ def test_scales_of_the_same_strength_agree(finished: Results) -> None:
     for row in finished.rows["MQ2008", "log", 1]:
         assert row["C_mean"] == pytest.approx(1 / row["alpha"])
         train = finished.fold_data("MQ2008", 1).train
-        pairs = sr.PairwiseObjective(train.X, train.relevance, train.query_ptr).n_pairs
+        pairs = sr.solvers.PairwiseObjective(train.X, train.relevance, train.query_ptr).n_pairs
         assert row["C_sum"] == pytest.approx(1 / (row["alpha"] * pairs))
         assert row["r"] == pytest.approx(np.abs(row["coef"]).sum())
 
@@ -257,7 +257,7 @@ def test_a_system_missing_in_one_fold_is_left_out_of_the_comparison(parts: Path,
 
 
 def test_lists_too_short_for_the_metric_tie_and_say_so(tmp_path: Path) -> None:
-    data = sr.make_ranking(40, 6, 5, n_informative=2, n_redundant=1, noise=0.4, random_state=8).data
+    data = sr.datasets.make_ranking(40, 6, 5, n_informative=2, n_redundant=1, noise=0.4, random_state=8).data
     for k in range(5):
         sr.write_letor(data.take_queries(np.arange(8 * k, 8 * k + 8)), tmp_path / f"S{k + 1}.txt")
     plan = ExperimentPlan((DatasetPlan("x", str(tmp_path)),), ("rank_svm", "rank_rls"), ("ndcg@10",), max_size=1)

@@ -15,7 +15,7 @@ from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import FeatureScaling
 from tests.command_line import Cli
 
-DATA = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=1).data
+DATA = sr.datasets.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=1).data
 RANKERS = {
     "linear": sr.SparseRanker(),
     "standard": sr.SparseRanker(scaling="standard"),

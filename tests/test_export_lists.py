@@ -227,7 +227,7 @@ def test_engines_declare_whether_they_see_lists() -> None:
 
 
 def test_select_for_an_engine_goes_by_that() -> None:
-    data = sr.make_ranking(40, (6, 10), 6, n_informative=3, n_redundant=0, noise=0.5, random_state=4).data
+    data = sr.datasets.make_ranking(40, (6, 10), 6, n_informative=3, n_redundant=0, noise=0.5, random_state=4).data
     data = data.replace_features(np.exp(2.0 * np.asarray(data.X)))
     quick: dict[str, Any] = {"penalties": "l1", "n_alphas": 8, "cv": 3, "half_samples": 0, "relaxed": False}
     for to in ONE_DOCUMENT:

@@ -35,7 +35,7 @@ from tests.oracles import pairs as oracle
 from tests.problems import iterate_at, small_problem
 
 RNG = np.random.default_rng(7)
-DATA = sr.make_ranking(20, (5, 15), 5, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
+DATA = sr.datasets.make_ranking(20, (5, 15), 5, n_informative=3, n_redundant=0, noise=0.5, random_state=1).data
 SHAPED = ShapedRows(RNG.integers(0, 2, size=DATA.X.shape).astype(np.uint8), RNG.random(DATA.X.shape).astype(np.float32))
 COLUMNS = SHAPED.ramps(np.arange(DATA.n_docs))  # the oracle: every column written out
 LISTED = oracle.pairs_of(DATA.relevance, DATA.query_ptr)
@@ -89,7 +89,7 @@ def optimum(alpha: float) -> float:
 
 
 def test_groups_go_through_the_whole_path_on_shaped_rows() -> None:
-    shards = make_shards(SHAPED, DATA.relevance, DATA.query_ptr, sr.SquaredHinge())
+    shards = make_shards(SHAPED, DATA.relevance, DATA.query_ptr, sr.losses.SquaredHinge())
     weights = np.ones((3, DATA.n_queries))
     weights[1, ::3], weights[2, 1::3] = 0.0, 0.0
     paths = run_all(

@@ -273,7 +273,7 @@ def test_a_penalty_with_groups_is_a_value_and_is_never_solved_without_them(data)
     with pytest.raises(DataError, match="a penalty with groups is solved as"):
         solve(ProxNewton(), PairwiseObjective(data), penalty)
     with pytest.raises(DataError, match="groups and curves know the penalties l1, mcp, scad, log; got lp"):
-        sr.fit_path(data, sr.Lp(feature_groups=GROUPS))
+        sr.fit_path(data, sr.penalties.Lp(feature_groups=GROUPS))
     with pytest.raises(DataError, match="feature_groups must hold 6 values; got 2"):
         sr.fit_path(data, L1(feature_groups=(0, 0)))
     with pytest.raises(

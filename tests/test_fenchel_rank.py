@@ -142,7 +142,7 @@ def test_equal_columns_are_taken_in_order_and_a_whole_step_ends_at_a_vertex() ->
     best = int(frank_wolfe(_objective(data), 2.0, max_iter=1).features[0])
     doubled = np.ascontiguousarray(np.column_stack([data.X, data.X[:, best]])[:, ::-1])
     assert frank_wolfe(_objective(RankingDataset(doubled, data.relevance, data.qid)), 2.0, max_iter=1).features == [0]
-    m = sr.FenchelRank(radius=0.2, epsilon=1e-9).fit(np.array([[0.0], [1.0]]), [1, 0])
+    m = sr.papers.FenchelRank(radius=0.2, epsilon=1e-9).fit(np.array([[0.0], [1.0]]), [1, 0])
     assert m.history_["mu"].tolist() == [1.0]
     assert m.history_["sign"].tolist() == [-1.0]
     assert m.coef_.tolist() == [-0.2]
@@ -186,7 +186,9 @@ def test_the_exact_solution_is_certified_by_explicit_pairs_and_below_frank_wolfe
     if exact.alpha > 1e-6:
         assert exact.gap <= 1e-8
         assert np.abs(exact.w).sum() == pytest.approx(radius, rel=1e-8)
-        penalised = sr.solve(sr.ProxNewton(), objective, sr.L1(exact.alpha), stop=sr.Stop(1e-9, 500))
+        penalised = sr.solvers.solve(
+            sr.solvers.ProxNewton(), objective, sr.penalties.L1(exact.alpha), stop=sr.solvers.Stop(1e-9, 500)
+        )
         np.testing.assert_allclose(penalised.w, exact.w, atol=1e-5 * radius)
 
 
@@ -228,10 +230,10 @@ def test_beyond_the_unconstrained_minimum_the_radius_does_not_matter() -> None:
 def test_a_gap_above_epsilon_is_never_silent_and_status_says_so() -> None:
     data = PROBLEMS[0]
     with pytest.warns(ConvergenceWarning, match=r"gap .* > 0.001 after 3 iterations; raise max_iter or take solver"):
-        m = sr.FenchelRank(radius=16.0, max_iter=3).fit(data.X, data.relevance, qid=data.qid)
+        m = sr.papers.FenchelRank(radius=16.0, max_iter=3).fit(data.X, data.relevance, qid=data.qid)
     assert m.status_ == "iteration limit"
     assert m.gap_ > 1e-3
-    m = sr.FenchelRank(radius=16.0).fit(data.X, data.relevance, qid=data.qid)
+    m = sr.papers.FenchelRank(radius=16.0).fit(data.X, data.relevance, qid=data.qid)
     assert m.status_ == "optimal"
     assert m.gap_ <= 1e-3
     assert len(m.history_["gap"]) == m.n_iter_ + 1
@@ -243,7 +245,7 @@ def test_query_weight_0_is_a_query_less_for_both_solvers() -> None:
     weight = np.array([1.0, 0.0, 2.0, 1.0, 1.0])
     rest = np.asarray(data.qid) != 1
     for solver in ("frank_wolfe", "exact"):
-        m = sr.FenchelRank(radius=4.0, epsilon=1e-2, solver=solver)
+        m = sr.papers.FenchelRank(radius=4.0, epsilon=1e-2, solver=solver)
         a = m.fit(data.X, data.relevance, qid=data.qid, query_weight=weight).coef_
         b = m.fit(data.X[rest], data.relevance[rest], qid=data.qid[rest], query_weight=weight[[0, 2, 3, 4]]).coef_
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
@@ -264,15 +266,15 @@ def test_query_weight_0_is_a_query_less_for_both_solvers() -> None:
 )
 def test_wrong_parameters_get_a_sentence(parameters: dict) -> None:
     with pytest.raises(DataError, match=f"FenchelRank: .*{next(iter(parameters))} (must be|>= 1)"):
-        sr.FenchelRank(**parameters).fit(PROBLEMS[0].X, PROBLEMS[0].relevance, qid=PROBLEMS[0].qid)
+        sr.papers.FenchelRank(**parameters).fit(PROBLEMS[0].X, PROBLEMS[0].relevance, qid=PROBLEMS[0].qid)
 
 
 def test_the_published_models_are_not_optimal(mq2008_train: RankingDataset) -> None:
     """MQ2008 fold 1, radius 4, epsilon 1e-3, T = 1000: the paper's rule stops at T."""
     data = mq2008_train
     with pytest.warns(ConvergenceWarning, match="after 1000 iterations"):
-        published = sr.FenchelRank(radius=4.0).fit(data.X, data.relevance, qid=data.qid)
-    exact = sr.FenchelRank(radius=4.0, solver="exact").fit(data.X, data.relevance, qid=data.qid)
+        published = sr.papers.FenchelRank(radius=4.0).fit(data.X, data.relevance, qid=data.qid)
+    exact = sr.papers.FenchelRank(radius=4.0, solver="exact").fit(data.X, data.relevance, qid=data.qid)
     assert 1e-3 < published.gap_ < 5e-3
     assert exact.gap_ < 1e-6
     assert exact.status_ == "optimal"

@@ -318,7 +318,9 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     first = cli_here(*call)
     assert first.code == 0, first.err
     assert "Features to keep" in first.out
-    same = sr.select_for_trees(tmp_path / "train.txt", penalty="l1", feature_transform="none", cv=3, n_trees=5, k=3)
+    same = sr.trees.select_for_trees(
+        tmp_path / "train.txt", penalty="l1", feature_transform="none", cv=3, n_trees=5, k=3
+    )
     assert json.loads((tmp_path / "run/result.json").read_text()) == same.to_json()
     again = cli_here(*call)
     assert again.out == first.out

@@ -42,7 +42,7 @@ def with_qid(frame: pd.DataFrame, data: sr.RankingDataset, at: int = 2) -> pd.Da
 @pytest.mark.parametrize(
     "container", [lambda f: f, pl.from_pandas, lambda f: pa.Table.from_pandas(f, preserve_index=False)]
 )
-@pytest.mark.parametrize("ranker", [sr.SparseRanker(), sr.SparseRankerCV(n_alphas=8, cv=3), sr.RankSVM()])
+@pytest.mark.parametrize("ranker", [sr.SparseRanker(), sr.SparseRankerCV(n_alphas=8, cv=3), sr.papers.RankSVM()])
 def test_a_column_qid_is_the_query_and_no_feature(ranker, container, frame, data) -> None:
     y = data.relevance
     expected = clone(ranker).fit(frame, y, qid=data.qid)
@@ -133,7 +133,7 @@ def test_select_aligns_validation_and_test_by_name(frame, data) -> None:
 
 def test_evaluation_sets_of_another_shape_or_order_are_refused(frame, data) -> None:
     y, q = data.relevance, data.qid
-    for ranker in (sr.SparseRanker(), sr.SparseRankerCV(n_alphas=8), sr.RankRLS()):
+    for ranker in (sr.SparseRanker(), sr.SparseRankerCV(n_alphas=8), sr.papers.RankRLS()):
         name = type(ranker).__name__
         fit = clone(ranker).fit
         fit(frame, y, qid=q, eval_set=[(frame, y)], eval_qid=[q])
@@ -206,15 +206,15 @@ def test_splitters_split_queries(frame, data) -> None:
 def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
     ranker = sr.SparseRanker(penalty="mcp(gamma=2.0)")
     penalty = ranker.get_params()["penalty__gamma"], ranker.set_params(penalty__gamma=5.0).penalty
-    assert penalty == (2.0, sr.MCP(gamma=5.0))
-    assert sr.SparseRanker().set_params(penalty__drop=(1,)).penalty == sr.L1(drop=(1,))
-    assert clone(ranker).penalty == sr.MCP(gamma=5.0)
+    assert penalty == (2.0, sr.penalties.MCP(gamma=5.0))
+    assert sr.SparseRanker().set_params(penalty__drop=(1,)).penalty == sr.penalties.L1(drop=(1,))
+    assert clone(ranker).penalty == sr.penalties.MCP(gamma=5.0)
     for same in (sr.SparseRanker(), sr.SparseRanker(penalty="mcp")):
         before = same.penalty
         assert same.set_params(**same.get_params()).penalty is before
     both = sr.SparseRanker().set_params(penalty__gamma=2.0, penalty="mcp")
-    assert both.penalty == sr.MCP(gamma=2.0)
-    frozen = sr.MCP(gamma=3.0)
+    assert both.penalty == sr.penalties.MCP(gamma=2.0)
+    frozen = sr.penalties.MCP(gamma=3.0)
     clone(sr.SparseRanker(penalty=frozen)).set_params(penalty__gamma=9.0)
     assert frozen.gamma == 3.0
     with pytest.raises(
@@ -222,7 +222,7 @@ def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
     ):
         sr.SparseRanker().set_params(penalty__gamma=2.0)
     with pytest.raises(ValueError, match="it has no penalty to set"):
-        sr.RankSVM().set_params(penalty__gamma=2.0)
+        sr.papers.RankSVM().set_params(penalty__gamma=2.0)
     with pytest.raises(ValueError, match="Invalid parameter 'penalty__alpha'"):
         sr.SparseRanker().set_params(penalty__alpha=2.0)
     search = GridSearchCV(ranker, {"penalty__gamma": [1.5, 6.0]}, cv=GroupKFold(3))
@@ -232,10 +232,12 @@ def test_parameters_of_penalties_are_searched_like_others(frame, data) -> None:
 
 
 def test_rules_of_penalties_by_name(frame, data) -> None:
-    by_name = sr.L1(weights={"c1": 2.0, "c4": 0.5}, monotone={"c0": "+", "c2": -1}, keep=("c5",), drop=("c3",))
-    by_number = sr.L1(weights=(1, 2, 1, 1, 0.5, 1), monotone=(1, 0, -1, 0, 0, 0), keep=(5,), drop=(3,))
+    by_name = sr.penalties.L1(
+        weights={"c1": 2.0, "c4": 0.5}, monotone={"c0": "+", "c2": -1}, keep=("c5",), drop=("c3",)
+    )
+    by_number = sr.penalties.L1(weights=(1, 2, 1, 1, 0.5, 1), monotone=(1, 0, -1, 0, 0, 0), keep=(5,), drop=(3,))
     assert by_name.for_features(NAMES) == by_number
-    assert sr.parse_penalty(repr(by_name)) == by_name
+    assert sr.penalties.parse_penalty(repr(by_name)) == by_name
     for ranker in (sr.SparseRanker(alpha_ratio=0.2), sr.SparseRankerCV(n_alphas=8)):
         named, numbered = (
             clone(ranker).set_params(penalty=p).fit(frame, data.relevance, qid=data.qid) for p in (by_name, by_number)
@@ -247,10 +249,10 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
             DataError,
             match=f"{type(ranker).__name__}: L1: drop names 'c9', which is no feature; there are c0 ... c5",
         ):
-            clone(ranker).set_params(penalty=sr.L1(drop=("c9",))).fit(frame, data.relevance, qid=data.qid)
-    assert sr.L1(weights=pd.Series({"c4": 0.5, "c1": 2.0})) == sr.L1(weights={"c4": 0.5, "c1": 2.0})
-    assert sr.L1(weights={}) == sr.L1()
-    grouped = sr.MCP(feature_groups={"c0": "a", "c1": "a", "c4": "b"}).for_features(NAMES)
+            clone(ranker).set_params(penalty=sr.penalties.L1(drop=("c9",))).fit(frame, data.relevance, qid=data.qid)
+    assert sr.penalties.L1(weights=pd.Series({"c4": 0.5, "c1": 2.0})) == sr.penalties.L1(weights={"c4": 0.5, "c1": 2.0})
+    assert sr.penalties.L1(weights={}) == sr.penalties.L1()
+    grouped = sr.penalties.MCP(feature_groups={"c0": "a", "c1": "a", "c4": "b"}).for_features(NAMES)
     assert np.array_equal(grouped.group_of(6), [0, 0, 1, 2, 3, 4])
     whole = frame.assign(label=data.relevance, qid=data.qid)
     paths = [sr.fit_path(whole, penalty=p, n_alphas=6).coefs for p in (by_name, by_number)]
@@ -267,7 +269,7 @@ def test_rules_of_penalties_by_name(frame, data) -> None:
         ({"drop": "c1"}, "must be a tuple"),
     ):
         with pytest.raises(DataError, match=message):
-            sr.L1(**rules)
+            sr.penalties.L1(**rules)
     with pytest.raises(DataError, match="its rules name features"):
         by_name.value(np.ones(6))
 
@@ -337,7 +339,7 @@ def test_frames_that_hold_no_features_get_a_sentence(frame, data) -> None:
     ):
         sr.SparseRanker().fit(holes, y, qid=q)
     with pytest.raises(DataError, match="RankRLS: Input X contains NaN; fill them in before"):
-        sr.RankRLS().fit(holes, y, qid=q)
+        sr.papers.RankRLS().fit(holes, y, qid=q)
     with pytest.raises(DataError, match="scores must be one number per document"):
         sr.evaluate(["a"] * len(y), y, qid=q)
     with pytest.raises(DataError, match="eval_set must have the 6 features"):
@@ -347,18 +349,26 @@ def test_frames_that_hold_no_features_get_a_sentence(frame, data) -> None:
 def test_rules_that_contradict_each_other_are_refused(frame, data) -> None:
     whole = frame.assign(label=data.relevance, qid=data.qid)
     for penalty, options, message in (
-        (sr.L1(monotone={"c0": "-"}), {"monotone": {"c0": "+"}}, "the opposite of a penalty's monotone for 'c0'"),
-        (sr.L1(drop=("c3",)), {"keep": ["c3"]}, "names 'c3', of which a penalty's drop says the opposite"),
         (
-            sr.L1(keep=("c3",)),
+            sr.penalties.L1(monotone={"c0": "-"}),
+            {"monotone": {"c0": "+"}},
+            "the opposite of a penalty's monotone for 'c0'",
+        ),
+        (sr.penalties.L1(drop=("c3",)), {"keep": ["c3"]}, "names 'c3', of which a penalty's drop says the opposite"),
+        (
+            sr.penalties.L1(keep=("c3",)),
             {"drop": ["c3"]},
             "names 'c3', of which a penalty's keep says the opposite",
         ),
-        (sr.L1(weights={"c0": 3.0}), {"costs": [1.0] * 6}, "and the weights of penalty l1 exclude each other"),
+        (
+            sr.penalties.L1(weights={"c0": 3.0}),
+            {"costs": [1.0] * 6},
+            "and the weights of penalty l1 exclude each other",
+        ),
     ):
         with pytest.raises(ParameterError, match=message):
             sr.select(whole, **{**QUICK, "penalties": [penalty], **options})
-    both = sr.select(whole, **{**QUICK, "penalties": [sr.L1(monotone={"c0": "-"})], "monotone": {"c1": "+"}})
+    both = sr.select(whole, **{**QUICK, "penalties": [sr.penalties.L1(monotone={"c0": "-"})], "monotone": {"c1": "+"}})
     assert both.model.coef[0] <= 0 <= both.model.coef[1]
-    assert sr.L1(keep={"c5"}) == sr.L1(keep=("c5",)) == sr.L1(keep=np.array(["c5"]))
-    assert sr.parse_penalty("l1(weights={'c0': inf})") == sr.L1(weights={"c0": np.inf})
+    assert sr.penalties.L1(keep={"c5"}) == sr.penalties.L1(keep=("c5",)) == sr.penalties.L1(keep=np.array(["c5"]))
+    assert sr.penalties.parse_penalty("l1(weights={'c0': inf})") == sr.penalties.L1(weights={"c0": np.inf})

@@ -39,15 +39,15 @@ def _cosines(X: np.ndarray) -> np.ndarray:
     return np.minimum(Z.T @ Z, 1.0)
 
 
-def _fit(data: RankingDataset, *strengths: float, **parameters: object) -> sr.FSMRank:
+def _fit(data: RankingDataset, *strengths: float, **parameters: object) -> sr.papers.FSMRank:
     """strengths: lambda1 and lambda2"""
     parameters |= dict(zip(("lambda1", "lambda2"), strengths, strict=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is often what ends it here
-        return sr.FSMRank(**parameters).fit(data.X, data.relevance, qid=data.qid)
+        return sr.papers.FSMRank(**parameters).fit(data.X, data.relevance, qid=data.qid)
 
 
-def _assert_trace_equals(found: sr.FSMRank, expected: dict) -> None:
+def _assert_trace_equals(found: sr.papers.FSMRank, expected: dict) -> None:
     assert found.history_["lipschitz"].tolist() == expected["L"]
     np.testing.assert_allclose(found.history_["objective"], expected["objective"], rtol=1e-12)
     np.testing.assert_allclose(found.coef_, expected["w"], rtol=1e-9, atol=1e-12)
@@ -173,7 +173,7 @@ def test_every_ablation_is_the_algorithm_on_its_own_measures(parameters: dict) -
     # With a nonnegative A the feature that varies only between queries stays at 0 in the split form by itself.
     _assert_trace_equals(m, expected)
     if parameters == {"lambda2": 0.0, "similarity": "identity"}:
-        gentle = sr.RankSVM(alpha=0.1).fit(data.X, data.relevance, qid=data.qid)
+        gentle = sr.papers.RankSVM(alpha=0.1).fit(data.X, data.relevance, qid=data.qid)
         exact = _fit(data, **parameters, tol=1e-14, max_iter=5000)
         np.testing.assert_allclose(exact.coef_, gentle.coef_, atol=1e-5)
 
@@ -181,7 +181,7 @@ def test_every_ablation_is_the_algorithm_on_its_own_measures(parameters: dict) -
 def test_csr_and_float32_give_the_model_of_dense() -> None:
     data = PROBLEMS["in [0, 1]"]
     dense, csr, single = (
-        sr.FSMRank().fit(X, data.relevance, qid=data.qid).coef_
+        sr.papers.FSMRank().fit(X, data.relevance, qid=data.qid).coef_
         for X in (data.X, sp.csr_matrix(data.X), data.X.astype(np.float32))
     )
     np.testing.assert_allclose(csr, dense, rtol=1e-12)
@@ -192,7 +192,7 @@ def test_csr_and_float32_give_the_model_of_dense() -> None:
 def test_running_out_of_iterations_is_never_silent() -> None:
     data = PROBLEMS["in [0, 1]"]
     with pytest.warns(ConvergenceWarning, match="still changes by more than 0.0001 of itself after 2 iterations"):
-        m = sr.FSMRank(max_iter=2).fit(data.X, data.relevance, qid=data.qid)
+        m = sr.papers.FSMRank(max_iter=2).fit(data.X, data.relevance, qid=data.qid)
     assert m.status_ == "iteration limit"
 
 
@@ -218,16 +218,18 @@ def test_correlations_equal_the_oracle_and_loops(name: str) -> None:
     data = PROBLEMS[name]
     X, y, d = data.X, data.relevance, data.n_features
     pearson = oracle.pearson_importance(X, y)
-    np.testing.assert_allclose(sr.feature_importance(data), pearson, atol=1e-13)
-    np.testing.assert_allclose(sr.feature_similarity(data), oracle.pearson_similarity(X), atol=1e-13)
+    np.testing.assert_allclose(sr.papers.feature_importance(data), pearson, atol=1e-13)
+    np.testing.assert_allclose(sr.papers.feature_similarity(data), oracle.pearson_similarity(X), atol=1e-13)
     ranked = np.column_stack([_ranks(x) for x in X.T])
     spearman = oracle.pearson_importance(ranked, _ranks(y))
-    np.testing.assert_allclose(sr.feature_importance(data, "spearman"), spearman, atol=1e-13)
-    np.testing.assert_allclose(sr.feature_similarity(data, "spearman"), oracle.pearson_similarity(ranked), atol=1e-13)
+    np.testing.assert_allclose(sr.papers.feature_importance(data, "spearman"), spearman, atol=1e-13)
+    np.testing.assert_allclose(
+        sr.papers.feature_similarity(data, "spearman"), oracle.pearson_similarity(ranked), atol=1e-13
+    )
     kendall = [_tau_b(x, y) for x in X.T]
-    np.testing.assert_allclose(sr.feature_importance(data, "kendall"), kendall, atol=1e-13)
+    np.testing.assert_allclose(sr.papers.feature_importance(data, "kendall"), kendall, atol=1e-13)
     pairwise = [[_tau_b(X[:, i], X[:, j]) for j in range(d)] for i in range(d)]
-    np.testing.assert_allclose(sr.feature_similarity(data, "kendall"), pairwise, atol=1e-13)
+    np.testing.assert_allclose(sr.papers.feature_similarity(data, "kendall"), pairwise, atol=1e-13)
     for a, b in ((pearson, spearman), (spearman, np.array(kendall))):
         assert np.abs(a - b).max() > 0.01
     centred = oracle.pearson_importance(rank_rls.centred(X, data.query_ptr), rank_rls.centred(y, data.query_ptr))
@@ -239,7 +241,9 @@ def test_concordance_is_the_share_of_pairs_that_two_features_order_alike(name: s
     data = PROBLEMS[name]
     expected = baselines.kendall_concordance(data.X, data.query_ptr)
     np.testing.assert_allclose(concordance(data.X, data.query_ptr), expected, rtol=1e-6)
-    np.testing.assert_array_equal(sr.feature_similarity(data, "concordance"), concordance(data.X, data.query_ptr))
+    np.testing.assert_array_equal(
+        sr.papers.feature_similarity(data, "concordance"), concordance(data.X, data.query_ptr)
+    )
     assert expected.min() < 0.5  # a tau would be negative, and its absolute value would be another number
 
 
@@ -252,7 +256,7 @@ def test_single_feature_metrics_take_the_better_of_both_orders() -> None:
         assert set(sign) == {1.0, -1.0}
         np.testing.assert_array_equal(sign, np.where(np.array(down) > up, -1.0, 1.0))
         np.testing.assert_array_equal(single_feature_metric(data, metric, ascending=False)[0], up)
-        importance = sr.feature_importance(data, metric)
+        importance = sr.papers.feature_importance(data, metric)
         assert not importance[[3, 5]].any()  # constant within queries
         np.testing.assert_array_equal(importance[[0, 1, 2, 4]], best[[0, 1, 2, 4]])
 
@@ -262,7 +266,7 @@ def test_clipping_gives_a_positive_semidefinite_matrix_without_negative_entries(
     T = np.array([[1, c, 0, -c], [0, c, 1, c]])
     four = np.abs(T.T @ T)  # |correlation| of four features of two sources
     assert np.linalg.eigvalsh(four)[0] == pytest.approx(1 - 2**0.5)
-    real = sr.feature_similarity(mq2008_train)
+    real = sr.papers.feature_similarity(mq2008_train)
     assert np.linalg.eigvalsh(real)[0] == pytest.approx(-0.0274, abs=5e-5)
     chain = np.eye(4) + np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
     for A in (four, real, chain):
@@ -275,7 +279,7 @@ def test_clipping_gives_a_positive_semidefinite_matrix_without_negative_entries(
         assert np.linalg.norm(clipped - A) <= 1.1 * np.linalg.norm(once - A)
     assert once.min() < -0.08  # of the chain: clipping once is not enough
     np.testing.assert_array_equal(nearest_positive_semidefinite(np.eye(3)), np.eye(3))
-    clipped = sr.feature_similarity(mq2008_train, positive_semidefinite=True)
+    clipped = sr.papers.feature_similarity(mq2008_train, positive_semidefinite=True)
     np.testing.assert_array_equal(clipped, nearest_positive_semidefinite(real))
 
 
@@ -300,4 +304,4 @@ def test_clipping_gives_a_positive_semidefinite_matrix_without_negative_entries(
 def test_wrong_parameters_get_a_sentence(parameters: dict) -> None:
     data = PROBLEMS["in [0, 1]"]
     with pytest.raises(DataError, match=r"FSMRank: |unknown metric|similarity must be one of"):
-        sr.FSMRank(**parameters).fit(data.X, data.relevance, qid=data.qid)
+        sr.papers.FSMRank(**parameters).fit(data.X, data.relevance, qid=data.qid)

@@ -39,7 +39,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> Path:
-    data = sr.make_ranking(60, (10, 20), 12, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
+    data = sr.datasets.make_ranking(60, (10, 20), 12, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
     sr.write_letor(data, tmp_path / "train.txt")
     sr.SparseRanker(alpha_ratio=0.2).fit_dataset(data).save(tmp_path / "model.json")
     return tmp_path

@@ -73,7 +73,7 @@ def test_forward_selection_equals_refitting_every_candidate(search: Callable, na
 def test_csr_gives_the_models_of_dense(search: str) -> None:
     for data in PROBLEMS.values():
         dense, sparse = (
-            sr.GreedyRankRLS(k=3, lam=0.5, search=search).fit(X, data.relevance, qid=data.qid)
+            sr.papers.GreedyRankRLS(k=3, lam=0.5, search=search).fit(X, data.relevance, qid=data.qid)
             for X in (data.X, sp.csr_matrix(data.X))
         )
         assert [s.features for s in dense.path_] == [s.features for s in sparse.path_]
@@ -83,7 +83,7 @@ def test_csr_gives_the_models_of_dense(search: str) -> None:
 def test_one_and_two_threads_give_identical_models(monkeypatch: pytest.MonkeyPatch) -> None:
     import sparserank.execution.blocks as blocks
 
-    data = centre(sr.make_ranking(n_queries=60, n_features=12, random_state=5).data)
+    data = centre(sr.datasets.make_ranking(n_queries=60, n_features=12, random_state=5).data)
     reference = greedy_search(data, 1.0, 12, n_threads=1)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 12)  # many blocks, so that threads have something to share
     assert len(blocks.split_queries(data.query_ptr, 8.0 * 3 * 12)) > 20
@@ -127,7 +127,7 @@ def test_back_fitting_equals_the_oracle(name: str, container: Callable) -> None:
     X, y, ptr = data.X, data.relevance, data.query_ptr
     selected, scores, errors = oracle.backfitting(X, y, ptr, 0.5, 4)
     assert abs(scores[1] - errors[1]) > 1e-3  # holding the others fixed is another, cheaper criterion
-    m = sr.GreedyRankRLS(k=4, lam=0.5, search="backfitting").fit(container(X), y, qid=data.qid)
+    m = sr.papers.GreedyRankRLS(k=4, lam=0.5, search="backfitting").fit(container(X), y, qid=data.qid)
     assert m.selected_.tolist() == selected
     np.testing.assert_allclose([s.leave_query_out_error for s in m.path_], errors, rtol=1e-9)
     _assert_exact(m.path_, data, 0.5)
@@ -140,7 +140,7 @@ def test_back_fitting_draws_one_random_subset_per_step(kappa: int, seed: int) ->
     data = PROBLEMS["wide"]
     X, y, ptr = data.X, data.relevance, data.query_ptr
     expected, _, errors = oracle.backfitting(X, y, ptr, 0.5, 6, kappa, np.random.default_rng(seed))
-    m = sr.GreedyRankRLS(k=6, lam=0.5, search="backfitting", n_candidates=kappa, random_state=seed)
+    m = sr.papers.GreedyRankRLS(k=6, lam=0.5, search="backfitting", n_candidates=kappa, random_state=seed)
     m.fit(sp.csr_matrix(X), y, qid=data.qid)
     assert m.selected_.tolist() == expected
     np.testing.assert_allclose([s.leave_query_out_error for s in m.path_], errors, rtol=1e-9)
@@ -155,7 +155,9 @@ def test_a_random_subset_of_one_is_the_choice(search: str) -> None:
     for _ in range(3):
         expected.append(int(rng.choice(remaining, size=1, replace=False)[0]))
         remaining.remove(expected[-1])
-    m = sr.GreedyRankRLS(k=3, search=search, n_candidates=1, random_state=5).fit(data.X, data.relevance, qid=data.qid)
+    m = sr.papers.GreedyRankRLS(k=3, search=search, n_candidates=1, random_state=5).fit(
+        data.X, data.relevance, qid=data.qid
+    )
     if search == "floating":  # it may drop again: only the size is sure
         assert len(m.selected_) == 3
     else:
@@ -182,11 +184,11 @@ def test_scores_of_back_fitting_equal_explicit_folds_and_the_python_body() -> No
 def test_features_constant_within_queries_are_never_selected(search: str) -> None:
     data = PROBLEMS["lists with ties"]
     X = np.column_stack([1e3 + np.asarray(data.qid) / 3.0, data.X])  # large, and not the same in all queries
-    m = sr.GreedyRankRLS(k=99, lam=0.01, search=search).fit(X, data.relevance, qid=data.qid)
+    m = sr.papers.GreedyRankRLS(k=99, lam=0.01, search=search).fit(X, data.relevance, qid=data.qid)
     assert sorted(m.selected_) == [1, 2, 3, 5]
     assert len(m.path_) == 4
     with pytest.raises(DataError, match="no feature varies"):
-        sr.GreedyRankRLS(search=search).fit(X[:, [0, 4, 6]], data.relevance, qid=data.qid)
+        sr.papers.GreedyRankRLS(search=search).fit(X[:, [0, 4, 6]], data.relevance, qid=data.qid)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -194,7 +196,9 @@ def test_the_path_has_one_exact_model_per_size_and_a_penalty_chooses_among_them(
     data = small_problem(7, n_queries=10, d=8, grades=4)
     chosen = []
     for penalty in (0.0, 0.002, 0.01, 0.05, 10.0):
-        m = sr.GreedyRankRLS(lam=0.5, search=search, size_penalty=penalty).fit(data.X, data.relevance, qid=data.qid)
+        m = sr.papers.GreedyRankRLS(lam=0.5, search=search, size_penalty=penalty).fit(
+            data.X, data.relevance, qid=data.qid
+        )
         _assert_exact(m.path_, data, 0.5)
         assert len(m.path_) == 8
         errors = np.array([s.leave_query_out_error for s in m.path_])
@@ -207,7 +211,7 @@ def test_the_path_has_one_exact_model_per_size_and_a_penalty_chooses_among_them(
         chosen.append(best + 1)
     assert chosen == sorted(chosen, reverse=True)
     assert chosen[-1] == 1 < chosen[0] < 8  # with penalty 0 the leave-query-out error itself stops the growth
-    few = sr.GreedyRankRLS(search=search, k_max=3, size_penalty=0.0).fit(data.X, data.relevance, qid=data.qid)
+    few = sr.papers.GreedyRankRLS(search=search, k_max=3, size_penalty=0.0).fit(data.X, data.relevance, qid=data.qid)
     assert len(few.path_) == 3
 
 
@@ -218,15 +222,19 @@ def test_query_weights_scale_squares_and_0_is_a_query_less(search: str) -> None:
     X = data.X.copy()
     X[~np.isin(data.qid, [1, 6]), 5] = 0.0  # varies in queries of weight 0 only
     data = data.replace_features(X)
-    m = sr.GreedyRankRLS(k=99, lam=0.5, search=search).fit(data.X, data.relevance, qid=data.qid, query_weight=weight)
+    m = sr.papers.GreedyRankRLS(k=99, lam=0.5, search=search).fit(
+        data.X, data.relevance, qid=data.qid, query_weight=weight
+    )
     assert sorted(m.selected_) == [0, 1, 2, 3, 4]
     for step in m.path_:
         only = data.replace_features(np.where(np.isin(np.arange(6), step.features), data.X, 0.0))
-        expected = sr.leave_query_out(only, [0.5], query_weight=weight)  # itself checked against copies of queries
+        expected = sr.papers.leave_query_out(
+            only, [0.5], query_weight=weight
+        )  # itself checked against copies of queries
         assert step.leave_query_out_error == pytest.approx(expected.errors[0], rel=1e-9)
         np.testing.assert_allclose(step.coef, expected.coefs[0], atol=1e-12)
     present = data.take_queries(weight > 0)
-    less = sr.GreedyRankRLS(k=99, lam=0.5, search=search).fit(
+    less = sr.papers.GreedyRankRLS(k=99, lam=0.5, search=search).fit(
         present.X, present.relevance, qid=present.qid, query_weight=weight[weight > 0]
     )
     assert [s.features for s in m.path_] == [s.features for s in less.path_]
@@ -238,7 +246,7 @@ def test_in_a_single_query_documents_are_left_out(search: str) -> None:
     rng = np.random.default_rng(1)
     X = rng.random((12, 4))
     y = (3 * X[:, 2] + X[:, 0]).round()
-    m = sr.GreedyRankRLS(k=2, lam=0.1, search=search).fit(X, y)
+    m = sr.papers.GreedyRankRLS(k=2, lam=0.1, search=search).fit(X, y)
     Xc, yc = X - X.mean(axis=0), y - y.mean()
     for step in m.path_:
         S = Xc[:, list(step.features)]
@@ -265,7 +273,7 @@ def test_in_a_single_query_documents_are_left_out(search: str) -> None:
 def test_wrong_parameters_get_a_sentence(parameters: dict, sentence: str) -> None:
     data = PROBLEMS["lists with ties"]
     with pytest.raises(DataError, match=f"GreedyRankRLS: {sentence}"):
-        sr.GreedyRankRLS(**parameters).fit(data.X, data.relevance, qid=data.qid)
+        sr.papers.GreedyRankRLS(**parameters).fit(data.X, data.relevance, qid=data.qid)
 
 
 def test_dense_searches_refuse_what_would_not_fit_and_name_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,9 +281,9 @@ def test_dense_searches_refuse_what_would_not_fit_and_name_the_other(monkeypatch
     monkeypatch.setattr("sparserank.papers.rls.centring.MAX_DENSE_BYTES", 3 * 8 * data.X.size - 1)
     for search in ("forward", "floating"):
         with pytest.raises(DataError, match=r"dense copies.*search='backfitting'"):
-            sr.GreedyRankRLS(k=1, search=search).fit(data.X, data.relevance, qid=data.qid)
+            sr.papers.GreedyRankRLS(k=1, search=search).fit(data.X, data.relevance, qid=data.qid)
     monkeypatch.undo()
     monkeypatch.setattr("sparserank.papers.rankers.greedy_rank_rls.MAX_DENSE_BYTES", 5 * 8 * data.n_queries)
     with pytest.raises(DataError, match="use search='forward'"):
-        sr.GreedyRankRLS(k=1, search="floating").fit(data.X, data.relevance, qid=data.qid)
-    assert sr.GreedyRankRLS(k=1, search="backfitting").fit(data.X, data.relevance, qid=data.qid).path_[0].k == 1
+        sr.papers.GreedyRankRLS(k=1, search="floating").fit(data.X, data.relevance, qid=data.qid)
+    assert sr.papers.GreedyRankRLS(k=1, search="backfitting").fit(data.X, data.relevance, qid=data.qid).path_[0].k == 1

@@ -24,29 +24,29 @@ pytestmark = pytest.mark.filterwarnings(
 FEW: dict[type[LinearRanker], dict[str, Any]] = {  # what makes a fit of each ranker quick
     sr.SparseRanker: {"n_alphas": 5},
     sr.SparseRankerCV: {"n_alphas": 5, "cv": 2},
-    sr.RankSVM: {},
-    sr.RankRLS: {},
-    sr.GreedyRankRLS: {},
-    sr.FenchelRank: {"max_iter": 20},
-    sr.FSMRank: {"max_iter": 20},
-    sr.Laporte2014: {"max_iter": 20},
-    sr.TGRank: {"max_iter": 20},
-    sr.RSRank: {"max_iter": 20},
-    sr.FSRank: {},
-    sr.GasRanker: {},
-    sr.FSMSVM: {},
-    sr.RandomRanker: {},
+    sr.papers.RankSVM: {},
+    sr.papers.RankRLS: {},
+    sr.papers.GreedyRankRLS: {},
+    sr.papers.FenchelRank: {"max_iter": 20},
+    sr.papers.FSMRank: {"max_iter": 20},
+    sr.papers.Laporte2014: {"max_iter": 20},
+    sr.papers.TGRank: {"max_iter": 20},
+    sr.papers.RSRank: {"max_iter": 20},
+    sr.papers.FSRank: {},
+    sr.papers.GasRanker: {},
+    sr.papers.FSMSVM: {},
+    sr.papers.RandomRanker: {},
 }
 VARIANTS = [
     *(cls(**few) for cls, few in FEW.items()),
     sr.SparseRanker(penalty="mcp"),
     sr.SparseRanker(penalty="smoothed_lp"),
     sr.SparseRanker(k=2, n_alphas=10),
-    sr.GreedyRankRLS(k=2, search="floating"),
-    sr.GreedyRankRLS(k=2, search="backfitting"),
-    sr.FenchelRank(solver="exact"),
-    sr.FSMRank(importance="spearman", similarity="concordance", max_iter=20),
-    sr.Laporte2014(penalty="l0.5", published=True, max_iter=5),
+    sr.papers.GreedyRankRLS(k=2, search="floating"),
+    sr.papers.GreedyRankRLS(k=2, search="backfitting"),
+    sr.papers.FenchelRank(solver="exact"),
+    sr.papers.FSMRank(importance="spearman", similarity="concordance", max_iter=20),
+    sr.papers.Laporte2014(penalty="l0.5", published=True, max_iter=5),
 ]
 every_variant = pytest.mark.parametrize("model", VARIANTS, ids=repr)
 DATA = unit_problem(0)
@@ -118,7 +118,7 @@ def test_shapes_of_any_size_give_finite_weights_or_a_sentence(penalty: str) -> N
 
 @pytest.mark.parametrize("radius", [1e-90, 1e-30, 1e-9, 1.0])
 def test_exact_fenchel_rank_on_a_small_ball_ends_on_its_surface(radius: float) -> None:
-    model = sr.FenchelRank(radius=radius, solver="exact")
+    model = sr.papers.FenchelRank(radius=radius, solver="exact")
     assert _fit(model, X) is None
     assert np.abs(model.coef_).sum() == pytest.approx(radius, rel=1e-9)
 
@@ -129,18 +129,18 @@ def test_exact_fenchel_rank_on_a_small_ball_ends_on_its_surface(radius: float) -
         sr.SparseRanker(alpha="x"),
         sr.SparseRanker(penalty=5),
         sr.SparseRanker(n_threads="x"),
-        sr.RankRLS(lam="x"),  # type: ignore[arg-type]
-        sr.RankRLS(lam=None),
-        sr.TGRank(alpha=None),
-        sr.FSMRank(importance=object()),
-        sr.RandomRanker(random_state="x"),  # type: ignore[arg-type]
-        sr.Laporte2014(max_iter=[]),
-        sr.GasRanker(c="x"),
-        sr.FSRank(convention=[]),
+        sr.papers.RankRLS(lam="x"),  # type: ignore[arg-type]
+        sr.papers.RankRLS(lam=None),
+        sr.papers.TGRank(alpha=None),
+        sr.papers.FSMRank(importance=object()),
+        sr.papers.RandomRanker(random_state="x"),  # type: ignore[arg-type]
+        sr.papers.Laporte2014(max_iter=[]),
+        sr.papers.GasRanker(c="x"),
+        sr.papers.FSRank(convention=[]),
         sr.SparseRankerCV(cv=1),  # type: ignore[arg-type]
         sr.SparseRankerCV(random_state=-1),
-        sr.FenchelRank(metric="x"),
-        sr.RSRank(metric="pairwise_error"),
+        sr.papers.FenchelRank(metric="x"),
+        sr.papers.RSRank(metric="pairwise_error"),
     ],
     ids=lambda model: re.sub(" at 0x[0-9a-f]+", "", repr(model)),
 )
@@ -155,7 +155,7 @@ def test_features_of_any_scale_give_finite_weights_or_a_sentence(model: LinearRa
     one[:, 2] *= scale
     for data in (X * scale, one):
         sentence = _fit(model, data)
-        if 1e-100 <= scale <= 1e100 or isinstance(model, sr.RandomRanker):
+        if 1e-100 <= scale <= 1e100 or isinstance(model, sr.papers.RandomRanker):
             continue
         scales = model.get_params().get("scaling") == "within-query-std" and 1e-285 < scale < 1e285
         assert (sentence is None) == scales
@@ -207,17 +207,21 @@ def test_features_that_are_constant_within_queries_are_nothing_to_learn_from(mod
 
 
 def test_features_that_may_never_be_used_are_nothing_to_learn_from() -> None:
-    for penalty in (sr.L1(drop=tuple(range(6))), sr.MCP(weights=(np.inf,) * 6), sr.Ridge(weights=(np.inf,) * 6)):
+    for penalty in (
+        sr.penalties.L1(drop=tuple(range(6))),
+        sr.penalties.MCP(weights=(np.inf,) * 6),
+        sr.penalties.Ridge(weights=(np.inf,) * 6),
+    ):
         for alpha in (None, 0.1):
             sentence = _fit(sr.SparseRanker(penalty=penalty, alpha=alpha), X)
             assert sentence is not None
             assert "drop" in sentence
         assert _fit(sr.SparseRankerCV(penalty=penalty, rule="best", n_alphas=3), X) is not None
-    assert _fit(sr.FSMRank(importance=np.zeros(6)), X) is not None
+    assert _fit(sr.papers.FSMRank(importance=np.zeros(6)), X) is not None
 
 
 def test_always_keeping_every_feature_is_legal() -> None:
-    model = sr.SparseRanker(penalty=sr.L1(weights=(0.0,) * 6))
+    model = sr.SparseRanker(penalty=sr.penalties.L1(weights=(0.0,) * 6))
     assert _fit(model, X) is None
     assert np.count_nonzero(model.coef_) == 4  # those that vary
     assert model.objective_ == model.loss_
@@ -225,17 +229,17 @@ def test_always_keeping_every_feature_is_legal() -> None:
 
 def test_exact_fenchel_rank_stays_at_zero_where_the_gradient_is_zero() -> None:
     flat = np.array([[1.0], [-1.0], [1.0], [-1.0]])  # the two queries pull in opposite directions
-    model = sr.FenchelRank(solver="exact")
+    model = sr.papers.FenchelRank(solver="exact")
     assert _fit(model, flat, [1, 0, 0, 1], qid=[1, 1, 2, 2]) is None
     assert (model.coef_.tolist(), model.gap_, model.status_) == ([0.0], 0.0, "optimal")
 
 
 def test_weights_that_float32_cannot_hold_stay_float64() -> None:
     single = X.astype(np.float32)
-    assert sr.RankRLS().fit(single, Y, qid=QID).coef_.dtype == np.float32
-    tiny = sr.RankRLS(lam=1e-30).fit(single * np.float32(1e-36), Y, qid=QID)
+    assert sr.papers.RankRLS().fit(single, Y, qid=QID).coef_.dtype == np.float32
+    tiny = sr.papers.RankRLS(lam=1e-30).fit(single * np.float32(1e-36), Y, qid=QID)
     assert tiny.coef_.dtype == (np.float32 if np.abs(tiny.coef_).max() < 3e38 else np.float64)
-    small = sr.RankRLS(lam=1e60).fit(single, Y, qid=QID)
+    small = sr.papers.RankRLS(lam=1e60).fit(single, Y, qid=QID)
     assert small.coef_.dtype == np.float64
     assert np.count_nonzero(small.coef_) == 4
     cv = sr.SparseRankerCV(n_alphas=5, cv=2).fit(single, Y, qid=QID)
@@ -247,9 +251,9 @@ def test_the_feature_at_fault_is_named() -> None:
     bad[:, 2] *= 1e150
     frame = pd.DataFrame(bad, columns=["a", "b", "bm25", "d", "e", "f"])
     for model in (
-        sr.RankRLS(),
-        sr.GreedyRankRLS(k=2),
-        sr.GreedyRankRLS(k=2, search="backfitting"),
+        sr.papers.RankRLS(),
+        sr.papers.GreedyRankRLS(k=2),
+        sr.papers.GreedyRankRLS(k=2, search="backfitting"),
     ):
         for data, name in ((bad, "feature f3"), (sp.csr_matrix(bad), "feature f3"), (frame, "feature bm25")):
             sentence = _fit(model, data)
@@ -269,8 +273,8 @@ def test_lists_that_leave_one_query_undetermined_are_right_or_name_lam() -> None
     centred = y - np.repeat([y[:6].mean(), y[6:].mean()], 6)
     refused = 0
     for lam in 10.0 ** -np.arange(0, 41, 4):
-        searches = (sr.GreedyRankRLS(k=6, lam=lam, search=s) for s in ("forward", "floating", "backfitting"))
-        for model in (sr.RankRLS(lam=lam), *searches):
+        searches = (sr.papers.GreedyRankRLS(k=6, lam=lam, search=s) for s in ("forward", "floating", "backfitting"))
+        for model in (sr.papers.RankRLS(lam=lam), *searches):
             sentence = _fit(model, wide, y, qid=qid)
             if sentence is None:  # without its query, a model predicts nothing
                 error = getattr(model, "leave_query_out_error_", None) or model.leave_query_out_errors_[0]
@@ -297,7 +301,7 @@ def test_missing_query_ids_are_not_turned_into_a_query() -> None:
 
 @pytest.mark.parametrize("rule", ["smallest", "best"])
 def test_queries_of_weight_zero_do_not_count_when_cv_chooses(rule: str) -> None:
-    data = sr.make_ranking(
+    data = sr.datasets.make_ranking(
         n_queries=20, docs_per_query=(4, 8), n_features=6, n_informative=2, n_redundant=1, noise=2.0, random_state=4
     ).data
     rng = np.random.default_rng(0)
@@ -332,7 +336,7 @@ def test_a_wrong_evaluation_set_gets_a_sentence() -> None:
 
 
 def test_steps_that_diverge_are_refused() -> None:
-    sentence = _fit(sr.TGRank(step=1e99), X)
+    sentence = _fit(sr.papers.TGRank(step=1e99), X)
     assert sentence is not None
     assert "the gradient steps diverge" in sentence
     assert "smaller step" in sentence
@@ -344,12 +348,12 @@ def test_nearly_constant_features_have_a_correlation() -> None:
     shifted = data.replace_features(near)
     exact = near - 1e6
     for measure in ("pearson", "spearman", "kendall"):
-        expected = sr.feature_importance(data.replace_features(exact), measure)
-        np.testing.assert_allclose(sr.feature_importance(shifted, measure), expected, atol=1e-6)
+        expected = sr.papers.feature_importance(data.replace_features(exact), measure)
+        np.testing.assert_allclose(sr.papers.feature_importance(shifted, measure), expected, atol=1e-6)
         for scale in (1e-200, 1e200):
             scaled = data.replace_features(data.X * scale)
-            plain = sr.feature_similarity(data, measure)
-            np.testing.assert_allclose(sr.feature_similarity(scaled, measure), plain, atol=1e-9)
+            plain = sr.papers.feature_similarity(data, measure)
+            np.testing.assert_allclose(sr.papers.feature_similarity(scaled, measure), plain, atol=1e-9)
             np.testing.assert_allclose(
-                sr.feature_importance(scaled, measure), sr.feature_importance(data, measure), atol=1e-9
+                sr.papers.feature_importance(scaled, measure), sr.papers.feature_importance(data, measure), atol=1e-9
             )

@@ -45,7 +45,7 @@ def test_a_change_is_what_it_is(data, model, protocol):
     valid, held_out = (None, test) if protocol == "cv" else (test, None)
     result = sr.select(train, valid, held_out, current=model, protocol=protocol, **OPTIONS)
     change, judged = result.change, train if protocol == "cv" else test
-    own = sr.evaluate(model.score_dataset(judged), judged, ["ndcg@10"], per_query=True)["ndcg@10"]
+    own = sr.evaluate(model.score_dataset(judged), judged, ["ndcg@10"]).per_query["ndcg@10"]
     difference = result.chosen.values - own
     assert change.mean == pytest.approx(own.mean())
     assert change.difference == pytest.approx(result.choice.corrected_chosen - own.mean())
@@ -129,7 +129,7 @@ def test_the_score_that_is_the_only_feature_or_is_named_elsewhere(data):
         sr.select(alone, current=names[0], **OPTIONS)
     for options in (
         {"drop": names[:1]},
-        {"penalties": [sr.L1(1.0, keep=(names[0],))]},
+        {"penalties": [sr.penalties.L1(1.0, keep=(names[0],))]},
         {"keep": np.array(names[:1])[:0].tolist(), "drop": names[:1]},
     ):
         found = sr.select(train, current=names[0], **{**OPTIONS, **options})
@@ -144,7 +144,7 @@ def test_a_kept_feature_that_no_pair_tells_apart_is_noted(data):
         found = sr.select(flat, keep=["flat"], **OPTIONS)
     assert any("'flat' is to be kept" in note for note in found.notes)
     with pytest.warns(DataWarning, match="'flat' is to be kept"):
-        sr.SparseRanker(penalty=sr.L1(1.0, keep=(12,))).fit_dataset(flat)
+        sr.SparseRanker(penalty=sr.penalties.L1(1.0, keep=(12,))).fit_dataset(flat)
 
 
 def test_what_is_no_model_is_refused(data, model, tmp_path: Path):

@@ -56,7 +56,7 @@ import numpy as np
 import sparserank as sr
 from sparserank.curves import STRAIGHT, fit_knots
 from sparserank.objective import PairwiseObjective
-data = sr.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, random_state=0).data
+data = sr.datasets.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, random_state=0).data
 for shape in (STRAIGHT, fit_knots(data, 4)):
     objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), knots=shape)
     value, gradient = objective.value_and_gradient(np.linspace(-1.0, 1.0, objective.n_features))
@@ -72,7 +72,7 @@ def test_kernels_run_as_python_too() -> None:
         text=True,
         check=True,
     )
-    data = sr.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, random_state=0).data
+    data = sr.datasets.make_ranking(6, (3, 9), 5, n_informative=2, n_redundant=1, noise=0.5, random_state=0).data
     for shape, line in zip((STRAIGHT, fit_knots(data, 4)), ran.stdout.splitlines(), strict=True):
         objective = PairwiseObjective(data.replace_features(data.X.astype(np.float32)), knots=shape)
         value, gradient = objective.value_and_gradient(np.linspace(-1.0, 1.0, objective.n_features))

@@ -45,7 +45,7 @@ BAD = ("absent.txt", "empty.txt", "label.txt", "binary.txt", "torn.parquet", "te
 
 
 def _problem(n_queries: int = 24, seed: int = 2) -> sr.RankingDataset:
-    data = sr.make_ranking(
+    data = sr.datasets.make_ranking(
         n_queries, (5, 8), N_FEATURES, n_informative=3, n_redundant=1, query_spread=0.0, random_state=seed
     )
     held = data.data

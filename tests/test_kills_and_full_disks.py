@@ -54,7 +54,7 @@ SHORT = "--folds 3 --n-alphas 15 --half-samples 8 --transform none --penalty l1 
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A LETOR folder S1.txt ... S5.txt."""
     folder = tmp_path_factory.mktemp("data")
-    problem = sr.make_ranking(60, (10, 30), 20, n_informative=4, n_redundant=3, noise=0.5, random_state=3).data
+    problem = sr.datasets.make_ranking(60, (10, 30), 20, n_informative=4, n_redundant=3, noise=0.5, random_state=3).data
     for k in range(5):
         sr.write_letor(problem.take_queries(np.arange(12 * k, 12 * k + 12)), folder / f"S{k + 1}.txt")
     return folder

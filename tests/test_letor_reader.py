@@ -17,7 +17,6 @@ import sparserank.data.letor.chunks as letor_chunks
 from sparserank import (
     RankingDataset,
     fit_scaling,
-    make_ranking,
     read_data,
     read_letor,
     read_qrels,
@@ -29,6 +28,7 @@ from sparserank import (
 from sparserank.data.rewrite import rewrite
 from sparserank.data.store.convert import convert
 from sparserank.data.trec import Run
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataError, DataFormatError, DataWarning
 from tests.oracles import letor_reader as oracle
 

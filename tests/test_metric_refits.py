@@ -29,14 +29,14 @@ from sparserank.solvers.lockstep import run
 from tests.oracles import metric_refits as oracle
 from tests.oracles.metrics import RULES
 
-DATA = sr.make_ranking(60, (4, 14), 8, n_informative=4, n_redundant=2, noise=1.5, random_state=3).data
+DATA = sr.datasets.make_ranking(60, (4, 14), 8, n_informative=4, n_redundant=2, noise=1.5, random_state=3).data
 LISTS = {"default": replace(RULES["default"]), "letor4": RULES["letor4"]}
 
 
 def sample_of(
     metric: str = "ndcg@5", columns: tuple[int, ...] = (0, 1, 2, 3, 4), data: sr.RankingDataset = DATA, seed: int = 0
-) -> tuple[sr.PairwiseObjective, MetricSample]:
-    objective = sr.PairwiseObjective(data)
+) -> tuple[sr.solvers.PairwiseObjective, MetricSample]:
+    objective = sr.solvers.PairwiseObjective(data)
     found = metric_sample(objective, parse_metric(metric), np.array(columns), (seed, 0))
     assert found is not None
     return objective, found
@@ -159,7 +159,7 @@ def test_a_round_ends_where_its_objective_is_least_and_the_best_round_is_kept(mo
 
 @pytest.mark.parametrize("seed", range(3))
 def test_polishing_is_that_of_explicit_loops_and_lowers_neither_half(seed: int) -> None:
-    data = sr.make_ranking(24, (4, 9), 5, n_informative=3, n_redundant=0, noise=1.5, random_state=seed).data
+    data = sr.datasets.make_ranking(24, (4, 9), 5, n_informative=3, n_redundant=0, noise=1.5, random_state=seed).data
     objective, sample = sample_of("ndcg@3", (0, 1, 2, 3), data, seed)
     w = refit_on_support(objective, np.arange(4)).w[:4]
     nothing = np.zeros(4, dtype=bool)
@@ -179,7 +179,9 @@ def test_a_step_stops_at_zero_and_keeps_what_is_kept() -> None:
     """A feature of noise with a weight of its own goes to 0 where it may, and never beyond where its sign is given."""
     went_to_zero = 0
     for seed in range(6):
-        data = sr.make_ranking(40, (5, 12), 4, n_informative=2, n_redundant=0, noise=0.3, random_state=seed).data
+        data = sr.datasets.make_ranking(
+            40, (5, 12), 4, n_informative=2, n_redundant=0, noise=0.3, random_state=seed
+        ).data
         objective, sample = sample_of("ndcg@5", (0, 1, 2, 3), data)
         w = refit_on_support(objective, np.arange(4)).w[:4]
         w[np.argmin(np.abs(w))] = -0.25 * np.abs(w).max() * np.sign(w[np.argmin(np.abs(w))])
@@ -218,13 +220,13 @@ def test_groups_are_scaled_as_a_whole() -> None:
 MAKER = MetricRefitPath(parse_metric("ndcg@5"), (2.0, 4.0, 6.0), 1, MCP(), 8)
 
 
-def starts_of(objective: sr.PairwiseObjective, **rules: Any) -> PathStarts:
+def starts_of(objective: sr.solvers.PairwiseObjective, **rules: Any) -> PathStarts:
     path = fit_path_on(objective, replace(parse_penalty("mcp"), **rules), n_alphas=12, alpha_min_ratio=0.01)
     return PathStarts(path.alphas, path.sparse_coefs, path.losses)
 
 
 def test_every_size_has_its_three_refits_without_a_certificate() -> None:
-    objective = sr.PairwiseObjective(DATA)
+    objective = sr.solvers.PairwiseObjective(DATA)
     path = run(MAKER.path(objective, PathPlan(starts=starts_of(objective))))
     assert len(path.alphas) % len(METRIC_KINDS) == 0
     assert len(path.alphas) >= 6
@@ -241,17 +243,17 @@ def test_every_size_has_its_three_refits_without_a_certificate() -> None:
 
 @pytest.mark.parametrize("n_known", [0, 1, 3, 4, 5])
 def test_refits_killed_at_any_point_go_on_to_the_same_bits(n_known: int) -> None:
-    objective = sr.PairwiseObjective(DATA)
+    objective = sr.solvers.PairwiseObjective(DATA)
     plan = PathPlan(starts=starts_of(objective))
     kept: list[Any] = []
     whole = run(MAKER.path(objective, replace(plan, keep=lambda p, n: kept.append(p))))
-    resumed = run(MAKER.path(sr.PairwiseObjective(DATA, n_threads=2), replace(plan, done=kept[:n_known])))
+    resumed = run(MAKER.path(sr.solvers.PairwiseObjective(DATA, n_threads=2), replace(plan, done=kept[:n_known])))
     np.testing.assert_array_equal(resumed.scaled_coefs, whole.scaled_coefs)
     np.testing.assert_array_equal(resumed.alphas, whole.alphas)
 
 
 def test_halves_depend_on_seed_and_fold_and_on_nothing_else() -> None:
-    objective = sr.PairwiseObjective(DATA)
+    objective = sr.solvers.PairwiseObjective(DATA)
 
     def half(seed: int, fold: int) -> list[int]:
         found = metric_sample(objective, parse_metric("ndcg@5"), np.zeros(0, np.int64), (seed, fold + 1))
@@ -263,7 +265,7 @@ def test_halves_depend_on_seed_and_fold_and_on_nothing_else() -> None:
 
 
 def test_rules_hold() -> None:
-    objective = sr.PairwiseObjective(DATA)
+    objective = sr.solvers.PairwiseObjective(DATA)
     monotone = (1, -1, 1, 0, 0, 0, 0, 0)
     maker = replace(MAKER, rules=MCP(monotone=monotone, keep=(6,), drop=(3,)), monotone=monotone)
     starts = starts_of(objective, monotone=monotone, keep=(6,), drop=(3,))
@@ -278,7 +280,7 @@ def test_rules_hold() -> None:
 
 def test_no_query_whose_metric_varies_gives_no_point() -> None:
     metric = parse_metric("letor4:ndcg@20")  # longer than every list
-    objective = sr.PairwiseObjective(DATA)
+    objective = sr.solvers.PairwiseObjective(DATA)
     path = run(replace(MAKER, metric=metric).path(objective, PathPlan(starts=starts_of(objective))))
     assert len(path.alphas) == 0
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sparserank import RankingDataset, concatenate, evaluate, parse_metric, read_letor
+from sparserank import RankingDataset, compare_systems, concatenate, evaluate, parse_metric, read_letor
 from sparserank.errors import DataError
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import holm, mean_interval, paired_comparison
@@ -58,7 +58,7 @@ def oracle_values(data: RankingDataset, name: str, rules: oracle.Rules) -> np.nd
 
 
 def values_of(data: RankingDataset, name: str, convention: str | Convention = "default") -> np.ndarray:
-    (values,) = evaluate(data.to_input_order(data.X[:, 0]), data, name, convention=convention, per_query=True).values()
+    (values,) = evaluate(data.to_input_order(data.X[:, 0]), data, name, convention=convention).per_query.values()
     return values
 
 
@@ -397,12 +397,12 @@ def test_evaluate_compares_systems_with_the_baseline() -> None:
     rng = np.random.default_rng(1)
     noise = rng.standard_normal(data.n_docs)
     systems = {"a": data.X[:, 0], "b": data.relevance + noise, "c": data.relevance + 2 * noise}
-    comparison = evaluate(systems, data, ["ndcg@5", "trec:map"], baseline="b")
+    comparison = compare_systems(systems, data, ["ndcg@5", "trec:map"], baseline="b")
     assert isinstance(comparison, Comparison)
     rows = {(r["metric"], r["system"]): r for r in comparison.rows()}
     assert list(rows) == [(m, s) for m in ("ndcg@5", "trec:map") for s in "abc"]
     for metric in ("ndcg@5", "trec:map"):
-        values = {s: evaluate(systems[s], data, metric, per_query=True)[metric] for s in systems}
+        values = {s: evaluate(systems[s], data, metric).per_query[metric] for s in systems}
         p = {s: stats.ttest_rel(values[s], values["b"]).pvalue for s in "ac"}
         first, second = sorted("ac", key=lambda s: p[s])
         adjusted = {first: min(2 * p[first], 1.0)}
@@ -423,9 +423,9 @@ def test_evaluate_refuses_what_it_cannot_use() -> None:
         with pytest.raises(DataError, match="scores"):
             evaluate(bad, data)
     with pytest.raises(DataError, match="at least one system"):
-        evaluate({}, data)
+        compare_systems({}, data)
     with pytest.raises(DataError, match="'x' is not among the systems: a"):
-        evaluate({"a": scores}, data, baseline="x")
+        compare_systems({"a": scores}, data, baseline="x")
 
 
 def test_evaluate_takes_a_model_that_scales_within_queries() -> None:

@@ -321,7 +321,7 @@ def test_estimators_learn_and_score_by_the_rule() -> None:
         with pytest.raises(SparserankError, match=r"missing"):
             plain.predict(form)
     holed = np.where(np.isnan(X), 0.0, X)
-    for ranker in (plain, sr.RankRLS().fit(clean, y, qid=qid)):
+    for ranker in (plain, sr.papers.RankRLS().fit(clean, y, qid=qid)):
         with pytest.raises(SparserankError, match=r"row 0, feature 'f1' is missing"):
             ranker.predict(holed)
 

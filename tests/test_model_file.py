@@ -349,23 +349,23 @@ def test_wrong_width_names_both_numbers(model: RankingModel) -> None:
     "ranker",
     [
         sr.SparseRanker(),
-        sr.RankSVM(),
-        sr.RankRLS(),
-        sr.GreedyRankRLS(k=2),
-        sr.FenchelRank(radius=1.0),
-        sr.FSMRank(),
-        sr.TGRank(),
-        sr.RSRank(max_iter=20),
-        sr.FSRank(k=2),
-        sr.GasRanker(k=2),
-        sr.FSMSVM(k=2, lambda2=1e-3),
-        sr.RandomRanker(random_state=0),
-        sr.Laporte2014(),
+        sr.papers.RankSVM(),
+        sr.papers.RankRLS(),
+        sr.papers.GreedyRankRLS(k=2),
+        sr.papers.FenchelRank(radius=1.0),
+        sr.papers.FSMRank(),
+        sr.papers.TGRank(),
+        sr.papers.RSRank(max_iter=20),
+        sr.papers.FSRank(k=2),
+        sr.papers.GasRanker(k=2),
+        sr.papers.FSMSVM(k=2, lambda2=1e-3),
+        sr.papers.RandomRanker(random_state=0),
+        sr.papers.Laporte2014(),
     ],
     ids=lambda r: type(r).__name__,
 )
 def test_every_ranker_saves_to_the_model_file(ranker: sr.SparseRanker, tmp_path: Path) -> None:
-    data = sr.make_ranking(20, (6, 9), 8, n_informative=3, n_redundant=1, random_state=2).data
+    data = sr.datasets.make_ranking(20, (6, 9), 8, n_informative=3, n_redundant=1, random_state=2).data
     X = (data.X - data.X.min(axis=0)) / np.ptp(data.X, axis=0)
     ranker.fit(X, data.relevance, qid=data.qid).save(tmp_path / "model.json")
     model = sr.load_model(tmp_path / "model.json")

@@ -31,7 +31,7 @@ from tests.oracles import exported
 from tests.oracles import filling as oracle
 
 NAMES = tuple(f"c{j}" for j in range(6))
-PROBLEM = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
+PROBLEM = sr.datasets.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=3).data
 X, Y, QID = np.array(PROBLEM.X) + 1.0, np.array(PROBLEM.relevance), np.array(PROBLEM.qid)
 X[:, 0] = np.round(X[:, 0] * 3.0)
 MEDIANS = np.array(oracle.learned(X.tolist(), "median"))
@@ -103,7 +103,7 @@ def test_every_way_to_a_model_keeps_them(tmp_path: Path) -> None:
     models = [sr.SparseRanker(**small).fit(form, Y, qid=QID).to_model() for form in (X, sp.csr_matrix(X), FRAME)]
     models.append(sr.SparseRanker(**small).fit_dataset(sr.open_store(tmp_path / "store")).to_model())
     bent = sr.SparseRanker(feature_transform="curves", **small).fit(X, Y, qid=QID)
-    models += [bent.to_model(), sr.FSRank(k=3, n_threads=1).fit(X, Y, qid=QID).to_model()]
+    models += [bent.to_model(), sr.papers.FSRank(k=3, n_threads=1).fit(X, Y, qid=QID).to_model()]
     models.append(sr.select(labelled, cv=2, penalties=["l1"], k=3, half_samples=0, n_threads=1).model)
     for model in models:
         assert 0 < len(model.support) <= 3

@@ -81,7 +81,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A finished selection on features with hostile names, with test data; and what it printed."""
     folder = tmp_path_factory.mktemp("names")
     d = len(HOSTILE)
-    data = sr.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, random_state=2).data
+    data = sr.datasets.make_ranking(60, 15, d, n_informative=12, n_redundant=5, noise=0.2, random_state=2).data
     named = sr.RankingDataset(data.X, data.relevance, data.qid, None, HOSTILE)
     from sparserank.jobs.result_files import write_results
     from sparserank.jobs.selection_job import SelectionJob, SelectionPlan

@@ -23,7 +23,7 @@ from sparserank.paths import PathPlan
 from sparserank.paths.options import FIT_PATH
 from tests.extension.logistic import PairwiseLogistic
 
-DATA = sr.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=1).data
+DATA = sr.datasets.make_ranking(30, (6, 9), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=1).data
 TABLE = np.tril(np.arange(1.0, 26.0).reshape(5, 5), -1)
 WAYS: dict[str, Callable[[Any], np.ndarray]] = {
     "fit_path": lambda loss: sr.fit_path(DATA, loss=loss, n_alphas=5).losses,
@@ -33,7 +33,7 @@ WAYS: dict[str, Callable[[Any], np.ndarray]] = {
         sr.SparseRankerCV(loss=loss, n_alphas=5).fit(DATA.X, DATA.relevance, qid=DATA.qid).path_.losses
     ),
     "PairwiseObjective": lambda loss: np.array(
-        [sr.PairwiseObjective(DATA, loss=loss).value_and_gradient(np.ones(6))[0]]
+        [sr.solvers.PairwiseObjective(DATA, loss=loss).value_and_gradient(np.ones(6))[0]]
     ),
 }
 
@@ -71,10 +71,10 @@ def test_weights_of_pairs_of_grades_are_those_of_explicit_pairs() -> None:
                     t = TABLE[grades[i], grades[j]]
                     total += t * max(0.0, 1.0 - (scores[i] - scores[j])) ** 2
                     weight += t
-    assert sr.PairwiseObjective(DATA, loss=SquaredHinge(TABLE)).value_and_gradient(w)[0] == pytest.approx(
+    assert sr.solvers.PairwiseObjective(DATA, loss=SquaredHinge(TABLE)).value_and_gradient(w)[0] == pytest.approx(
         total / weight, rel=1e-12
     )
-    assert sr.PairwiseObjective(DATA).value_and_gradient(w)[0] != pytest.approx(total / weight, rel=1e-3)
+    assert sr.solvers.PairwiseObjective(DATA).value_and_gradient(w)[0] != pytest.approx(total / weight, rel=1e-3)
 
 
 def test_a_run_of_a_loss_of_ones_own_names_it_and_goes_on(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_path_to_a_size_goes_on_to_weaker_strengths() -> None:
 
 def test_a_size_that_the_grid_jumps_over_is_looked_for() -> None:
     """The wrong variant takes what lies on the grid: of three strengths none has so many features."""
-    data = sr.make_ranking(40, (8, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=2).data
+    data = sr.datasets.make_ranking(40, (8, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=2).data
     on_grid = sr.fit_path(data, "l1", n_alphas=4)
     for k in (2, 3, 4):
         found = sr.SparseRanker(penalty="l1", k=k, n_alphas=4).fit(data.X, data.relevance, qid=data.qid)

@@ -28,19 +28,19 @@ from sparserank.options.spelling import command_line, option, rendered
 from sparserank.paths.options import FIT_PATH
 from sparserank.rankers.options import RANK_SVM, SPARSE_RANKER, SPARSE_RANKER_CV
 
-PROBLEM = sr.make_ranking(12, (4, 6), 5, n_informative=2, n_redundant=0)
+PROBLEM = sr.datasets.make_ranking(12, (4, 6), 5, n_informative=2, n_redundant=0)
 DATA = PROBLEM.data
 ROWS = (DATA.X, DATA.relevance, DATA.qid)
 Entry = tuple[Callable[..., Any], Sequence[Option]]
 ENTRIES: dict[str, Entry] = {
     "select": (lambda **options: sr.select(DATA, **options), SELECT),
-    "select_for_trees": (lambda **options: sr.select_for_trees(DATA, **options), SELECT_FOR_TREES),
-    "compare_with_trees": (lambda **options: sr.compare_with_trees(DATA, **options), COMPARE),
+    "select_for_trees": (lambda **options: sr.trees.select_for_trees(DATA, **options), SELECT_FOR_TREES),
+    "compare_with_trees": (lambda **options: sr.trees.compare_with_trees(DATA, **options), COMPARE),
     "fit_path": (lambda **options: sr.fit_path(DATA, **options), FIT_PATH),
     "read_data": (lambda **options: sr.read_data("absent.txt", **options), READING),
     "SparseRanker": (lambda **options: sr.SparseRanker(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER),
     "SparseRankerCV": (lambda **options: sr.SparseRankerCV(**options).fit(*ROWS[:2], qid=ROWS[2]), SPARSE_RANKER_CV),
-    "RankSVM": (lambda **options: sr.RankSVM(**options).fit(*ROWS[:2], qid=ROWS[2]), RANK_SVM),
+    "RankSVM": (lambda **options: sr.papers.RankSVM(**options).fit(*ROWS[:2], qid=ROWS[2]), RANK_SVM),
 }
 
 
@@ -134,7 +134,7 @@ def test_what_is_written_from_the_declarations_is_what_stands_here(path: Path) -
 
 @pytest.mark.parametrize(
     ("function", "options"),
-    [(sr.select, SELECT), (sr.select_for_trees, SELECT_FOR_TREES), (sr.compare_with_trees, COMPARE)],
+    [(sr.select, SELECT), (sr.trees.select_for_trees, SELECT_FOR_TREES), (sr.trees.compare_with_trees, COMPARE)],
     ids=lambda v: getattr(v, "__name__", ""),
 )
 def test_written_defaults_are_the_declared_ones(function: Callable[..., Any], options: Sequence[Option]) -> None:
@@ -175,7 +175,7 @@ def test_an_option_that_there_is_not_is_named_with_the_one_that_may_be_meant() -
 SCRIPT = """
 import sparserank as sr
 
-data = sr.make_ranking(20, (5, 8), 6).data
+data = sr.datasets.make_ranking(20, (5, 8), 6).data
 found = sr.select(data, cv=3, feature_transform="none", keep=["f1"], margin=0.02, n_alphas=10)
 print(found.sentence, sr.fit_path(data, "mcp", n_alphas=10).nnz)
 ranker = sr.SparseRanker(penalty="scad", alpha_ratio=0.1)

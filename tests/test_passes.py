@@ -21,7 +21,7 @@ from sparserank.shards._pass_kernels import APART
 from sparserank.shards.parcels import packed
 from tests.extension.logistic import PairwiseLogistic
 
-DATA = sr.make_ranking(90, (5, 40), 10, n_informative=4, n_redundant=2, noise=0.5, random_state=3).data
+DATA = sr.datasets.make_ranking(90, (5, 40), 10, n_informative=4, n_redundant=2, noise=0.5, random_state=3).data
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7])
@@ -115,7 +115,9 @@ def test_passes_under_way_hold_what_they_may_and_give_the_bits_of_each_shard_alo
 @pytest.mark.parametrize(("case", "n_rows"), [("plain", 1), ("plain", 4), ("line", 1), ("dual", 1), ("dual", 4)])
 def test_a_pass_holds_no_more_than_it_says(case: str, n_rows: int) -> None:
     """The wrong variant of a dual counts orders alone."""
-    problem = sr.make_ranking(4000, (20, 30), 2, n_informative=2, n_redundant=0, noise=0.5, random_state=3).data
+    problem = sr.datasets.make_ranking(
+        4000, (20, 30), 2, n_informative=2, n_redundant=0, noise=0.5, random_state=3
+    ).data
     objective = PairwiseObjective(problem, loss=PairwiseLogistic() if case == "dual" else "squared_hinge", n_threads=1)
     (shard,) = objective.shards.shards  # type: ignore[attr-defined]
     key, w = objective.weighting.key, np.array([1.0, -0.5])

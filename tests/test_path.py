@@ -9,7 +9,7 @@ import sparserank as sr
 from sparserank.errors import DataError
 from sparserank.paths import path_start
 
-PROBLEM = sr.make_ranking(
+PROBLEM = sr.datasets.make_ranking(
     n_queries=25, docs_per_query=(5, 15), n_features=12, n_informative=3, n_redundant=3, noise=0.5
 )
 EVERY = ["l1", "elastic_net", "ridge", "log", "l0.5", "mcp", "scad"]
@@ -31,10 +31,10 @@ def test_path_is_certified_at_every_point(penalty: str) -> None:
 @pytest.mark.parametrize("penalty", ["l1", "elastic_net"])
 def test_warm_starts_do_not_change_a_convex_path(penalty: str) -> None:
     path = sr.fit_path(PROBLEM.data, penalty, n_alphas=12, scaling="none", tol=1e-10)
-    objective = sr.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
+    objective = sr.solvers.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
     for i in (3, 7, 11):
-        stop = sr.Stop(1e-10, 500, path.l1_alpha_max)
-        cold = sr.solve(sr.ProxNewton(), objective, path.penalty.with_alpha(path.alphas[i]), stop=stop)
+        stop = sr.solvers.Stop(1e-10, 500, path.l1_alpha_max)
+        cold = sr.solvers.solve(sr.solvers.ProxNewton(), objective, path.penalty.with_alpha(path.alphas[i]), stop=stop)
         np.testing.assert_allclose(path.coefs[i], cold.w, atol=1e-7)
 
 
@@ -42,19 +42,19 @@ def test_warm_starts_do_not_change_a_convex_path(penalty: str) -> None:
 def test_nonconvex_path_is_no_worse_than_either_start(penalty: str) -> None:
     """From w = 0 (where lp stays for ever) and from the l1 solution of the same strength."""
     path = sr.fit_path(PROBLEM.data, penalty, n_alphas=20, scaling="none")
-    objective = sr.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
-    stop = sr.Stop(1e-6, 500, path.l1_alpha_max)
+    objective = sr.solvers.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
+    stop = sr.solvers.Stop(1e-6, 500, path.l1_alpha_max)
     for i in (8, 14, 19):
         alpha = float(path.alphas[i])
-        l1 = sr.solve(sr.ProxNewton(), objective, sr.L1(alpha), stop=stop)
-        there = sr.solve(sr.ProxNewton(), objective, path.penalty.with_alpha(alpha), l1.w, stop=stop)
+        l1 = sr.solvers.solve(sr.solvers.ProxNewton(), objective, sr.penalties.L1(alpha), stop=stop)
+        there = sr.solvers.solve(sr.solvers.ProxNewton(), objective, path.penalty.with_alpha(alpha), l1.w, stop=stop)
         assert path.objectives[i] <= there.value + 1e-5
         assert path.objectives[i] < 1.0  # the value at w = 0
 
 
 def test_path_starts_where_the_penalty_declares(mq2008_train: sr.RankingDataset) -> None:
-    objective = sr.PairwiseObjective(mq2008_train.X, mq2008_train.relevance, mq2008_train.query_ptr)
-    assert path_start(objective, sr.L1()) == pytest.approx(0.475253096, abs=5e-10)
+    objective = sr.solvers.PairwiseObjective(mq2008_train.X, mq2008_train.relevance, mq2008_train.query_ptr)
+    assert path_start(objective, sr.penalties.L1()) == pytest.approx(0.475253096, abs=5e-10)
     path = sr.fit_path(mq2008_train, "l1", alphas=np.array([0.1, 0.01]) * 0.475253096, scaling="none")
     assert path.objectives == pytest.approx([0.694529109, 0.591060523], abs=1e-8)
 
@@ -80,7 +80,7 @@ def test_truncate_keeps_the_largest_coefficients() -> None:
 
 def test_refit_uses_the_support_alone_and_lowers_the_loss() -> None:
     path = sr.fit_path(PROBLEM.data, "l1", n_alphas=10)
-    objective = sr.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
+    objective = sr.solvers.PairwiseObjective(PROBLEM.data.X, PROBLEM.data.relevance, PROBLEM.data.query_ptr)
     support = path.support(5)
     refit = sr.refit_on_support(objective, support)
     assert set(np.flatnonzero(refit.w)) == set(support)
@@ -95,16 +95,16 @@ def test_limits_end_a_path_early() -> None:
 
 
 def test_always_keep_features_are_in_every_model() -> None:
-    path = sr.fit_path(PROBLEM.data, sr.L1(keep=(7,), drop=(0,)), n_alphas=8)
+    path = sr.fit_path(PROBLEM.data, sr.penalties.L1(keep=(7,), drop=(0,)), n_alphas=8)
     assert path.coefs[:, 7].all()
     assert not path.coefs[:, 0].any()
     assert path.nnz[0] == 1
     for seed in range(12):
-        data = sr.make_ranking(30, 15, 12, n_informative=3, n_redundant=2, noise=1.0, random_state=seed).data
+        data = sr.datasets.make_ranking(30, 15, 12, n_informative=3, n_redundant=2, noise=1.0, random_state=seed).data
         for penalty in (
-            sr.L1(keep=(0, 3, 5)),
-            sr.MCP(keep=(0, 3, 5)),
-            sr.L1(keep=(1, 2), monotone=(1,) * 12),
+            sr.penalties.L1(keep=(0, 3, 5)),
+            sr.penalties.MCP(keep=(0, 3, 5)),
+            sr.penalties.L1(keep=(1, 2), monotone=(1,) * 12),
         ):
             first = sr.fit_path(data, penalty, n_alphas=3, tol=1e-10).scaled_coefs[0]
             assert set(np.flatnonzero(first)) <= set(penalty.keep)  # nothing else enters at its own strength

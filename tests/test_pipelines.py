@@ -52,7 +52,9 @@ def fitted(pipeline, X, y, qid):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("ranker", [sr.SparseRanker(), sr.SparseRanker(scaling="none", alpha_ratio=0.01), sr.RankSVM()])
+@pytest.mark.parametrize(
+    "ranker", [sr.SparseRanker(), sr.SparseRanker(scaling="none", alpha_ratio=0.01), sr.papers.RankSVM()]
+)
 def test_models_rank_as_their_pipelines(problem, steps, ranker, tmp_path):
     X, y, qid = problem
     X = X.copy()

@@ -26,12 +26,17 @@ OPTIMA = {
 def test_l1_optimum_equals_the_reference(name: str, request: pytest.FixtureRequest) -> None:
     data: RankingDataset = request.getfixturevalue(name)
     n_pairs, alpha_max, objectives = OPTIMA[name]
-    objective = sr.PairwiseObjective(data.X, data.relevance, data.query_ptr)
+    objective = sr.solvers.PairwiseObjective(data.X, data.relevance, data.query_ptr)
     assert objective.n_pairs == n_pairs
     assert sr.alpha_max(data.X, data.relevance, qid=data.qid, scaling="none") == pytest.approx(alpha_max, abs=5e-10)
     scale = float(np.abs(objective.gradient_at_zero).max())
     for fraction, expected in objectives.items():
-        solution = sr.solve(sr.ProxNewton(), objective, sr.L1(fraction * scale), stop=sr.Stop(tol=1e-8, scale=scale))
+        solution = sr.solvers.solve(
+            sr.solvers.ProxNewton(),
+            objective,
+            sr.penalties.L1(fraction * scale),
+            stop=sr.solvers.Stop(tol=1e-8, scale=scale),
+        )
         assert solution.value == pytest.approx(expected, abs=5e-10)
         assert solution.gap is not None
         assert solution.gap < 1e-8
@@ -46,7 +51,7 @@ def test_the_program_that_the_numbers_come_from_brackets_our_optimum() -> None:
         for x, y, q in zip(data.X, data.relevance, data.qid, strict=True)
     )
     D = oracle.differences(read_rows(text))
-    objective = sr.PairwiseObjective(data)
+    objective = sr.solvers.PairwiseObjective(data)
     scale = float(np.abs(objective.gradient_at_zero).max())
     assert len(D) == objective.n_pairs
     assert oracle.largest_gradient_at_zero(D) == pytest.approx(scale, rel=1e-12)
@@ -54,8 +59,11 @@ def test_the_program_that_the_numbers_come_from_brackets_our_optimum() -> None:
         alpha = fraction * scale
         low, high = oracle.bounds(D, alpha, oracle.by_liblinear(D, alpha))
         assert low <= high <= low + 1e-9
-        stop = sr.Stop(tol=1e-8, scale=scale)
-        found, stronger = (sr.solve(sr.ProxNewton(), objective, sr.L1(a), stop=stop) for a in (alpha, 2 * alpha))
+        stop = sr.solvers.Stop(tol=1e-8, scale=scale)
+        found, stronger = (
+            sr.solvers.solve(sr.solvers.ProxNewton(), objective, sr.penalties.L1(a), stop=stop)
+            for a in (alpha, 2 * alpha)
+        )
         assert found.gap is not None
         assert low - 1e-13 <= found.value <= high + found.gap + 1e-13  # what sums of terms below 10 lose by rounding
         assert stronger.value > high + 1e-3

@@ -194,7 +194,7 @@ def test_subsets_of_queries_features_and_joined_data_keep_what_was_missing() -> 
 @pytest.fixture(scope="module")
 def raw() -> RankingDataset:
     """Heavy tails, whose level differs from query to query."""
-    plain = sr.make_ranking(60, (6, 20), 8, n_informative=4, n_redundant=0, noise=0.4, random_state=5).data
+    plain = sr.datasets.make_ranking(60, (6, 20), 8, n_informative=4, n_redundant=0, noise=0.4, random_state=5).data
     level = np.repeat(np.random.default_rng(0).normal(0, 2, plain.n_queries), np.diff(plain.query_ptr))
     return plain.replace_features(np.exp(1.5 * np.asarray(plain.X) + level[:, None]))
 
@@ -369,7 +369,7 @@ def test_files_without_lengths_are_read_and_warn_of_nothing(selected: RankingMod
 
 
 def test_it_is_one_transform_of_its_own(raw: RankingDataset) -> None:
-    auto = SelectionPlan((sr.L1(),), parse_metric("ndcg@10"))
+    auto = SelectionPlan((sr.penalties.L1(),), parse_metric("ndcg@10"))
     assert "query-log" not in transforms_tried(auto, raw)
     (transform,) = feature_transforms(raw, ["query-log"])
     assert transform.label("l1") == "l1 on query-log"

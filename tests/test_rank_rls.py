@@ -52,7 +52,7 @@ def test_coefficients_residuals_and_errors_equal_refitting_without_each_query(na
     data = PROBLEMS[name]
     assert (data.n_features > data.n_docs) == name.startswith("wide")
     X, y, ptr = data.X, data.relevance, data.query_ptr
-    found = sr.leave_query_out(_in(data, container), LAMS)
+    found = sr.papers.leave_query_out(_in(data, container), LAMS)
     varying = oracle.varying_features(X, ptr)
     for k, lam in enumerate(LAMS):
         w = oracle.rank_rls(X, y, ptr, lam)
@@ -73,7 +73,7 @@ def test_the_ranker_takes_the_smallest_error_and_answers_in_row_order() -> None:
     data = PROBLEMS["tall"]
     order = np.random.default_rng(0).permutation(data.n_docs)
     X, y, qid = data.X[order], data.relevance[order], np.asarray(data.qid)[order]
-    m = sr.RankRLS(lam=LAMS[::-1]).fit(X, y, qid=qid)
+    m = sr.papers.RankRLS(lam=LAMS[::-1]).fit(X, y, qid=qid)
     errors = [oracle.leave_query_out_error(data.X, data.relevance, data.query_ptr, lam) for lam in LAMS]
     assert m.lams_.tolist() == list(LAMS)
     np.testing.assert_allclose(m.leave_query_out_errors_, errors, rtol=1e-9)
@@ -90,7 +90,7 @@ def test_the_ranker_takes_the_smallest_error_and_answers_in_row_order() -> None:
 def test_query_weight_0_is_a_query_less_and_2_is_a_query_twice(name: str, container: str) -> None:
     data = PROBLEMS[name]
     weight = [2, 1, 0, 3] + [1] * (data.n_queries - 4)
-    found = sr.leave_query_out(_in(data, container), [0.7], query_weight=np.array(weight, dtype=float))
+    found = sr.papers.leave_query_out(_in(data, container), [0.7], query_weight=np.array(weight, dtype=float))
     copied = _copies(data, weight)
     w = oracle.rank_rls(copied.X, copied.relevance, copied.query_ptr, 0.7)
     np.testing.assert_allclose(found.coefs[0], w, rtol=1e-9, atol=1e-12)
@@ -114,21 +114,23 @@ def test_query_weight_0_is_a_query_less_and_2_is_a_query_twice(name: str, contai
 def test_float32_features_are_computed_in_float64() -> None:
     data = PROBLEMS["tall"]
     single = data.X.astype(np.float32)
-    found = sr.leave_query_out(data.replace_features(single), LAMS)
+    found = sr.papers.leave_query_out(data.replace_features(single), LAMS)
     w = oracle.rank_rls(single.astype(np.float64), data.relevance, data.query_ptr, 0.7)
     np.testing.assert_allclose(found.coefs[1], w, atol=1e-12)
-    assert sr.RankRLS().fit(single, data.relevance, qid=data.qid).coef_.dtype == np.float32
+    assert sr.papers.RankRLS().fit(single, data.relevance, qid=data.qid).coef_.dtype == np.float32
 
 
 @pytest.mark.parametrize("lam", [0.0, -1.0, float("nan"), float("inf"), (), (1.0, 0.0)])
 def test_a_wrong_lam_gets_a_sentence(lam: object) -> None:
     data = PROBLEMS["tall"]
     with pytest.raises(DataError, match="lam must be finite and > 0"):
-        sr.RankRLS(lam=lam).fit(data.X, data.relevance, qid=data.qid)
+        sr.papers.RankRLS(lam=lam).fit(data.X, data.relevance, qid=data.qid)
 
 
-@pytest.mark.parametrize("ranker", [sr.RankRLS(), sr.GreedyRankRLS(), sr.GreedyRankRLS(search="backfitting")], ids=repr)
-def test_what_cannot_be_learnt_from_is_refused(ranker: sr.RankRLS) -> None:
+@pytest.mark.parametrize(
+    "ranker", [sr.papers.RankRLS(), sr.papers.GreedyRankRLS(), sr.papers.GreedyRankRLS(search="backfitting")], ids=repr
+)
+def test_what_cannot_be_learnt_from_is_refused(ranker: sr.papers.RankRLS) -> None:
     data = PROBLEMS["tall"]
     with pytest.raises(DataError, match="no preferred pair"):
         ranker.fit(data.X, np.ones(data.n_docs), qid=data.qid)
@@ -142,7 +144,7 @@ def test_what_cannot_be_learnt_from_is_refused(ranker: sr.RankRLS) -> None:
 def test_too_large_to_decompose_names_the_alternative() -> None:
     square = sp.csr_matrix(([1.0], ([0], [0])), shape=(20_001, 20_001))
     with pytest.raises(DataError, match=r"smaller side of X, at most 20000.*backfitting"):
-        sr.RankRLS().fit(square, np.arange(20_001) % 2, qid=np.arange(20_001) // 10_000)
+        sr.papers.RankRLS().fit(square, np.arange(20_001) % 2, qid=np.arange(20_001) // 10_000)
 
 
 # Pahikkala et al. (2010), MQ2008: Table 2, then MAP, P@10, MeanNDCG and NDCG@10 of Tables 7, 8, 9 and 10.
@@ -183,7 +185,7 @@ def test_greedy_rank_rls_has_the_published_features_choice_and_figures(mq2008: l
     lam, features, figures = GREEDY[fold]
     chosen, best = None, -1.0
     for exponent in range(11):  # ties go to the smaller lambda and k
-        m = sr.GreedyRankRLS(k=46, lam=2.0**exponent).fit(train.X, train.relevance, qid=train.qid)
+        m = sr.papers.GreedyRankRLS(k=46, lam=2.0**exponent).fit(train.X, train.relevance, qid=train.qid)
         assert len(m.path_) == 40  # the others are constant within lists
         for step in m.path_:
             value = _valid_map(step.coef, valid)
@@ -199,7 +201,7 @@ def test_greedy_rank_rls_has_the_published_features_choice_and_figures(mq2008: l
 def test_rank_rls_has_the_published_figures(mq2008: list[RankingDataset], fold: int) -> None:
     """19 of 20 to four decimals; the MeanNDCG of the second fold is 0.42695 here and 0.4269 there."""
     train, valid, test = _fold(mq2008, fold)
-    m = sr.RankRLS(lam=2.0 ** np.arange(-15, 16)).fit(train.X, train.relevance, qid=train.qid)
+    m = sr.papers.RankRLS(lam=2.0 ** np.arange(-15, 16)).fit(train.X, train.relevance, qid=train.qid)
     chosen = int(np.argmax([_valid_map(coef, valid) for coef in m.coefs_]))
     found = _figures(test.X @ m.coefs_[chosen], test)
     for metric, value, published in zip(LETOR4, found, RANK_RLS[fold], strict=True):
@@ -215,9 +217,9 @@ def test_195097_sparse_features_need_no_dense_copy(data_folder: Path) -> None:
     dense = 8 * train.n_docs * train.n_features
     models = {}
     for name, ranker in {
-        "backfitting": sr.GreedyRankRLS(k=10, search="backfitting"),
-        "random subsets": sr.GreedyRankRLS(k=10, search="backfitting", n_candidates=5000, random_state=0),
-        "ridge": sr.RankRLS(),
+        "backfitting": sr.papers.GreedyRankRLS(k=10, search="backfitting"),
+        "random subsets": sr.papers.GreedyRankRLS(k=10, search="backfitting", n_candidates=5000, random_state=0),
+        "ridge": sr.papers.RankRLS(),
     }.items():
         tracemalloc.start()
         try:

@@ -17,7 +17,7 @@ import sparserank as sr
 from sparserank.errors import DataError, DataWarning
 from tests.problems import small_problem
 
-PROBLEM = sr.make_ranking(
+PROBLEM = sr.datasets.make_ranking(
     n_queries=30, docs_per_query=(5, 12), n_features=10, n_informative=3, n_redundant=2, noise=0.3
 )
 DATA = PROBLEM.data
@@ -118,15 +118,15 @@ def test_cv_on_a_given_validation_set_uses_that_set() -> None:
     held_out = DATA.take_queries(np.arange(20, 30))
     point = int(np.flatnonzero(cv.path_.alphas == cv.curve_[3]["alpha"])[0])
     scores = np.asarray(held_out.X @ cv.path_.coefs[point])
-    expected = sr.evaluate(scores, held_out, ["ndcg@10"], per_query=True)["ndcg@10"]
+    expected = sr.evaluate(scores, held_out, ["ndcg@10"]).per_query["ndcg@10"]
     np.testing.assert_allclose(cv.values_[3], expected)
     with pytest.raises(DataError, match="features"):
         cv.fit(X, Y, qid=QID, eval_set=(X[:, :3], Y), eval_qid=QID)
 
 
 def test_ranksvm_is_the_ridge_optimum() -> None:
-    m = sr.RankSVM(alpha=0.05, tol=1e-9).fit(X, Y, qid=QID)
-    objective = sr.PairwiseObjective(DATA.X, DATA.relevance, DATA.query_ptr)
+    m = sr.papers.RankSVM(alpha=0.05, tol=1e-9).fit(X, Y, qid=QID)
+    objective = sr.solvers.PairwiseObjective(DATA.X, DATA.relevance, DATA.query_ptr)
     _, gradient = objective.value_and_gradient(m.coef_)
     np.testing.assert_allclose(gradient + 0.05 * m.coef_, 0.0, atol=1e-8)
     assert m.duality_gap_ == pytest.approx(0.0, abs=1e-9)

@@ -24,7 +24,7 @@ CODE = re.compile(r"`[^`]+`|```\n.*?```", re.DOTALL)
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a small problem under the README's file names, by short paths; 46 features as MQ2008 has."""
     monkeypatch.setattr(sr, "select", partial(sr.select, n_alphas=8, cv=2, half_samples=2))
-    data = sr.make_ranking(50, (8, 14), 46, n_informative=5, n_redundant=5, noise=0.4, random_state=2).data
+    data = sr.datasets.make_ranking(50, (8, 14), 46, n_informative=5, n_redundant=5, noise=0.4, random_state=2).data
     monkeypatch.chdir(tmp_path)
     for name, (lo, hi) in {"train": (0, 20), "vali": (20, 32), "test": (32, 50)}.items():
         sr.write_letor(data.take_queries(np.arange(lo, hi)), f"{name}.txt")

@@ -59,11 +59,11 @@ def test_metrics_where_lower_is_better_are_not_maximised() -> None:
 
 def test_solve_resolves_the_scale_of_gamma() -> None:
     a = small_problem(1)
-    objective = sr.PairwiseObjective(a.X, a.relevance, a.query_ptr)
-    penalty = sr.MCP(0.05)
+    objective = sr.solvers.PairwiseObjective(a.X, a.relevance, a.query_ptr)
+    penalty = sr.penalties.MCP(0.05)
     resolved = penalty.resolve(2 * objective.pair_norms, objective.total_weight)
     assert resolved != penalty
-    one, two = (sr.solve(sr.ProxNewton(), objective, p) for p in (penalty, resolved))
+    one, two = (sr.solvers.solve(sr.solvers.ProxNewton(), objective, p) for p in (penalty, resolved))
     np.testing.assert_allclose(one.w, two.w, rtol=1e-9)
 
 
@@ -127,8 +127,8 @@ def test_large_relevance_is_fine_where_no_gain_is_used() -> None:
 
 
 def test_numpy_numbers_parse_back() -> None:
-    penalty = sr.L1(np.float64(0.1), keep=(np.int64(1),))
-    assert sr.parse_penalty(repr(penalty)) == penalty
+    penalty = sr.penalties.L1(np.float64(0.1), keep=(np.int64(1),))
+    assert sr.penalties.parse_penalty(repr(penalty)) == penalty
 
 
 def test_sparse_data_cannot_be_written_either() -> None:

@@ -15,12 +15,12 @@ from tests.problems import unit_problem
 
 def test_algorithm_2_goes_through_its_first_round_where_zero_is_stationary() -> None:
     data = unit_problem(0)
-    objective = sr.PairwiseObjective(data.X, data.relevance, data.query_ptr)
+    objective = sr.solvers.PairwiseObjective(data.X, data.relevance, data.query_ptr)
     top = np.abs(objective.gradient_at_zero).max()
     (point,) = laporte_path(objective, "log", (0.3,))
     assert 0.3 * top > 0.1 * top  # above eps times the largest gradient, w = 0 is stationary for the log penalty
     assert np.count_nonzero(point.w) > 0
-    model = sr.Laporte2014(penalty="log", C_sum=1 / (0.3 * top * objective.n_pairs)).fit(
+    model = sr.papers.Laporte2014(penalty="log", C_sum=1 / (0.3 * top * objective.n_pairs)).fit(
         data.X, data.relevance, qid=data.qid
     )
     np.testing.assert_allclose(model.coef_, point.w, atol=1e-8)
@@ -32,7 +32,7 @@ def test_algorithm_2_goes_through_its_first_round_where_zero_is_stationary() -> 
 def test_a_single_query_leaves_documents_out(search: str) -> None:
     X = np.random.default_rng(0).random((12, 4))
     y = (3 * X[:, 2]).round()
-    model = sr.GreedyRankRLS(k=2, lam=0.1, search=search).fit(X, y)
+    model = sr.papers.GreedyRankRLS(k=2, lam=0.1, search=search).fit(X, y)
     assert model.selected_[0] == 2
     Xc, yc = X - X.mean(axis=0), y - y.mean()
     error = 0.0
@@ -42,17 +42,17 @@ def test_a_single_query_leaves_documents_out(search: str) -> None:
         w = np.linalg.solve(x.T @ x + 0.1 * np.eye(2), x.T @ yc[rest])
         error += (yc[i] - Xc[i, model.selected_] @ w) ** 2
     assert model.leave_query_out_error_ == pytest.approx(error)
-    errors = sr.RankRLS(lam=[1e-3, 1.0, 1e3]).fit(X, y).leave_query_out_errors_
+    errors = sr.papers.RankRLS(lam=[1e-3, 1.0, 1e3]).fit(X, y).leave_query_out_errors_
     assert len(np.unique(errors.round(9))) == 3
 
 
 def test_a_large_offset_does_not_drown_wide_data() -> None:
     rng = np.random.default_rng(1)
     X, y, qid = rng.random((10, 15)), rng.integers(0, 3, 10).astype(float), np.repeat([1, 2], 5)
-    plain = sr.RankRLS(lam=1.0).fit(X, y, qid=qid).coef_
-    moved = sr.RankRLS(lam=1.0).fit(X + 1e7, y, qid=qid).coef_
+    plain = sr.papers.RankRLS(lam=1.0).fit(X, y, qid=qid).coef_
+    moved = sr.papers.RankRLS(lam=1.0).fit(X + 1e7, y, qid=qid).coef_
     np.testing.assert_allclose(moved, plain, atol=1e-7)
-    constant = sr.RankRLS(lam=1.0).fit(np.column_stack([X, np.full(10, 1e8)]), y, qid=qid).coef_
+    constant = sr.papers.RankRLS(lam=1.0).fit(np.column_stack([X, np.full(10, 1e8)]), y, qid=qid).coef_
     np.testing.assert_allclose(constant[:15], plain, atol=1e-12)
     assert constant[15] == 0
 
@@ -69,10 +69,10 @@ def test_query_weights_are_copies_for_rs_rank() -> None:
     data = unit_problem(0)
     weight = np.ones(data.n_queries)
     weight[0] = 3.0
-    model = sr.RSRank(max_iter=30)
+    model = sr.papers.RSRank(max_iter=30)
     weighted = model.fit(data.X, data.relevance, qid=data.qid, query_weight=weight).coef_
     X, y, qid = _copied(data, 3)
-    np.testing.assert_allclose(weighted, sr.RSRank(max_iter=30).fit(X, y, qid=qid).coef_, atol=1e-12)
+    np.testing.assert_allclose(weighted, sr.papers.RSRank(max_iter=30).fit(X, y, qid=qid).coef_, atol=1e-12)
     plain = model.fit(data.X, data.relevance, qid=data.qid).coef_
     assert np.abs(weighted - plain).max() > 1e-3
 
@@ -81,14 +81,14 @@ def test_query_weights_are_copies_for_rs_rank() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        sr.FSMRank(lambda2=1e-3),
-        sr.FSRank(k=2),
-        sr.GasRanker(k=2),
-        sr.FSMSVM(k=2, lambda2=1e-3),
+        sr.papers.FSMRank(lambda2=1e-3),
+        sr.papers.FSRank(k=2),
+        sr.papers.GasRanker(k=2),
+        sr.papers.FSMSVM(k=2, lambda2=1e-3),
     ],
     ids=repr,
 )
-def test_a_query_of_weight_zero_is_not_there(model: sr.FSMRank) -> None:
+def test_a_query_of_weight_zero_is_not_there(model: sr.papers.FSMRank) -> None:
     data = unit_problem(0)
     weight = np.ones(data.n_queries)
     weight[1] = 0.0
@@ -98,9 +98,9 @@ def test_a_query_of_weight_zero_is_not_there(model: sr.FSMRank) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [sr.RankRLS(), *(sr.GreedyRankRLS(k=1, search=s) for s in ("forward", "backfitting"))]
+    "model", [sr.papers.RankRLS(), *(sr.papers.GreedyRankRLS(k=1, search=s) for s in ("forward", "backfitting"))]
 )
-def test_equal_real_labels_are_no_preference(model: sr.RankRLS) -> None:
+def test_equal_real_labels_are_no_preference(model: sr.papers.RankRLS) -> None:
     X = np.random.default_rng(0).random((6, 2))
     with pytest.raises(DataError, match="no preferred pair"):
         model.fit(X, [0.1] * 3 + [0.7] * 3, qid=[1, 1, 1, 2, 2, 2])
@@ -112,14 +112,14 @@ def test_equal_candidates_are_taken_in_order_whatever_the_draw(search: str) -> N
     same = np.repeat(data.X[:, [0]], 5, axis=1)
     same[:, 3] -= 0.7  # equal but for rounding
     for seed in range(4):
-        model = sr.GreedyRankRLS(k=1, search=search, n_candidates=5, random_state=seed)
+        model = sr.papers.GreedyRankRLS(k=1, search=search, n_candidates=5, random_state=seed)
         assert model.fit(same, data.relevance, qid=data.qid).selected_[0] == 0
 
 
 def test_a_first_stage_that_keeps_nothing_says_so() -> None:
     data = unit_problem(0)
     with pytest.raises(DataError, match="first stage keeps no feature"):
-        sr.FSMSVM(k=2, lambda2=1e3).fit(data.X, data.relevance, qid=data.qid)
+        sr.papers.FSMSVM(k=2, lambda2=1e3).fit(data.X, data.relevance, qid=data.qid)
 
 
 def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,18 +134,18 @@ def test_concordance_of_a_long_list_comes_in_blocks(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "model",
     [
-        sr.FenchelRank(max_iter=1.5),
-        sr.TGRank(step=np.inf),
-        sr.TGRank(window=0),
-        sr.FSMRank(max_iter=0),
-        sr.FSRank(k=1.5),
-        sr.GreedyRankRLS(k=2.5),
-        sr.FSMRank(form="quadratic", similarity=np.array([[0, 1.0], [1, 0]])),
-        sr.Laporte2014(C_sum=0.0),
-        sr.Laporte2014(penalty="scad"),
+        sr.papers.FenchelRank(max_iter=1.5),
+        sr.papers.TGRank(step=np.inf),
+        sr.papers.TGRank(window=0),
+        sr.papers.FSMRank(max_iter=0),
+        sr.papers.FSRank(k=1.5),
+        sr.papers.GreedyRankRLS(k=2.5),
+        sr.papers.FSMRank(form="quadratic", similarity=np.array([[0, 1.0], [1, 0]])),
+        sr.papers.Laporte2014(C_sum=0.0),
+        sr.papers.Laporte2014(penalty="scad"),
     ],
     ids=repr,
 )
-def test_a_wrong_parameter_is_one_sentence(model: sr.FenchelRank) -> None:
+def test_a_wrong_parameter_is_one_sentence(model: sr.papers.FenchelRank) -> None:
     with pytest.raises(DataError):
         model.fit(np.random.default_rng(0).random((6, 2)), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])

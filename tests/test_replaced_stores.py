@@ -31,7 +31,9 @@ SELECT: dict[str, Any] = {
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     """Two stores whose files have the same names and sizes."""
     for name, seed in (("a", 1), ("b", 2)):
-        data = sr.make_ranking(30, (8, 8), 6, n_informative=3, n_redundant=1, noise=0.3, random_state=seed).data
+        data = sr.datasets.make_ranking(
+            30, (8, 8), 6, n_informative=3, n_redundant=1, noise=0.3, random_state=seed
+        ).data
         sr.write_letor(data, tmp_path / f"{name}.txt")
         sr.convert([tmp_path / f"{name}.txt"], tmp_path / name, Reading(dtype="float64", sparse=False))
     sizes = [{f.name: f.stat().st_size for f in (tmp_path / name).glob("*.npy")} for name in "ab"]

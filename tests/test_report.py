@@ -67,7 +67,7 @@ def replace_features(data: RankingDataset, X: np.ndarray, names: Sequence[str] |
     return RankingDataset(X, data.relevance, data.qid, data.docid, names or data.feature_names)
 
 
-WORLD = sr.make_ranking(120, (8, 16), 10, n_informative=4, n_redundant=0, noise=0.6, random_state=3).data
+WORLD = sr.datasets.make_ranking(120, (8, 16), 10, n_informative=4, n_redundant=0, noise=0.6, random_state=3).data
 ALL = with_copies(WORLD, 0)
 TRAIN, TEST = ALL.take_queries(np.arange(80)), ALL.take_queries(np.arange(80, 120))
 
@@ -334,7 +334,7 @@ def test_the_decisive_pair_is_the_one_whose_exchange_gains_most() -> None:
 def test_a_query_that_is_too_large_is_not_explained(monkeypatch: pytest.MonkeyPatch, result: SelectionResult) -> None:
     values, metric = result.queries, parse_metric("ndcg@10")
     monkeypatch.setattr(queries_module, "MAX_VALUES", 10)
-    dense = InUse("dense", (), sr.RankSVM().fit_dataset(TRAIN).to_model())
+    dense = InUse("dense", (), sr.papers.RankSVM().fit_dataset(TRAIN).to_model())
     both = [per_query_values(m.score_dataset(TEST), TEST, [metric])[0] for m in (result.model, dense.model)]
     found = queries_module.compare_queries(TEST, metric, (both[0], both[1]), lambda q: (result.model, dense), "test")
     assert values.lost[0].pair is not None

@@ -22,9 +22,10 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from sparserank import make_ranking, write_letor
+from sparserank import write_letor
 from sparserank.cli.app import main
 from sparserank.crossval.checkpoints import drop_points, save_points, stored_points
+from sparserank.datasets import make_ranking
 from sparserank.errors import DataWarning, RunDirectoryError
 from sparserank.paths import Point
 from sparserank.runs.pieces import PieceStore

@@ -19,7 +19,7 @@ from sparserank.solvers.curvature import Curvature, Samples
 from sparserank.solvers.lockstep import Hessian, run
 from sparserank.solvers.solution import Iterate
 
-DATA = sr.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, random_state=4).data
+DATA = sr.datasets.make_ranking(60, (10, 40), 12, n_informative=5, noise=0.5, random_state=4).data
 OPTIONS = {"n_alphas": 14, "alpha_min_ratio": 0.01}
 KEPT = (0.0,) * 2 + (1.0,) * 10
 
@@ -113,7 +113,7 @@ def test_a_hessian_that_changes_evenly_is_foreseen() -> None:
 def test_no_sample_is_empty_whatever_the_lists(n_queries: int, n_docs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps count documents, turns count queries: of few long lists, or of shards of few lists,
     every turn finds one."""
-    data = sr.make_ranking(n_queries, (n_docs, n_docs), 12, n_informative=5, noise=0.5, random_state=5).data
+    data = sr.datasets.make_ranking(n_queries, (n_docs, n_docs), 12, n_informative=5, noise=0.5, random_state=5).data
     if n_queries > 20:
         monkeypatch.setattr(local, "SHARD_BYTES", 60 * 8 * 12)
     weighting = PairwiseObjective(data).weighting

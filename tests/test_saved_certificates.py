@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not oracle.WIDE, reason="extended precision has 
 
 
 def positive(seed: int = 3) -> sr.RankingDataset:
-    data = sr.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, random_state=seed).data
+    data = sr.datasets.make_ranking(40, (8, 14), 8, n_informative=3, n_redundant=2, noise=0.5, random_state=seed).data
     return sr.RankingDataset(np.exp(np.asarray(data.X)), data.relevance, data.qid)
 
 
@@ -161,10 +161,10 @@ def test_the_result_says_what_the_model_file_says(tmp_path: Path) -> None:
 
 
 def test_a_gap_with_kept_features_names_its_box() -> None:
-    free, held = (sr.fit_path(DATA, sr.L1(1.0, keep=keep), n_alphas=4) for keep in ((), (0,)))
+    free, held = (sr.fit_path(DATA, sr.penalties.L1(1.0, keep=keep), n_alphas=4) for keep in ((), (0,)))
     assert free.certificate().gap_condition is None
     assert held.certificate().gap is not None
     assert "10 max(1, |w_j|)" in str(held.certificate().gap_condition)
-    assert sr.fit_path(DATA, sr.MCP(1.0, keep=(0,)), n_alphas=4).certificate().gap_condition is None
-    fitted = sr.SparseRanker(penalty=sr.L1(1.0, keep=(0,))).fit(DATA.X, DATA.relevance, qid=DATA.qid)
+    assert sr.fit_path(DATA, sr.penalties.MCP(1.0, keep=(0,)), n_alphas=4).certificate().gap_condition is None
+    fitted = sr.SparseRanker(penalty=sr.penalties.L1(1.0, keep=(0,))).fit(DATA.X, DATA.relevance, qid=DATA.qid)
     assert "always-kept" in str(fitted.certificate_.gap_condition)

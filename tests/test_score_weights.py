@@ -61,7 +61,7 @@ def test_queries_without_a_value_are_left_out() -> None:
     for metric in ("ndcg@10", skipping):
         ranker = sr.SparseRanker(metric=metric).fit(X, Y, qid=QID)
         y = np.where(QID == 3, 0, Y)
-        (values,) = sr.evaluate(ranker.predict(X), y, [metric], qid=QID, per_query=True).values()
+        (values,) = sr.evaluate(ranker.predict(X), y, [metric], qid=QID).per_query.values()
         assert np.isnan(values).any() == (metric is skipping)
         order = list(dict.fromkeys(QID.tolist()))  # of first appearance
         known = [(v, WEIGHT[q]) for q, v in zip(order, values, strict=True) if not math.isnan(v)]

@@ -161,7 +161,7 @@ def test_evaluate_and_explain_read_the_same_columns(tmp_path: Path, cli: Cli) ->
 
 
 def test_a_model_is_evaluated_on_a_frame_with_anything_beside_its_features() -> None:
-    made = sr.make_ranking(30, (6, 9), 3, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
+    made = sr.datasets.make_ranking(30, (6, 9), 3, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
     frame = pd.DataFrame(np.array(made.X), columns=["a", "b", "c"]).assign(
         grade=made.relevance, query=made.qid, url="x", day=pd.Timestamp("2020-01-01")
     )
@@ -173,5 +173,5 @@ def test_a_model_is_evaluated_on_a_frame_with_anything_beside_its_features() -> 
         assert sr.evaluate(model, table, ["ndcg@10"], **names)["ndcg@10"] == pytest.approx(
             expected["ndcg@10"], rel=1e-12
         )
-        several = sr.evaluate({"model": model, "scores": model.predict(table)}, table, ["ndcg@10"], **names)
+        several = sr.compare_systems({"model": model, "scores": model.predict(table)}, table, ["ndcg@10"], **names)
         np.testing.assert_array_equal(several.values["model"]["ndcg@10"], several.values["scores"]["ndcg@10"])

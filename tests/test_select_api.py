@@ -18,14 +18,14 @@ import sparserank as sr
 from sparserank.cli.app import main
 from sparserank.errors import DataError, DataFormatError, ParameterError, RunDirectoryError
 
-ALL = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
+ALL = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=2, noise=0.4, random_state=9).data
 TRAIN, VALID, TEST = (ALL.take_queries(np.arange(a, b)) for a, b in ((0, 25), (25, 40), (40, 60)))
 QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 8, "cv": 2, "half_samples": 2, "n_threads": 1}
 QUICK_ARGS = ["--penalty", "l1", "--penalty", "mcp", "--n-alphas", 8, "--folds", 2, "--half-samples", 2, "--threads", 1]
 ONE: dict[str, Any] = {**QUICK, "penalties": ["l1"], "n_alphas": 6}
 ONE_ARGS = ["--penalty", "l1", "--n-alphas", 6, "--folds", 2, "--half-samples", 2, "--threads", 1]
 
-DATA_OF_NOTEBOOK = sr.make_ranking(40, (5, 9), 8, n_informative=3, n_redundant=0, random_state=1).data
+DATA_OF_NOTEBOOK = sr.datasets.make_ranking(40, (5, 9), 8, n_informative=3, n_redundant=0, random_state=1).data
 
 
 def frame(data: sr.RankingDataset, label: str = "label", qid: str = "qid") -> pd.DataFrame:
@@ -282,7 +282,7 @@ def test_document_weights_of_estimators_follow_the_rows_and_papers_rankers_refus
         if isinstance(ranker, sr.SparseRanker):
             torn = ranker.fit(X[order], y[order], qid=qid[order], doc_weight=weight[order]).coef_
             np.testing.assert_allclose(torn, weighted, atol=1e-6)
-    for other in (sr.FenchelRank(), sr.RankRLS(), sr.GreedyRankRLS(k=2), sr.RandomRanker()):
+    for other in (sr.papers.FenchelRank(), sr.papers.RankRLS(), sr.papers.GreedyRankRLS(k=2), sr.papers.RandomRanker()):
         with pytest.raises(DataError, match="takes no doc_weight"):
             other.fit(X, y, qid=qid, doc_weight=weight)
 
@@ -338,11 +338,11 @@ def test_loss_and_weights_leave_a_note(expected: sr.SelectionResult) -> None:
 
 # -- what a hostile tester found --------------------------------------------------------------------------------------
 
-SMALL = sr.make_ranking(40, (5, 15), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=2).data
+SMALL = sr.datasets.make_ranking(40, (5, 15), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=2).data
 
 
 @dataclass(frozen=True)
-class MyL1(sr.L1):
+class MyL1(sr.penalties.L1):
     """A penalty class that the package does not know by name."""
 
 

@@ -16,9 +16,9 @@ from sparserank.pages.selection_screen import MAX_LINES, MAX_WIDTH, screen_lines
 from tests import shortcuts
 
 WORDS_OF_THE_INSIDE = ("refitted", "mcp", "l1", "kkt", "KKT", "gap", "resampl", "Holm", "index", "ridge")
-DATA = sr.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, random_state=2).data
-FEW = sr.make_ranking(8, (8, 14), 12, n_informative=3, noise=0.4, random_state=2).data
-SHORT = sr.make_ranking(20, (4, 6), 8, n_informative=3, noise=0.4, random_state=2).data
+DATA = sr.datasets.make_ranking(80, (8, 14), 30, n_informative=10, n_redundant=4, noise=0.4, random_state=2).data
+FEW = sr.datasets.make_ranking(8, (8, 14), 12, n_informative=3, noise=0.4, random_state=2).data
+SHORT = sr.datasets.make_ranking(20, (4, 6), 8, n_informative=3, noise=0.4, random_state=2).data
 LONG_NAMES = [f"covered_query_term_ratio_of_the_body_and_the_title_{j}" for j in range(30)]
 LONG = sr.RankingDataset(DATA.X, DATA.relevance, DATA.qid, None, LONG_NAMES)
 GROUPS = {name: f"group {i // 3}" for i, name in enumerate(DATA.feature_names or ())}
@@ -185,5 +185,5 @@ def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
 
 def test_curves_have_names_of_their_own() -> None:
     with shortcuts.curves():
-        result = sr.select(sr.make_curved_ranking(40, random_state=1).data, **QUICK)
+        result = sr.select(sr.datasets.make_curved_ranking(40, random_state=1).data, **QUICK)
     assert re.search(r"^curve\(", "\n".join(screen_lines(result)), flags=re.MULTILINE)

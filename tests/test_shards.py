@@ -31,7 +31,7 @@ from sparserank.solvers.loop import solving
 from sparserank.solvers.solution import Iterate
 from sparserank.weighting import Evaluation, Weighting
 
-DATA = sr.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, random_state=3).data
+DATA = sr.datasets.make_ranking(40, (10, 40), 9, n_informative=4, noise=0.5, random_state=3).data
 FOLD = np.arange(DATA.n_queries) % 4
 NOWHERE = Iterate(np.zeros(0), Evaluation(0.0, np.zeros(0), 0.0), 0.0)
 SETTINGS = PathSettings(n_alphas=8, alpha_min_ratio=0.02)
@@ -241,7 +241,7 @@ def test_folded_paths_score_every_fold_on_its_own_queries() -> None:
         unseen = DATA.take_queries(f == FOLD)
         for i in (0, 3, 7):
             scores = unseen.X @ pieces[f].in_units(pieces[f].coefs).toarray()[i]
-            expected = sr.evaluate(scores, unseen, metrics, per_query=True)
+            expected = sr.evaluate(scores, unseen, metrics).per_query
             for m, values in enumerate(expected.values()):
                 np.testing.assert_allclose(pieces[f].values[m, i], values, atol=1e-12)
 

@@ -16,7 +16,7 @@ from sparserank.paths import fit_path_on
 from sparserank.shards.scaling import fit_scaling
 from tests.oracles import stability as oracle
 
-DATA = sr.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=3, noise=0.4, random_state=9).data
+DATA = sr.datasets.make_ranking(60, (8, 20), 10, n_informative=3, n_redundant=3, noise=0.4, random_state=9).data
 OPTIONS: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 10, "alpha_min_ratio": 0.02, "cv": 3}
 
 
@@ -99,7 +99,7 @@ def test_kept_features_are_those_of_paths_on_copies_of_the_halves() -> None:
     expected = []
     for row in halves:
         half = DATA.take_queries(row)
-        objective = sr.PairwiseObjective(half, scale=fit_scaling(half).scale)
+        objective = sr.solvers.PairwiseObjective(half, scale=fit_scaling(half).scale)
         path = fit_path_on(objective, result.plan.labelled[c.penalty], n_alphas=10, alpha_min_ratio=0.02, tol=FOLD_TOL)
         within = [i for i in range(len(path.alphas)) if path.nnz[i] <= c.k]
         expected.append(path.support(min(within, key=lambda i: path.losses[i])))

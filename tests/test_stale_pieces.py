@@ -186,7 +186,7 @@ def _write(path: Path, X: np.ndarray, y: Any, qid: Any) -> None:
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     for at, name in enumerate(("train", "valid", "test", "other", "other-valid", "other-test")):
-        data = sr.make_ranking(20, (5, 8), 6, n_informative=3, n_redundant=1, noise=0.4, random_state=at).data
+        data = sr.datasets.make_ranking(20, (5, 8), 6, n_informative=3, n_redundant=1, noise=0.4, random_state=at).data
         X, y, qid = np.exp(np.array(data.X)), data.relevance, 100 * at + np.asarray(data.qid)
         _write(folder / f"{name}.txt", X, y, qid)
         if at in (0, 3):

@@ -29,7 +29,7 @@ from sparserank.solvers import Stop, solve
 from sparserank.solvers.lockstep import Steps
 from sparserank.solvers.solution import Iterate, Status
 
-DATA = sr.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise=0.4, random_state=6).data
+DATA = sr.datasets.make_ranking(40, 15, 8, n_informative=3, n_redundant=2, noise=0.4, random_state=6).data
 
 
 def select(*penalties: Penalty, **options: object) -> SelectionResult:
@@ -107,7 +107,7 @@ def test_evaluate_names_the_convention_of_every_figure(convention: str) -> None:
     asked = ["ndcg@10", "map", "letor3:p@5"]
     names = [f"{prefix}ndcg@10", f"{prefix}map", "letor3:p@5"]
     assert list(sr.evaluate(DATA.X[:, 0], DATA, asked, convention=convention)) == names
-    comparison = sr.evaluate({"a": DATA.X[:, 0]}, DATA, asked, convention=convention)
+    comparison = sr.compare_systems({"a": DATA.X[:, 0]}, DATA, asked, convention=convention)
     assert [r["metric"] for r in comparison.rows()] == names
 
 

@@ -29,7 +29,7 @@ from sparserank.data.store.features import StoredFeatures
 from sparserank.data.store.opening import MANIFEST, PROGRESS, STAMPS, open_store
 from sparserank.errors import DataError, RunDirectoryError, SparserankError
 
-DATA = sr.make_ranking(60, (3, 14), 6, n_informative=3, n_redundant=0, noise=0.5, random_state=5).data
+DATA = sr.datasets.make_ranking(60, (3, 14), 6, n_informative=3, n_redundant=0, noise=0.5, random_state=5).data
 DOUBLE = Reading(dtype="float64")
 SHARD = 4096  # bytes: several shards of this data
 
@@ -238,7 +238,7 @@ def converted(text: Path, out: Path) -> int:
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Text in several blocks, of several shards of a megabyte."""
     folder = tmp_path_factory.mktemp("large")
-    data = sr.make_ranking(400, 60, 60, n_informative=5, noise=0.5, random_state=1).data
+    data = sr.datasets.make_ranking(400, 60, 60, n_informative=5, noise=0.5, random_state=1).data
     small = sr.RankingDataset(np.round(data.X, 2), data.relevance, data.qid)
     return text_of(small, folder / "large.txt")
 
@@ -445,7 +445,7 @@ def test_memory_and_store_are_cut_and_added_up_alike(
     reading = Reading(dtype="float64", sparse=sparse)
     convert([text], tmp_path / "s", reading, shard_bytes=SHARD)
     stored, memory = open_store(tmp_path / "s"), read_files(text, reading)
-    objectives = [sr.PairwiseObjective(d) for d in (stored, memory)]
+    objectives = [sr.solvers.PairwiseObjective(d) for d in (stored, memory)]
     found, expected = ([s.rows.n_docs for s in o.shards.shards] for o in objectives)  # type: ignore[attr-defined]
     assert found == expected
     assert len(found) > 3

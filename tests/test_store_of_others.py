@@ -165,7 +165,12 @@ def test_features_are_refused_when_they_are_first_used(case: str, tmp_path: Path
     data = sr.open_store(made(tmp_path / "s", arrays))
     with pytest.raises(DataFormatError):
         sr.open_store(tmp_path / "s", verify=True)
-    for use in (lambda: data.X[[0]], data.constant_features, lambda: sr.PairwiseObjective(data), lambda: data.X.parts):
+    for use in (
+        lambda: data.X[[0]],
+        data.constant_features,
+        lambda: sr.solvers.PairwiseObjective(data),
+        lambda: data.X.parts,
+    ):
         with pytest.raises(DataFormatError) as caught:
             use()
         assert message in str(caught.value)

@@ -18,7 +18,7 @@ from sparserank.errors import DataWarning
 from tests.command_line import Cli
 from tests.oracles import columns as oracle
 
-BASE = sr.make_ranking(40, (4, 9), 3, n_informative=2, n_redundant=0, noise=1.0, random_state=1).data
+BASE = sr.datasets.make_ranking(40, (4, 9), 3, n_informative=2, n_redundant=0, noise=1.0, random_state=1).data
 N = BASE.n_docs
 QUICK: dict[str, Any] = {"penalties": "l1", "n_alphas": 5, "cv": 2, "half_samples": 0, "feature_transform": "none"}
 

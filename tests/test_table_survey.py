@@ -35,7 +35,7 @@ def people_have() -> pd.DataFrame:
     """A table as a search team has it: text, dates, a flag, holes, a copy, a constant, row numbers;
     nothing has a usual name."""
     rng = np.random.default_rng(0)
-    data = sr.make_ranking(40, (5, 9), 2, n_informative=2, n_redundant=0, noise=0.5, random_state=3).data
+    data = sr.datasets.make_ranking(40, (5, 9), 2, n_informative=2, n_redundant=0, noise=0.5, random_state=3).data
     n, X = data.n_docs, np.array(data.X)
     price = rng.gamma(2.0, 30.0, n)
     price[rng.random(n) < 0.1] = np.nan

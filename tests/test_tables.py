@@ -28,7 +28,7 @@ from sparserank.data.tables.reader import read_tables
 from sparserank.errors import SparserankError
 from sparserank.shards.scaling import FeatureScaling
 
-DATA = sr.make_ranking(30, (3, 12), 5, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
+DATA = sr.datasets.make_ranking(30, (3, 12), 5, n_informative=2, n_redundant=0, noise=0.5, random_state=4).data
 NAMES = [f"bm25 of field {j}" for j in range(5)]
 FRAME = pd.DataFrame(np.array(DATA.X), columns=NAMES).assign(
     qid=[f"q{q}" for q in DATA.qid], label=DATA.relevance.astype(int), docno=[f"d{i}" for i in range(DATA.n_docs)]
@@ -408,7 +408,7 @@ def test_a_table_that_lacks_a_feature_of_the_model_is_refused(tmp_path: Path) ->
 
 
 def test_columns_called_f1_f2_are_found_by_name_too(tmp_path: Path) -> None:
-    data = sr.make_ranking(20, (4, 8), 5, n_informative=3, n_redundant=0, random_state=0).data
+    data = sr.datasets.make_ranking(20, (4, 8), 5, n_informative=3, n_redundant=0, random_state=0).data
     names = [f"f{j + 1}" for j in range(5)]
     table = pa.table(
         {"qid": data.qid, "label": data.relevance, **{n: np.array(data.X[:, j]) for j, n in enumerate(names)}}

@@ -19,7 +19,7 @@ from sparserank.shards import LocalShards, Shard
 from sparserank.shards.dense import DenseRows
 from sparserank.weighting import Weighting
 
-PROBLEM = sr.make_ranking(60, (20, 60), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=8).data
+PROBLEM = sr.datasets.make_ranking(60, (20, 60), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=8).data
 
 
 class SharedOrder(Shard):
@@ -117,7 +117,7 @@ from joblib import Parallel, delayed
 import numpy as np
 import sparserank as sr
 
-data = sr.make_ranking(40, 20, 200, n_informative=3, n_redundant=0, random_state=1).data
+data = sr.datasets.make_ranking(40, 20, 200, n_informative=3, n_redundant=0, random_state=1).data
 def fit(alpha_ratio):
     X = np.tile(data.X, (4, 3))
     qid = np.concatenate([np.asarray(data.qid) + 1000 * k for k in range(4)])
@@ -128,7 +128,7 @@ assert Parallel(2, backend="multiprocessing")(delayed(fit)(a) for a in (0.3, 0.5
 FORK_WHILE_FITTING = """
 import os, sys, threading
 import sparserank as sr
-data = sr.make_ranking(30, 15, 60, n_informative=3, n_redundant=0, random_state=1).data
+data = sr.datasets.make_ranking(30, 15, 60, n_informative=3, n_redundant=0, random_state=1).data
 def fit():
     return sr.SparseRanker(alpha_ratio=0.2, n_threads=2).fit(data.X, data.relevance, qid=data.qid).objective_
 expected, stop = fit(), threading.Event()
@@ -153,7 +153,7 @@ import threading
 import numpy as np
 import sparserank as sr
 from sparserank.objective import PairwiseObjective
-data = sr.make_ranking(60, 40, 60, n_informative=3, n_redundant=0, random_state=1).data
+data = sr.datasets.make_ranking(60, 40, 60, n_informative=3, n_redundant=0, random_state=1).data
 objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=2)
 def bits(out):
     m = sr.SparseRanker(alpha_ratio=0.1, n_threads=2).fit(data.X, data.relevance, qid=data.qid)

@@ -27,7 +27,7 @@ from sparserank.selection.plan import SelectionPlan
 from sparserank.solvers.lockstep import run
 from sparserank.transforms import Transform
 
-PLAIN = sr.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, random_state=5).data
+PLAIN = sr.datasets.make_ranking(80, (8, 20), 10, n_informative=4, n_redundant=0, noise=0.4, random_state=5).data
 # What the ranking is linear in is the logarithm of these: heavy tails, both signs.
 HEAVY = PLAIN.replace_features(np.sign(PLAIN.X) * np.expm1(2.5 * np.abs(PLAIN.X)))
 SOME_HEAVY = PLAIN.replace_features(np.where(np.arange(10) % 2 == 0, HEAVY.X, PLAIN.X))
@@ -118,7 +118,7 @@ def test_each_feature_enters_in_the_form_that_separates_pairs_best(penalty: Any)
     both = transformed(SOME_HEAVY, forms)
     assert both.n_features == 20
     scale = both.X.std(axis=0)
-    objective = sr.PairwiseObjective(both, scale=scale)
+    objective = sr.solvers.PairwiseObjective(both, scale=scale)
     path = run(OneTransformEach(PenaltyPath(penalty), 2).path(objective, PathPlan(n_alphas=8, alpha_min_ratio=0.05)))
     # The oracle: pairs one by one, the correlation of each column's difference with the preference.
     separation = np.zeros(20)
@@ -140,7 +140,7 @@ def test_each_feature_enters_in_the_form_that_separates_pairs_best(penalty: Any)
         assert (np.abs(path.scaled_coefs).reshape(8, 2, 10).sum(axis=1)[:, 2] > 0).all()
     # The path is that of the chosen columns alone.
     columns = form * 10 + np.arange(10)
-    alone = sr.PairwiseObjective(both.replace_features(both.X[:, columns]), scale=scale[columns])
+    alone = sr.solvers.PairwiseObjective(both.replace_features(both.X[:, columns]), scale=scale[columns])
     expected = run(PenaltyPath(penalty).path(alone, PathPlan(n_alphas=8, alpha_min_ratio=0.05)))
     np.testing.assert_allclose(path.scaled_coefs[:, columns], expected.scaled_coefs, atol=1e-5)
 

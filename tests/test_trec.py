@@ -65,7 +65,7 @@ NAMES = {
 def test_every_query_has_the_value_of_trec_eval(seed: int, name: str) -> None:
     qrels, run = judged(seed)
     judgments, own = ours(qrels, run)
-    values = sr.evaluate(own, judgments, name, per_query=True)[f"trec:{name}"]
+    values = sr.evaluate(own, judgments, name).per_query[f"trec:{name}"]
     evaluator = pytrec_eval.RelevanceEvaluator(
         qrels, {"ndcg", "ndcg_cut.5,10", "map", "map_cut.5", "P.5,10", "recip_rank"}
     )
@@ -76,7 +76,7 @@ def test_every_query_has_the_value_of_trec_eval(seed: int, name: str) -> None:
     rest = judgments.documents([own])
     complete = Run({(str(q), str(d)): own.get((q, d), -1.0) for q, d in zip(rest.qid, rest.docid, strict=True)})  # type: ignore[arg-type]
     if name in ("ndcg", "map", "ndcg@10"):  # the wrong variant: what was not retrieved is ranked last
-        wrong = sr.evaluate(complete, judgments, name, per_query=True)[f"trec:{name}"]
+        wrong = sr.evaluate(complete, judgments, name).per_query[f"trec:{name}"]
         assert np.abs(wrong - expected).max() > 0.05
 
 
@@ -91,25 +91,25 @@ def test_means_are_those_of_ir_measures() -> None:
 
 
 def test_a_run_beside_a_model_on_judged_documents(tmp_path: Path) -> None:
-    data = sr.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
+    data = sr.datasets.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     model = sr.SparseRanker().fit_dataset(data).to_model()
     scores = model.predict(data.X)
     sr.write_run(data, scores, tmp_path / "whole")
     whole = sr.read_run(tmp_path / "whole")
-    compared = sr.evaluate({"model": model, "run": whole}, data, "map", convention="trec")
+    compared = sr.compare_systems({"model": model, "run": whole}, data, "map", convention="trec")
     np.testing.assert_array_equal(compared.values["run"]["trec:map"], compared.values["model"]["trec:map"])
     part = Run({key: score for i, (key, score) in enumerate(whole.items()) if i % 3})
-    lost = sr.evaluate({"model": model, "part": part}, data, "map", convention="trec")
+    lost = sr.compare_systems({"model": model, "part": part}, data, "map", convention="trec")
     assert lost.values["part"]["trec:map"].mean() < lost.values["model"]["trec:map"].mean()
     sr.write_qrels(data, tmp_path / "qrels")
-    again = sr.evaluate(part, sr.read_qrels(tmp_path / "qrels"), "map", per_query=True)["trec:map"]
+    again = sr.evaluate(part, sr.read_qrels(tmp_path / "qrels"), "map").per_query["trec:map"]
     np.testing.assert_allclose(again, lost.values["part"]["trec:map"], rtol=0, atol=1e-12)
 
 
 def test_what_cannot_be_evaluated_is_refused() -> None:
     judgments, own = ours(*judged(0))
     with pytest.raises(DataError, match="judgments alone say nothing of features"):
-        sr.evaluate({"run": own, "model": sr.SparseRanker()}, judgments)
+        sr.compare_systems({"run": own, "model": sr.SparseRanker()}, judgments)
     with pytest.raises(DataError, match="the run ranks none of the"):
         sr.evaluate(Run({("q0", "nothing"): 1.0, ("z", "d"): 1.0}), Qrels({("q1", "d"): 1.0}))
     with pytest.raises(DataError, match="there is no judgment"):
@@ -117,7 +117,7 @@ def test_what_cannot_be_evaluated_is_refused() -> None:
 
 
 def test_the_command_knows_files_by_what_they_hold(cli_here: Cli, tmp_path: Path) -> None:
-    data = sr.make_ranking(30, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
+    data = sr.datasets.make_ranking(30, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     sr.write_letor(data, tmp_path / "test.txt")
     ranker = sr.SparseRanker().fit_dataset(data)
     ranker.to_model().save(tmp_path / "a model")
@@ -167,7 +167,7 @@ def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:
     import pandas as pd
     import polars as pl
 
-    data = sr.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
+    data = sr.datasets.make_ranking(20, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     rng = np.random.default_rng(0)
     shuffled = rng.permutation(data.n_docs)
     y, qid, X = data.relevance[shuffled], np.asarray(data.qid)[shuffled], data.X[shuffled]
@@ -181,7 +181,7 @@ def test_arrays_and_frames_are_evaluated_in_the_order_of_their_rows() -> None:
     assert sr.evaluate(scores, frame, label="grade", qid="query") == expected
     assert sr.evaluate(scores, pl.from_pandas(frame), label="grade", qid="query") == expected
     model = sr.SparseRanker().fit(X, y, qid=qid).to_model()
-    both = sr.evaluate({"model": model, "scores": model.predict(X)}, (X, y, qid), "map")
+    both = sr.compare_systems({"model": model, "scores": model.predict(X)}, (X, y, qid), "map")
     np.testing.assert_array_equal(both.values["model"]["map"], both.values["scores"]["map"])
     assert sr.RankingDataset(frame[["a", "b"]], y, qid).feature_names == ("a", "b")
     path, same = sr.fit_path(frame, n_alphas=5, label="grade", qid="query"), sr.fit_path(grouped, n_alphas=5)
@@ -238,7 +238,7 @@ def test_scores_are_in_the_order_of_the_input_whatever_holds_them(kind: str, tmp
         for form in forms:
             assert sr.evaluate(form, data, ["ndcg@10"], **more) == {"ndcg@10": 1.0}
         wrong = scores[read.row_index]
-        both = sr.evaluate({"right": scores, "wrong": wrong, "list": scores.tolist()}, data, ["ndcg@10"], **more)
+        both = sr.compare_systems({"right": scores, "wrong": wrong, "list": scores.tolist()}, data, ["ndcg@10"], **more)
         means = {r["system"]: r["mean"] for r in both.rows()}
         assert means["right"] == means["list"] == 1.0
         assert means["wrong"] < 0.9
@@ -315,7 +315,7 @@ def test_a_run_of_part_of_the_documents_has_no_metric_of_whole_lists(tmp_path: P
         with pytest.raises(DataError, match="goes by the length of whole lists"):
             sr.evaluate(own, judgments, name)
     with pytest.raises(DataError, match="now: the run ranks none"):
-        sr.evaluate({"new": own, "now": Run({("z", "d"): 1.0})}, judgments)
+        sr.compare_systems({"new": own, "now": Run({("z", "d"): 1.0})}, judgments)
     with pytest.raises(DataError, match="judgments are the second argument"):
         sr.evaluate(judgments, own)
     with pytest.raises(DataError, match="got a run"):

@@ -62,7 +62,7 @@ def by_hand(data: RankingDataset, settings: dict[str, Any], n_trees: int, column
         held = lightgbm.Dataset(data.X[seen][:, columns], data.relevance[seen], group=sizes, **kinds)
         booster = lightgbm.train({**settings, **always, "seed": f}, held, n_trees)
         scores[~seen] = booster.predict(data.X[~seen][:, columns])
-    return sr.evaluate(data.to_input_order(scores), data, "ndcg@10", per_query=True)["ndcg@10"]
+    return sr.evaluate(data.to_input_order(scores), data, "ndcg@10").per_query["ndcg@10"]
 
 
 SETTINGS = {
@@ -147,7 +147,7 @@ def test_on_test_queries_they_learn_from_all_training_queries(data):
         lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr)),
         12,
     )
-    expected = sr.evaluate(booster.predict(test.X), test, "ndcg@10", per_query=True)["ndcg@10"]
+    expected = sr.evaluate(booster.predict(test.X), test, "ndcg@10").per_query["ndcg@10"]
     np.testing.assert_allclose(result.test.values["LightGBM"]["ndcg@10"], expected, atol=1e-12)
 
 
@@ -168,7 +168,7 @@ def test_with_a_holdout_they_are_judged_where_candidates_are(data):
         lightgbm.Dataset(train.X, train.relevance, group=np.diff(train.query_ptr)),
         12,
     )
-    expected = sr.evaluate(booster.predict(valid.X), valid, "ndcg@10", per_query=True)["ndcg@10"]
+    expected = sr.evaluate(booster.predict(valid.X), valid, "ndcg@10").per_query["ndcg@10"]
     assert result.rivals.compared[0].mean == pytest.approx(expected.mean(), abs=1e-12)
 
 

@@ -17,15 +17,19 @@ from sparserank.paths import fit_path_on, follow
 from sparserank.shards.parcels import packed, unpacked
 from sparserank.solvers.newton_cg import NewtonCG
 
-DATA = sr.make_ranking(120, (8, 40), 40, n_informative=6, noise=0.5, random_state=2).data
+DATA = sr.datasets.make_ranking(120, (8, 40), 40, n_informative=6, noise=0.5, random_state=2).data
 
 
 @pytest.mark.parametrize("share", [1e-2, 1e-4, 1e-6])
 def test_truncated_newton_finds_the_ridge_optimum(share: float) -> None:
-    objective = sr.PairwiseObjective(DATA)
-    penalty = sr.Ridge(share * sr.Ridge(1.0).path_alpha_max(objective.gradient_at_zero, objective.curvature))
-    stop = sr.Stop(tol=1e-10, scale=float(np.abs(objective.gradient_at_zero).max()))
-    exact, found = (sr.solve(solver, objective, penalty, stop=stop) for solver in (sr.ProxNewton(), NewtonCG()))
+    objective = sr.solvers.PairwiseObjective(DATA)
+    penalty = sr.penalties.Ridge(
+        share * sr.penalties.Ridge(1.0).path_alpha_max(objective.gradient_at_zero, objective.curvature)
+    )
+    stop = sr.solvers.Stop(tol=1e-10, scale=float(np.abs(objective.gradient_at_zero).max()))
+    exact, found = (
+        sr.solvers.solve(solver, objective, penalty, stop=stop) for solver in (sr.solvers.ProxNewton(), NewtonCG())
+    )
     assert found.status.converged
     assert found.kkt_violation <= 1e-10 * stop.scale
     assert found.gap is not None
@@ -36,14 +40,14 @@ def test_truncated_newton_finds_the_ridge_optimum(share: float) -> None:
 
 def test_truncated_newton_is_for_ridge() -> None:
     with pytest.raises(DataError, match="NewtonCG solves ridge; l1 is not smooth"):
-        sr.solve(NewtonCG(), sr.PairwiseObjective(DATA), sr.L1(0.1))
+        sr.solvers.solve(NewtonCG(), sr.solvers.PairwiseObjective(DATA), sr.penalties.L1(0.1))
 
 
 def test_ridge_paths_do_not_depend_on_which_solver_the_width_calls_for(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"n_alphas": 5, "alpha_min_ratio": 1e-5, "tol": 1e-9}
-    few = sr.fit_path(DATA, sr.Ridge(), **options)
+    few = sr.fit_path(DATA, sr.penalties.Ridge(), **options)
     monkeypatch.setattr(follow, "MAX_IN_HESSIAN", 10)
-    many = sr.fit_path(DATA, sr.Ridge(), **options)
+    many = sr.fit_path(DATA, sr.penalties.Ridge(), **options)
     np.testing.assert_allclose(many.coefs, few.coefs, atol=1e-6)
 
 
@@ -110,11 +114,11 @@ def test_a_path_holds_no_vectors_of_every_strength() -> None:
     n, d = 400, 60_000
     X = sp.csr_array((rng.random(n * 20), rng.integers(0, d, n * 20), np.arange(0, n * 20 + 1, 20)), shape=(n, d))
     X.sum_duplicates()
-    objective = sr.PairwiseObjective(X, rng.integers(0, 3, n).astype(float), np.arange(0, n + 1, 20))
+    objective = sr.solvers.PairwiseObjective(X, rng.integers(0, 3, n).astype(float), np.arange(0, n + 1, 20))
 
     def peak(n_alphas: int) -> int:
         tracemalloc.start()
-        fit_path_on(objective, sr.L1(), n_alphas=n_alphas, alpha_min_ratio=0.5, tol=1e-3)
+        fit_path_on(objective, sr.penalties.L1(), n_alphas=n_alphas, alpha_min_ratio=0.5, tol=1e-3)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return most

@@ -13,7 +13,7 @@ import sparserank as sr
 from sparserank.runs.progress import TimeLeft
 from sparserank.runs.work import Work
 
-DATA = sr.make_ranking(30, (6, 12), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
+DATA = sr.datasets.make_ranking(30, (6, 12), 6, n_informative=3, n_redundant=1, noise=0.5, random_state=4).data
 
 
 class Shelf:

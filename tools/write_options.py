@@ -188,9 +188,14 @@ def _default(option: Option) -> Any:
 
 def stub() -> str:
     """What type checkers know of the names that `import sparserank` brings on first use."""
-    lines = [f"from {home} import {name} as {name}" for name, home in sparserank._HOME.items()]
+    lines = [f"from sparserank import {name} as {name}" for name in sparserank._MODULES]
+    lines += [f"from {home} import {name} as {name}" for name, home in sparserank._HOME.items()]
     head = TITLE.format(what="The public names, for type checkers and completion.", where="__init__.py")
-    return head + "\n".join(lines) + "\n\n__version__: str\n__all__: list[str]\n_HOME: dict[str, str]\n"
+    return (
+        head
+        + "\n".join(lines)
+        + "\n\n__version__: str\n__all__: list[str]\n_HOME: dict[str, str]\n_MODULES: tuple[str, ...]\n"
+    )
 
 
 def page() -> str:

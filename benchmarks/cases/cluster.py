@@ -101,7 +101,7 @@ def _paths() -> Outcome:
             began = time.perf_counter()
             paths.append(sr.fit_path(source, n_threads=2, **options))
             times.append(time.perf_counter() - began)
-        objective = sr.PairwiseObjective(stored, n_threads=2)
+        objective = sr.solvers.PairwiseObjective(stored, n_threads=2)
         w = np.zeros(136)
         objective.value_and_gradient(w)
         began = time.perf_counter()
@@ -123,9 +123,9 @@ def _paths() -> Outcome:
                 client.gather([client.submit(_nothing, pure=False, workers=[worker]) for worker in client.nthreads()])
                 trips.append(time.perf_counter() - began)
             scale = feature_scale(stored, "within-query-std", None, sums_on(client, stored.X))
-            remote = sr.PairwiseObjective(stored, scale=scale, client=client)
+            remote = sr.solvers.PairwiseObjective(stored, scale=scale, client=client)
             began = time.perf_counter()
-            found = fit_path_on(remote, sr.parse_penalty("l1"), **options)
+            found = fit_path_on(remote, sr.penalties.parse_penalty("l1"), **options)
             cluster_s = time.perf_counter() - began
             assert isinstance(remote.shards, DaskShards)
             rounds = remote.shards.n_rounds

@@ -116,8 +116,9 @@ def _published_cells(p: Published, best: float) -> list[Any]:
 
 
 def _problem(name: str) -> FsmProblem:
-    from sparserank import PairwiseObjective, feature_importance, feature_similarity
+    from sparserank.papers import feature_importance, feature_similarity
     from sparserank.papers.solvers.fsm import FsmProblem
+    from sparserank.solvers import PairwiseObjective
 
     data = published_train(name)
     objective = PairwiseObjective(data.X, data.relevance, data.query_ptr, n_threads=1)

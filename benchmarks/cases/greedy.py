@@ -163,7 +163,7 @@ def _slope(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 def _grow(n_queries: int, n_features: int, k: int) -> Grown:
-    from sparserank import make_ranking
+    from sparserank.datasets import make_ranking
     from sparserank.papers.rls.centring import centre
     from sparserank.papers.rls.greedy import greedy_search
 

@@ -71,7 +71,7 @@ def _measured(setting: dict[str, int]) -> Outcome:
     ranker = sr.SparseRanker(alpha_ratio=0.5, scaling="none", tol=1e-4, n_threads=setting["threads"])
     ranker.fit_dataset(_data({**setting, **SMALL}))  # compilation, outside the clock
     data = _data(setting)
-    objective = sr.PairwiseObjective(data, n_threads=setting["threads"])
+    objective = sr.solvers.PairwiseObjective(data, n_threads=setting["threads"])
     w = 0.05 * np.random.default_rng(1).standard_normal(data.n_features)
     pass_s = in_bursts([lambda: objective.value_and_gradient(w)], rounds=2)[0]
     fitted = measure(lambda: ranker.fit_dataset(data), repeats=1)

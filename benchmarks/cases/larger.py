@@ -28,7 +28,7 @@ import numpy as np
 import sparserank as sr
 
 store, limit, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-tiny = sr.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
+tiny = sr.datasets.make_ranking(20, (5, 9), 6, n_informative=3, n_redundant=0, random_state=0).data
 sr.select(tiny, penalties=["l1"], n_alphas=4, cv=2, out=tempfile.mkdtemp() + "/o", n_threads=2)
 
 def used():
@@ -46,7 +46,7 @@ elif what == "select":
         data, penalties=["l1"], n_alphas=20, alpha_min_ratio=0.02, cv=3, n_threads=2, out=tempfile.mkdtemp() + "/o"
     ).sentence.partition(",")[0]
 else:
-    objective = sr.PairwiseObjective(data, n_threads=2)
+    objective = sr.solvers.PairwiseObjective(data, n_threads=2)
     w = np.random.default_rng(0).standard_normal(data.n_features) * 0.05
     objective.value_and_gradient(w)
     began, cpu = time.perf_counter(), time.process_time()

@@ -95,7 +95,7 @@ def _proofs(sources: dict[str, list[Path]]) -> tuple[list[list[Any]], list[Verdi
         train = sr.fit_scaling(sr.read_data(paths)).apply(sr.read_data(paths))
         errors = leave_query_out(train, STRENGTHS).errors
         for lam in dict.fromkeys([STRENGTHS[int(np.argmin(errors))], 1.0]):
-            greedy = sr.GreedyRankRLS(k=max(SIZES), lam=lam).fit_dataset(train)
+            greedy = sr.papers.GreedyRankRLS(k=max(SIZES), lam=lam).fit_dataset(train)
             for k in SIZES if name != "MSLR sample" or lam > 1 else (3, 4):
                 empty, error, best = _one(train, lam, k)
                 rows.append(

@@ -81,7 +81,7 @@ def _of_random_order(data: Any) -> float:
     """The mean over queries of the expected NDCG@10 when each order of a query's documents is as likely."""
     import sparserank as sr
 
-    fixed = sr.evaluate(np.zeros(data.n_docs), data, ["ndcg@10"], per_query=True)["ndcg@10"]
+    fixed = sr.evaluate(np.zeros(data.n_docs), data, ["ndcg@10"]).per_query["ndcg@10"]
     out = []
     for (a, b), without in zip(pairwise(data.query_ptr.tolist()), np.asarray(fixed).tolist(), strict=True):
         gains = np.sort(2.0 ** data.relevance[a:b] - 1.0)[::-1]

@@ -72,7 +72,7 @@ def _wide() -> Outcome:
     truth[rng.permutation(2000)[:50]] = 3 * rng.standard_normal(50)
     grade = np.clip(np.floor(X @ truth + 0.5 * rng.standard_normal(N_DOCS) + 1.5), 0, 3)
     data = sr.RankingDataset(X, grade, np.arange(N_DOCS) // 50)
-    objective, w = sr.PairwiseObjective(data, n_threads=1), 0.01 * rng.standard_normal(N_FEATURES)
+    objective, w = sr.solvers.PairwiseObjective(data, n_threads=1), 0.01 * rng.standard_normal(N_FEATURES)
     pass_s, product_s = in_bursts([lambda: objective.value_and_gradient(w), lambda: data.X @ w])
     path = measure(lambda: sr.fit_path(data, n_alphas=20, alpha_min_ratio=0.05, n_threads=1), repeats=1)
     size = data.X.data.nbytes + data.X.indices.nbytes

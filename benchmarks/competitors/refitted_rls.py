@@ -48,7 +48,8 @@ class RefittedRls:
 
 
 def _library(data: RankingDataset, centred: CentredData, lam: float) -> Error:
-    from sparserank import RankingDataset, leave_query_out
+    from sparserank import RankingDataset
+    from sparserank.papers import leave_query_out
 
     def error(columns: list[int]) -> float:
         part = RankingDataset(data.X[:, columns], data.relevance, data.qid)

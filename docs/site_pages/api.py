@@ -1,8 +1,10 @@
-"""The reference of every public name, from its docstring: one page for each part of the package."""
+"""The reference of every public name, of `sparserank` and of its public modules, from its docstring: one page for each
+part of the package."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -23,11 +25,11 @@ from sparserank.rankers.base import LinearRanker
 PAGES: dict[str, tuple[str, tuple[str, ...], tuple[Any, ...]]] = {
     "job": ("The main job", ("jobs.select", "selection.result", "export.explanation"), ()),
     "models": ("Models", ("model",), (sparserank.export.export,)),
-    "data": ("Data", ("data",), ()),
-    "evaluation": ("Metrics and evaluation", ("evaluation", "metrics", "papers.measures"), (Convention,)),
-    "rankers": ("Rankers", ("rankers", "papers.rankers", "papers.rls"), (LinearRanker,)),
+    "data": ("Data", ("data", "datasets"), ()),
+    "evaluation": ("Metrics and evaluation", ("evaluation", "metrics"), (Convention,)),
+    "rankers": ("Rankers", ("rankers", "papers"), (LinearRanker,)),
     "paths": ("Paths", ("paths",), ()),
-    "trees": ("Beside trees", ("jobs.trees",), ()),
+    "trees": ("Trees", ("trees",), ()),
     "penalties": ("Penalties", ("penalties",), (Penalty, FeatureRules)),
     "engine": ("Losses, objective, solvers", ("losses", "objective", "solvers"), (PairwiseLoss,)),
     "errors": ("Errors and warnings", (), tuple(v for v in vars(sparserank.errors).values() if inspect.isclass(v))),
@@ -38,15 +40,32 @@ BESIDE = [value for _, _, beside in PAGES.values() for value in beside]
 
 def page_of(name: str) -> str:
     """The page on which a public name stands; what fits nowhere stands under More."""
-    home = sparserank._HOME[name].removeprefix("sparserank.")
+    module = owner_of()[name]
+    home = (sparserank._HOME[name] if module == "sparserank" else module).removeprefix("sparserank.")
     for page, (_, modules, _) in PAGES.items():
         if any(home == module or home.startswith(f"{module}.") for module in modules):
             return page
     return "more"
 
 
+@functools.cache
+def owner_of() -> dict[str, str]:
+    """{public name: the module from which it is imported}"""
+    out = dict.fromkeys(sparserank._HOME, "sparserank")
+    beside = {value.__name__ for value in BESIDE}
+    for module in sparserank._MODULES:
+        part = getattr(sparserank, module)
+        names = [name for name in getattr(part, "__all__", ()) if callable(getattr(part, name))]
+        out |= {name: part.__name__ for name in names if name not in out and name not in beside}
+    return out
+
+
 def public_names() -> list[str]:
-    return [name for name in sparserank.__all__ if name != "__version__"]
+    return list(owner_of())
+
+
+def value_of(name: str) -> Any:
+    return getattr(importlib.import_module(owner_of()[name]), name)
 
 
 @functools.cache
@@ -115,7 +134,7 @@ def _members(cls: type) -> Iterator[tuple[str, Any]]:
 
 @functools.cache
 def _documented() -> list[type]:
-    named = [getattr(sparserank, name) for name in public_names()]
+    named = [value_of(name) for name in public_names()]
     return [c for c in [*named, *BESIDE] if inspect.isclass(c)]
 
 
@@ -134,7 +153,7 @@ def _member(name: str, member: Any) -> list[str]:
 def _entry(name: str, value: Any) -> list[str]:
     """One public name: its signature, its docstring and, of a class, its members."""
     text = markdown(inspect.getdoc(value), _link)
-    home = value.__module__ if value in BESIDE else "sparserank"
+    home = value.__module__ if value in BESIDE else owner_of()[name]
     if not inspect.isclass(value):
         return _directive("function", f"{home}.{name}{signature(value)}", text, 2, _labels()[name])
     lines = [text, ""]
@@ -155,17 +174,22 @@ def pages() -> dict[str, str]:
     out: dict[str, str] = {}
     names = {page: [name for name in public_names() if page_of(name) == page] for page in PAGES}
     listed = [page for page, (_, _, beside) in PAGES.items() if names[page] or beside]
-    overview = ["# Reference", "", "Every name of `import sparserank as sr`, from its docstring.", ""]
+    overview = [
+        "# Reference",
+        "",
+        "Every name of `import sparserank as sr` and of its modules, from its docstring.",
+        "",
+    ]
     for page in listed:
         title, _, beside = PAGES[page]
         lines = [f"# {title}", ""]
         for name in names[page]:
-            lines += _entry(name, getattr(sparserank, name))
+            lines += _entry(name, value_of(name))
         for value in beside:
             lines += _entry(value.__name__, value)
         out[f"{page}.md"] = "\n".join(lines)
         overview += [f"## [{title}]({page}.md)", ""]
-        overview += [f"* {_link(name)}: {_summary(getattr(sparserank, name))}" for name in names[page]]
+        overview += [f"* {_link(name)}: {_summary(value_of(name))}" for name in names[page]]
         overview += [""]
     overview += ["```{toctree}", ":hidden:", "", *(page for page in listed), "```", ""]
     out["index.md"] = "\n".join(overview)

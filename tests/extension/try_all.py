@@ -23,7 +23,7 @@ from .shaped_rows import ShapedRows
 
 
 def main() -> None:
-    data = sr.make_ranking(12, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
+    data = sr.datasets.make_ranking(12, (5, 9), 4, n_informative=2, n_redundant=0, random_state=1).data
     rng = np.random.default_rng(0)
     rows = ShapedRows(rng.integers(0, 2, size=data.X.shape).astype(np.uint8), rng.random(data.X.shape))
     shaped = PairwiseObjective(rows, data.relevance, data.query_ptr, loss=PairwiseLogistic())
@@ -31,7 +31,7 @@ def main() -> None:
     print("groups of shaped rows under a logistic loss:", path.statuses)
     plain = PairwiseObjective(data)
     print("boxed l1:", fit_path_on(plain, BoxedL1(), n_alphas=5, alpha_min_ratio=0.05).statuses)
-    print("proximal gradient:", solve(ProxGradient(), plain, sr.L1(0.1)).status.value)
+    print("proximal gradient:", solve(ProxGradient(), plain, sr.penalties.L1(0.1)).status.value)
     fold = query_folds(data.n_queries, 3, 0)
     work = FoldedPaths(data, fold, PathSettings(), [BestReciprocalRank(), parse_metric("ndcg@10")])
     pieces = work([PathRequest(GradientSizes(), f) for f in (FINAL, 0, 1, 2)])

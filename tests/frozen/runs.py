@@ -138,7 +138,7 @@ def lightgbm_example(data: Path, part: str = "train") -> Any:
 
 
 def generated(seed: int = 3) -> Any:
-    made = sr.make_ranking(80, (5, 30), 30, n_informative=6, noise=0.5, random_state=seed).data
+    made = sr.datasets.make_ranking(80, (5, 30), 30, n_informative=6, noise=0.5, random_state=seed).data
     return sr.RankingDataset(made.X, made.relevance, qid_of(made), feature_names=[f"f{j}" for j in range(1, 31)])
 
 
@@ -186,7 +186,7 @@ def select_on_asinh(data: Path, folder: Path) -> Arrays:
 
 @run
 def select_curves(data: Path, folder: Path) -> Arrays:
-    curved = sr.make_curved_ranking(60, random_state=5).data
+    curved = sr.datasets.make_curved_ranking(60, random_state=5).data
     return of_selection(
         sr.select(
             curved,
@@ -368,15 +368,15 @@ def paths_alone(data: Path, folder: Path) -> Arrays:
 def rankers_of_papers(data: Path, folder: Path) -> Arrays:
     train = ohsumed(data, "S1")
     made: Mapping[str, Any] = {
-        "fenchel": sr.FenchelRank(),
-        "fsm": sr.FSMRank(),
-        "rls": sr.RankRLS(),
-        "greedy rls": sr.GreedyRankRLS(k=5),
-        "laporte": sr.Laporte2014(),
-        "tg": sr.TGRank(),
-        "svm": sr.RankSVM(),
-        "fs": sr.FSRank(),
-        "gas": sr.GasRanker(),
+        "fenchel": sr.papers.FenchelRank(),
+        "fsm": sr.papers.FSMRank(),
+        "rls": sr.papers.RankRLS(),
+        "greedy rls": sr.papers.GreedyRankRLS(k=5),
+        "laporte": sr.papers.Laporte2014(),
+        "tg": sr.papers.TGRank(),
+        "svm": sr.papers.RankSVM(),
+        "fs": sr.papers.FSRank(),
+        "gas": sr.papers.GasRanker(),
     }
     return {f"{n} {k}": v for n, r in made.items() for k, v in of_ranker(r.fit_dataset(train)).items()}
 
@@ -402,7 +402,7 @@ def letor_systems(data: Path, folder: Path) -> Arrays:
 
 @run
 def compare_with_trees(data: Path, folder: Path) -> Arrays:
-    found = sr.compare_with_trees(
+    found = sr.trees.compare_with_trees(
         ohsumed(data, "S1", "S2"), feature_transform="none", sizes=(2, 5), cv=3, n_seeds=2, n_trees=20, n_threads=2
     )
     return {f"{s.name} {s.k}": s.values for s in found.systems} | {"chosen": np.array(found.n_chosen)}
@@ -410,7 +410,9 @@ def compare_with_trees(data: Path, folder: Path) -> Arrays:
 
 @run
 def select_for_trees(data: Path, folder: Path) -> Arrays:
-    found = sr.select_for_trees(ohsumed(data, "S1", "S2"), cv=3, sizes=(2, 5, 8), n_seeds=2, n_trees=20, n_threads=2)
+    found = sr.trees.select_for_trees(
+        ohsumed(data, "S1", "S2"), cv=3, sizes=(2, 5, 8), n_seeds=2, n_trees=20, n_threads=2
+    )
     out = {f"{c.penalty} {c.k:g}": np.append(c.values, found.choice.bound(c)) for c in found.choice.candidates}
     return out | {"features": np.array(found.features), "gains": found.gains}
 

@@ -50,7 +50,7 @@ def run(
     from sparserank.data.letor._line_kernels import parse_lines
     from sparserank.data.read import read_files
     from sparserank.data.trec import read_qrels, read_run
-    from sparserank.evaluation import evaluate as compare
+    from sparserank.evaluation import compare_systems as compare
     from sparserank.metrics import parse_convention, parse_metric
 
     reading = reading_of(options, n_features=n_features, missing=of_reading(missing))

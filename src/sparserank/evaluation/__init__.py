@@ -3,9 +3,11 @@
 from sparserank.evaluation.compare import (
     DEFAULT_METRICS,
     Comparison,
+    Evaluation,
+    compare_systems,
     evaluate,
     mean_of,
     per_query_values,
 )
 
-__all__ = ["DEFAULT_METRICS", "Comparison", "evaluate", "mean_of", "per_query_values"]
+__all__ = ["DEFAULT_METRICS", "Comparison", "Evaluation", "compare_systems", "evaluate", "mean_of", "per_query_values"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,15 @@ class Comparison:
         return table
 
 
+class Evaluation(dict[str, float]):
+    """{metric name: mean}; per_query holds {metric name: (n_queries,) values}. Means leave out queries for which a
+    metric gives NaN."""
+
+    def __init__(self, per_query: Mapping[str, np.ndarray]) -> None:
+        super().__init__({name: mean_of(values) for name, values in per_query.items()})
+        self.per_query = dict(per_query)
+
+
 def evaluate(
     scores: Any,
     data: Any,
@@ -65,16 +74,14 @@ def evaluate(
     qid: Any = None,
     docid: Any = None,
     convention: str | Convention | None = None,
-    per_query: bool = False,
-    baseline: str | None = None,
-) -> Any:
+) -> Evaluation:
     """Ranking metrics of scores.
 
     Parameters
-        scores      (n_docs,) an array, list or column, an object with `predict`, or a Run; or a mapping of names to
-                    these. Arrays are in the order of the rows of `data`, for a RankingDataset of the rows that it was
-                    made of (scores computed from data.X: data.to_input_order(scores)). Documents that a run does not
-                    rank count among the relevant ones, and nowhere else
+        scores      (n_docs,) an array, list or column, an object with `predict`, or a Run. Arrays are in the order of
+                    the rows of `data`, for a RankingDataset of the rows that it was made of (scores computed from
+                    data.X: data.to_input_order(scores)). Documents that a run does not rank count among the relevant
+                    ones, and nowhere else
         data        judged documents: a path, a RankingDataset, a frame, (X, y, qid), or their relevance alone as an
                     array with qid= the queries of its rows. Or Qrels, with runs alone: all queries of the judgments
                     count, those that a run misses with 0
@@ -85,44 +92,68 @@ def evaluate(
         metrics     names or Metric objects
         convention  'default', 'letor3', 'letor4', 'trec', 'xgboost', 'lightgbm'; None: 'default', with Qrels 'trec'; a
                     prefix in a name wins
-        per_query   return arrays (n_queries,) instead of means
-        baseline    for several systems: the one to test against (default the first)
     Returns
-        {metric name: mean}, or {metric name: array} with per_query; for a mapping a Comparison: means, intervals,
-        paired tests against the baseline, Holm correction. Means leave out queries for which a metric gives NaN.
-        Names say the convention: with convention='letor4', 'ndcg@10' becomes 'letor4:ndcg@10'
+        Evaluation: {metric name: mean}, and the values of each query. Names say the convention: with
+        convention='letor4', 'ndcg@10' becomes 'letor4:ndcg@10'
     Raises
-        DataError   unknown metric, scores of the wrong length or not finite
+        DataError   unknown metric, scores of the wrong length or not finite; several systems
     """
-    if isinstance(scores, Qrels):
+    if isinstance(scores, Mapping) and not isinstance(scores, Run | Qrels):
+        raise DataError("several systems are compared by compare_systems.")
+    systems, judged, parsed = _on_judged({"": scores}, data, metrics, label, qid, docid, convention)
+    values = _values_of(systems[""], judged, parsed)
+    return Evaluation(dict(zip(map(repr, parsed), values, strict=True)))
+
+
+def compare_systems(
+    systems: Mapping[str, Any],
+    data: Any,
+    metrics: Sequence[str | Metric] | str | Metric = DEFAULT_METRICS,
+    *,
+    baseline: str | None = None,
+    label: Any = None,
+    qid: Any = None,
+    docid: Any = None,
+    convention: str | Convention | None = None,
+) -> Comparison:
+    """Ranking metrics of several systems on the same documents.
+
+    Parameters
+        systems     {name: scores}; scores and all others as in `evaluate`
+        baseline    the one to test against; default the first
+    Returns
+        Comparison: means, intervals, paired tests against the baseline, Holm correction
+    Raises
+        DataError   as `evaluate`; no system, or a baseline that is none of them
+    """
+    if not systems:
+        raise DataError("compare_systems needs at least one system.")
+    systems, judged, parsed = _on_judged(systems, data, metrics, label, qid, docid, convention)
+    values = {}
+    for name, system in systems.items():
+        try:
+            values[str(name)] = dict(zip(map(repr, parsed), _values_of(system, judged, parsed), strict=True))
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+    chosen = baseline if baseline is not None else next(iter(values))
+    if chosen not in values:
+        raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
+    return Comparison(values, chosen)
+
+
+def _on_judged(
+    systems: Mapping[str, Any], data: Any, metrics: Any, label: Any, qid: Any, docid: Any, convention: Any
+) -> tuple[Mapping[str, Any], RankingDataset, list[Metric]]:
+    """(systems, of which models are scores where the data are a frame, judged documents, metrics)"""
+    if any(isinstance(s, Qrels) for s in systems.values()):
         raise DataError("judgments are the second argument; the first is what is evaluated.")
-    parsed = parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default"))
-    labels = [repr(m) for m in parsed]
+    parsed = list(parse_metrics(metrics, convention or ("trec" if isinstance(data, Qrels) else "default")))
     if is_frame(data):
-        several = isinstance(scores, Mapping) and not isinstance(scores, Run)
-        scores = {n: _on_frame(s, data, f"{n}: ") for n, s in scores.items()} if several else _on_frame(scores, data)
-    judged = (
-        data.documents(_runs_of(scores))
-        if isinstance(data, Qrels)
-        else _judged(data, label, qid, docid, _reads_features(scores))
-    )
-    if isinstance(scores, Mapping) and not isinstance(scores, Run):
-        if not scores:
-            raise DataError("evaluate needs at least one system.")
-        values = {}
-        for name, system in scores.items():
-            try:
-                values[str(name)] = dict(zip(labels, _values_of(system, judged, parsed), strict=True))
-            except DataError as error:
-                raise DataError(f"{name}: {error}") from error
-        chosen = baseline if baseline is not None else next(iter(values))
-        if chosen not in values:
-            raise DataError(f"baseline {chosen!r} is not among the systems: {', '.join(values)}.")
-        return Comparison(values, chosen)
-    arrays = dict(zip(labels, _values_of(scores, judged, parsed), strict=True))
-    if per_query:
-        return arrays
-    return {name: mean_of(values) for name, values in arrays.items()}
+        systems = {name: _on_frame(s, data, f"{name}: " if name else "") for name, s in systems.items()}
+    if isinstance(data, Qrels):
+        return systems, data.documents(_runs_of(systems.values())), parsed
+    reads_features = any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems.values())
+    return systems, _judged(data, label, qid, docid, reads_features), parsed
 
 
 def mean_of(values: np.ndarray) -> float:
@@ -156,9 +187,9 @@ def per_query_values(
     return out
 
 
-def _runs_of(scores: Any) -> list[Run]:
+def _runs_of(systems: Iterable[Any]) -> list[Run]:
     """The runs that are evaluated with judgments alone."""
-    systems = list(scores.values()) if isinstance(scores, Mapping) and not isinstance(scores, Run) else [scores]
+    systems = list(systems)
     if not all(isinstance(s, Run) for s in systems):
         raise DataError(
             "judgments alone say nothing of features; evaluate runs with them (sr.read_run), or models on judged "
@@ -176,12 +207,6 @@ def _on_frame(system: Any, frame: Any, whose: str = "") -> Any:
         return system.predict(frame)
     except DataError as error:
         raise DataError(f"{whose}{error}") from error
-
-
-def _reads_features(scores: Any) -> bool:
-    """Whether one of the systems is a model."""
-    systems = scores.values() if isinstance(scores, Mapping) and not isinstance(scores, Run) else [scores]
-    return any(hasattr(s, "predict") or hasattr(s, "score_dataset") for s in systems)
 
 
 def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> RankingDataset:

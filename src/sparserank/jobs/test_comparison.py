@@ -9,7 +9,7 @@ import numpy as np
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.folded_paths import FINAL, FoldedPaths
 from sparserank.data.dataset import RankingDataset
-from sparserank.evaluation import Comparison, evaluate
+from sparserank.evaluation import Comparison, compare_systems
 from sparserank.model.ranking_model import RankingModel
 from sparserank.selection.plan import SelectionPlan
 
@@ -33,7 +33,7 @@ def compare_on_test(
     systems |= {name: model.score_dataset(test) for name, model in dense.items()}
     alone = f"best single feature ({names[feature]}{' ascending' if sign < 0 else ''})"
     systems[alone] = sign * InUse(alone, (names[feature],)).scores(test)
-    return evaluate(systems | dict(others), test, plan.metrics)
+    return compare_systems(systems | dict(others), test, plan.metrics)
 
 
 def best_single_feature(plan: SelectionPlan, work: FoldedPaths, notes: list[str]) -> tuple[int, float]:

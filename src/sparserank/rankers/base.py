@@ -333,7 +333,7 @@ class LinearRanker(SelectorMixin, BaseEstimator):
             )
         data = RankingDataset(scores.reshape(-1, 1), y, ids_of_rows(qid, None, len(scores)))
         metric = checked_metric(type(self).__name__, "metric", getattr(self, "metric", "ndcg@10"))
-        (values,) = evaluate(scores, data, [metric], per_query=True).values()
+        (values,) = evaluate(scores, data, [metric]).per_query.values()
         if sample_weight is None:
             return mean_of(values)
         return weighted_mean(values, query_weights(f"{type(self).__name__}.score", sample_weight, data))

@@ -22,7 +22,7 @@ OURS = {
         "sr.select(progress=)"
     ),
     "early_stopping_rounds": "there are no rounds; SparseRankerCV chooses the strength on eval_set",
-    "feature_weights": "give a penalty with weights, sr.L1(weights=...)",
+    "feature_weights": "give a penalty with weights, sr.penalties.L1(weights=...)",
     "feature_name": "give X as a data frame, whose columns are the names",
     "cat_features": "features are numbers; encode categories first",
     "categorical_feature": "features are numbers; encode categories first",

@@ -17,7 +17,7 @@ from sparserank.crossval.trees import Trees, TreeSettings, check_trees, fit_tree
 from sparserank.data.dataset import RankingDataset
 from sparserank.data.folds import query_folds
 from sparserank.errors import DataError, ParameterError
-from sparserank.evaluation import Comparison, evaluate, mean_of
+from sparserank.evaluation import Comparison, compare_systems, mean_of
 from sparserank.evaluation.statistics import mean_interval
 from sparserank.execution.threads import one_blas_thread
 from sparserank.jobs.trees.evaluation import Arrays, Asked, Repeat, evaluate_lists, features_of
@@ -197,4 +197,4 @@ def _on_test(plan: SelectionPlan, test: RankingDataset, chosen: Trees, full: Tre
     """The trees on the chosen list beside those on all features."""
     systems = {f"trees on the {len(chosen.columns)} chosen": chosen, ALL: full}
     scores = {name: test.to_input_order(trees.scores(test.X)) for name, trees in systems.items()}
-    return evaluate(scores, test, plan.metrics)
+    return compare_systems(scores, test, plan.metrics)
