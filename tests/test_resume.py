@@ -185,7 +185,7 @@ def test_kills_in_the_middle_of_paths_change_nothing(
     assert differences(run, undisturbed) == []
     assert list(run.rglob("*.part")) == []
     events = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    assert max(Counter(e["what"] for e in events if e["event"] == "unit").values()) == 1  # nothing was done twice
+    assert max(Counter(e["what"] for e in events if e["event"] == "piece").values()) == 1  # nothing was done twice
 
 
 def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(

@@ -28,6 +28,12 @@ def test_the_reach_is_that_of_draws_in_loops(confidence: float) -> None:
     assert not np.allclose(found.reach, one * error, rtol=0.04)  # intervals of one pair alone are shorter
 
 
+def test_out_of_fold_they_are_longer_the_fewer_the_queries() -> None:
+    """Queries of one fold are in the training sets of the others (`DEPENDENCE`)."""
+    plain, longer = (rival_intervals(VALUES, RIVALS, out_of_fold=own).reach for own in (False, True))
+    np.testing.assert_allclose(longer, (1.0 + 20.0 / N) * plain, rtol=1e-12)
+
+
 def test_all_intervals_hold_together() -> None:
     rng, missed = np.random.default_rng(1), 0
     for _ in range(200):

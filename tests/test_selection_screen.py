@@ -124,7 +124,11 @@ def test_intervals_against_all_features_hold_for_every_size() -> None:
     choice, full = result.choice, result.all_features
     dense = choice.candidates[choice.n_sparse :]
     found = rival_intervals(
-        np.array([c.values for c in choice.candidates]), np.array([c.values for c in dense]), 0.95, seed=choice.seed
+        np.array([c.values for c in choice.candidates]),
+        np.array([c.values for c in dense]),
+        0.95,
+        seed=choice.seed,
+        out_of_fold=True,
     )
     column = dense.index(result.dense)
     assert len(full.sizes) == len(result.by_size)

@@ -257,7 +257,7 @@ def test_intervals_are_those_of_all_candidates_and_rivals(data):
     result = sr.select(data, **QUICK)
     own = np.array([c.values for c in result.choice.candidates])
     trees = np.array([by_hand(data, SETTINGS[name], FEW[name].n_trees) for name in SETTINGS])
-    found = rival_intervals(own, trees, 0.95, seed=0)
+    found = rival_intervals(own, trees, 0.95, seed=0, out_of_fold=True)
     i = result.choice.candidates.index(result.chosen)
     for r, compared in enumerate(result.rivals.compared):
         assert (compared.low, compared.high) == pytest.approx(found.interval(i, r), abs=1e-9)

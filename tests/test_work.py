@@ -138,6 +138,6 @@ def test_an_end_at_any_report_leaves_no_checkpoint_of_a_finished_path(
         sr.select(DATA, out=run, **options)
         assert not list((run / "arrays").glob("unfinished-*"))
         logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-        units = [e["what"] for e in logged if e["event"] == "unit"]
+        units = [e["what"] for e in logged if e["event"] == "piece"]
         pieces = [p for p in (run / "arrays").glob("*.npz") if not p.name.startswith(("half", "ablation"))]
         assert len(units) == len(set(units)) == len(pieces)

@@ -74,8 +74,8 @@ class Transform:
             return X
         if self.of_lists and query_ptr is None:
             raise DataError("features are normalised within each query; pass qid.")
-        kind = np.array([KINDS.index(k) for k in self.kinds], dtype=np.int8)
         if sp.issparse(X):
+            kind = np.array([KINDS.index(k) for k in self.kinds], dtype=np.int8)
             out = X.copy()
             out.data = self._of(X.data, kind[X.indices], self.constants[X.indices])
             if self.of_lists:
@@ -83,6 +83,15 @@ class Transform:
                 out = query_log_of_rows(out, query_ptr, kind == KINDS.index(QUERY_LOG))
             return out
         out = np.empty_like(X)
+        self._write(X, out, query_ptr, missing)
+        return out
+
+    def _write(self, X: np.ndarray, out: np.ndarray, query_ptr: np.ndarray | None, missing: np.ndarray | None) -> None:
+        """X transformed, into an array of its shape."""
+        if self.is_identity:
+            out[...] = X
+            return
+        kind = np.array([KINDS.index(k) for k in self.kinds], dtype=np.int8)
         for lo, hi, ptr in query_blocks(query_ptr) if self.of_lists and query_ptr is not None else _blocks(len(X)):
             for k, name in enumerate(KINDS):
                 columns = np.flatnonzero(kind == k)
@@ -94,7 +103,6 @@ class Transform:
                     out[lo:hi, at] = query_log(rows, ptr, None if missing is None else missing[lo:hi][:, at])
                 else:
                     out[lo:hi, at] = _values(rows, name, self.constants[at])
-        return out
 
     @staticmethod
     def _of(values: np.ndarray, kind: np.ndarray, constants: np.ndarray) -> np.ndarray:
@@ -129,7 +137,12 @@ def in_transforms(
     X: Any, transforms: Sequence[Transform], query_ptr: np.ndarray | None = None, missing: np.ndarray | None = None
 ) -> Any:
     """The columns of X under each of the transforms, side by side; query_ptr and missing as of Transform."""
-    parts = [transform(X, query_ptr, missing) for transform in transforms]
-    if len(parts) == 1:
-        return parts[0]
-    return sp.hstack(parts, format="csr") if sp.issparse(X) else np.hstack(parts)
+    if len(transforms) == 1:
+        return transforms[0](X, query_ptr, missing)
+    if sp.issparse(X):
+        return sp.hstack([transform(X, query_ptr, missing) for transform in transforms], format="csr")
+    n, d = X.shape
+    out = np.empty((n, len(transforms) * d), dtype=X.dtype)
+    for k, transform in enumerate(transforms):
+        transform._write(X, out[:, k * d : (k + 1) * d], query_ptr, missing)
+    return out

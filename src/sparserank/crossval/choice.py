@@ -129,6 +129,7 @@ class Choice:
                  theirs, row by row
     n_sparse     how many of them, the first ones, may be chosen
     rule         that decided; seed: of the resampling
+    out_of_fold  whether the candidates of a fold learned from the other queries of the table
     """
 
     candidates: tuple[Candidate, ...]
@@ -139,6 +140,7 @@ class Choice:
     chosen: Candidate
     rule: Rule
     seed: int = 0
+    out_of_fold: bool = False
 
     @property
     def by_cost(self) -> bool:
@@ -248,6 +250,7 @@ def choose(
     rule: Rule | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    out_of_fold: bool = False,
 ) -> Choice:
     """The smallest of the sparse candidates whose loss against the best of all is small enough; others are compared,
     never chosen.
@@ -256,6 +259,7 @@ def choose(
         rule         what is small enough; default an estimated loss of at most 1%
         confidence   of the bounds
         seed         of the draws behind the bounds, and of the resampling
+        out_of_fold  whether the candidates of a fold learned from the other queries
     Raises
         DataError   no candidate has a feature and a value; none is that small
     """
@@ -273,7 +277,7 @@ def choose(
     means = bounds.means if np.isfinite(bounds.means).all() else np.array([c.mean for c in everyone])
     best = everyone[min(range(len(everyone)), key=lambda i: (-means[i], sizes[i]))]
     chosen = everyone[rule.take(means, bounds, allowed, sizes)]
-    return Choice(everyone, len(usable), means, bounds, best, chosen, rule, seed)
+    return Choice(everyone, len(usable), means, bounds, best, chosen, rule, seed, out_of_fold)
 
 
 def _allowed(usable: Sequence[Candidate], n: int, rule: Rule) -> np.ndarray:

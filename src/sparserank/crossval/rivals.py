@@ -48,6 +48,7 @@ class Rivals:
             np.array([r.values for r in rivals]),
             choice.bounds.confidence,
             seed=choice.seed,
+            out_of_fold=choice.out_of_fold,
         )
 
     def beside(self, rival: Rival) -> Beside:

@@ -62,7 +62,7 @@ def cost_table(result: ComparisonResult) -> Table:
         ["", ""],
         [
             [f"fitting {t.n_trees} trees of {t.n_leaves} leaves on all features, one thread", f"{c.fitting:.2f} s"],
-            ["all our paths, folds, refits and looks", f"{c.ours:.1f} s"],
+            ["all our paths, folds, refits and transforms", f"{c.ours:.1f} s"],
             ["scoring a document with the trees", f"{1e6 * c.scoring:.1f} us"],
             ["their model file", f"{c.n_bytes / 1000:.0f} kB"],
         ],

@@ -104,9 +104,9 @@ def _quality(result: SelectionResult) -> str:
 
 
 def _curves(result: SelectionResult) -> list[Section]:
-    bent = [d for d in result.worth.features if d["curve"] is not None]
+    curved = [d for d in result.worth.features if d["curve"] is not None]
     pictures = []
-    for i, d in enumerate(bent):
+    for i, d in enumerate(curved):
         values = d["curve"]["values"]
         said = (
             f"Adds {figure(values[0], signed=True)} at the first knot and {figure(values[-1], signed=True)} at the "
@@ -114,7 +114,7 @@ def _curves(result: SelectionResult) -> list[Section]:
         )
         inside = shaped_name(d).partition("(")[2].removesuffix(")")
         pictures.append(Picture(f"curve-{i}", shaped_name(d), curve_picture(d, inside), said))
-    return [Section("Curves", CURVES_ARE, [], pictures)] if bent else []
+    return [Section("Curves", CURVES_ARE, [], pictures)] if curved else []
 
 
 def _path_picture(result: SelectionResult) -> Picture:

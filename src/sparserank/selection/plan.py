@@ -165,7 +165,14 @@ class SelectionPlan:
 
     def choose(self, sparse: Sequence[Candidate], others: Sequence[Candidate] = ()) -> Choice:
         """The choice among sparse candidates by the rule of the plan; others are compared, never chosen."""
-        return choose(sparse, others, rule=self.rule, confidence=self.confidence, seed=self.random_state)
+        return choose(
+            sparse,
+            others,
+            rule=self.rule,
+            confidence=self.confidence,
+            seed=self.random_state,
+            out_of_fold=self.protocol == "cv",
+        )
 
     def metric_refits_on(self, data: RankingDataset, feature_groups: FeatureGroups) -> MetricRefits | None:
         """What refits for the metric are made of on these training queries, or None where there are none."""
