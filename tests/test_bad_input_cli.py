@@ -22,7 +22,7 @@ from sparserank.datasets import make_ranking
 from tests.command_line import Cli, Outcome
 
 QUICK = ("--n-alphas", "6", "--folds", "2", "--half-samples", "4", "--rival", "none", "--penalty", "l1")
-RESULTS = ("model.json", "path.parquet", "per_query.parquet", "report.html")
+RESULTS = ("model.json", "models.json", "path.parquet", "per_query.parquet", "report.html")
 N_FEATURES = 6
 
 

@@ -25,7 +25,7 @@ from sparserank.errors import DataError, ModelFormatError
 from sparserank.jobs import trials
 from sparserank.losses import LOSSES
 from sparserank.metrics import parse_metric
-from sparserank.model.model_file import load_model
+from sparserank.model.loading import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import CurvePath, PathPlan, PathStarts, PenaltyPath, RefitPath, fit_path_on, on_coefficients
 from sparserank.penalties import L1, MCP, SCAD, Log

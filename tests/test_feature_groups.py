@@ -15,7 +15,7 @@ from sparserank.curves import fit_knots
 from sparserank.data.letor.writer import write_letor
 from sparserank.data.synthetic import make_ranking
 from sparserank.errors import DataError, DataFormatError, ParameterError
-from sparserank.model.model_file import load_model
+from sparserank.model.loading import load_model
 from sparserank.objective import PairwiseObjective
 from sparserank.paths import BestK, OneTransformEach, PathPlan, PenaltyPath, fit_path_on, on_coefficients, parse_maker
 from sparserank.penalties import L1, MCP, SCAD, Log, Penalty, parse_penalty

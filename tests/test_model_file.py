@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import sparserank as sr
 from sparserank import RankingDataset
 from sparserank.errors import DataError, ModelFormatError, RunDirectoryError
-from sparserank.model.model_file import load_model
+from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.penalties import L1
 from sparserank.shards.scaling import SCALINGS, FeatureScaling, fit_scaling

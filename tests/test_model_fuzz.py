@@ -17,7 +17,7 @@ import pytest
 
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import DataError, ModelFormatError
-from sparserank.model.model_file import load_model
+from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.shards.scaling import SCALINGS, fit_scaling
 from tests.problems import small_problem

@@ -140,6 +140,7 @@ def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult,
     written = expected.save(tmp_path / "saved")
     assert {p.name for p in written} == {
         "model.json",
+        "models.json",
         "result.json",
         "path.parquet",
         "per_query.parquet",

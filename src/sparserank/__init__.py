@@ -42,7 +42,7 @@ _HOME = {
     "Comparison": "sparserank.evaluation",
     "parse_metric": "sparserank.metrics",
     "RankingModel": "sparserank.model.ranking_model",
-    "load_model": "sparserank.model.model_file",
+    "load_model": "sparserank.model.loading",
 }
 
 _MODULES = ("datasets", "errors", "losses", "papers", "penalties", "solvers", "trees")

@@ -29,7 +29,7 @@ from sparserank.evaluation import evaluate as evaluate
 from sparserank.export.explanation import explain_query as explain_query
 from sparserank.jobs.select import select as select
 from sparserank.metrics import parse_metric as parse_metric
-from sparserank.model.model_file import load_model as load_model
+from sparserank.model.loading import load_model as load_model
 from sparserank.model.ranking_model import RankingModel as RankingModel
 from sparserank.paths import PathResult as PathResult
 from sparserank.paths import alpha_max as alpha_max

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparserank.data.dataset import checked_names
 from sparserank.errors import DataError
-from sparserank.model.model_file import load_model
+from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.quoting import brief
 from sparserank.rankers.base import LinearRanker

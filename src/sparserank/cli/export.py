@@ -29,7 +29,9 @@ onnx: a graph with an input for each selected feature. python: a module without 
 
 [bold]Examples[/bold]
 
-  sparserank export run/model.json --to sql
+  sparserank export run --to sql
+
+  sparserank export run --k 7 --to vespa
 
   sparserank export run/model.json --to solr --features solr-features.json --out solr/
 
@@ -45,7 +47,12 @@ Solr,
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="Model file, as select and fit write it.", show_default=False)],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="Model file, as select and fit write it, or the directory of a selection.", show_default=False
+        ),
+    ],
     to: Annotated[
         str,
         typer.Option(
@@ -62,6 +69,10 @@ def export(
             "replaced. \\[default: the screen, for one text]",
             show_default=False,
         ),
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option("--k", min=1, help="Of a selection: the best model of at most K features.", show_default=False),
     ] = None,
     name: Annotated[
         str, typer.Option("--name", help="Of the model in the engine, and of its feature store or set.")
@@ -125,7 +136,7 @@ def export(
     require(to in ENGINES, "--to", f"must be one of {', '.join(ENGINES)}; got {to!r}.")
     require(missing in (None, "model"), "--missing", f"must be model; got {missing!r}.")
     known = None if features is None else read_definitions(features)
-    exported = model_of(model, missing)
+    exported = model_of(model, missing, k)
     shift = _offset(offset)
     files = write(
         exported,

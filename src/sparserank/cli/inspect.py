@@ -64,7 +64,7 @@ def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
 
 
 def _model(path: Path) -> None:
-    from sparserank.model.model_file import load_model
+    from sparserank.model.loading import load_model
 
     model = load_model(path)
     facts = " ".join(f"{key}={value}" for key, value in {**model.parameters, **model.metadata}.items())

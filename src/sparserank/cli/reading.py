@@ -50,11 +50,12 @@ def of_reading(missing: str | None) -> str | None:
     return None if missing == "model" else missing
 
 
-def model_of(path: Path, missing: str | None) -> RankingModel:
-    """The model of a file, which takes its training medians where --missing asks for them."""
-    from sparserank.model.model_file import load_model
+def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingModel:
+    """The model of a file or a run, there of at most k features, which takes its training medians where --missing asks
+    for them."""
+    from sparserank.model.loading import load_model
 
-    model = load_model(path)
+    model = load_model(path, k=k)
     return model if of_reading(missing) == missing else model.with_missing(missing)
 
 

@@ -15,7 +15,7 @@ from sparserank.crossval.choice import Choice
 from sparserank.crossval.rivals import Rivals
 from sparserank.data.dataset import RankingDataset
 from sparserank.errors import ParameterError
-from sparserank.model.model_file import load_model
+from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 from sparserank.penalties import FeatureRules
 from sparserank.quoting import brief

@@ -210,6 +210,8 @@ class FittedPaths:
                 left.drop(label)
             for (family, fold), fitted in zip(stage, pieces, strict=True):
                 yield family, fold, fitted, seconds, left.seconds
+        if work is not None and not work.data.is_stored:  # to transform features in memory once more costs little
+            work.release()
 
 
 Points = dict[str, dict[int, list[Point]]]  # by label and fold

@@ -11,20 +11,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sparserank.files import atomic_write
+from sparserank.model.size_models import FILE as MODELS
+from sparserank.model.size_models import save_size_models
 from sparserank.selection.result import SelectionResult
 
 NO_REPORT = "report.html was not written; install it with: pip install 'sparserank[report]'"
 
 
-RESULT_FILES = ("model.json", "result.json", "path.parquet", "per_query.parquet", "report.html")
+RESULT_FILES = ("model.json", MODELS, "result.json", "path.parquet", "per_query.parquet", "report.html")
 
 
 def write_results(result: SelectionResult, folder: Path) -> list[Path]:
-    """Write model.json, path.parquet, per_query.parquet, report.html and result.json;
+    """Write model.json, models.json, path.parquet, per_query.parquet, report.html and result.json;
     each appears whole or not at all."""
     model = folder / "model.json"
     result.model.save(model)
-    written = [model, _parquet(path_table(result), folder / "path.parquet")]
+    save_size_models(result.models, [c.mean for c in result.by_size], folder / MODELS)
+    written = [model, folder / MODELS, _parquet(path_table(result), folder / "path.parquet")]
     written.append(_parquet(per_query_table(result), folder / "per_query.parquet"))
     if importlib.util.find_spec("matplotlib"):
         written.append(result.report(folder / "report.html"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparserank.crossval.candidate_set import CandidateSet, best_of_sizes
-from sparserank.crossval.choice import Candidate
+from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.convergence import unsolved, unsolved_paths
 from sparserank.crossval.current_model import InUse
 from sparserank.crossval.engine import CrossValidation
@@ -43,7 +44,7 @@ from sparserank.jobs.rivals import TreesOnFolds
 from sparserank.jobs.trials import notes_of_curves, trials_of
 from sparserank.losses import loss_name
 from sparserank.model import RankingModel
-from sparserank.model.lowest_score import with_lowest_score
+from sparserank.model.lowest_score import with_lowest_scores
 from sparserank.runs.progress import LaterWork, Progress
 from sparserank.runs.work_store import WorkStore
 from sparserank.selection.all_features import against_all_features
@@ -148,9 +149,10 @@ class SelectionJob:
             *notes_of_choice(plan, choice),
         ]
         chosen, strongest = choice.chosen, max(candidate_set.dense, key=lambda c: c.mean)
-        model = self.model(candidate_set, chosen, choice.corrected_chosen if choice.is_corrected else None)
-        notes += notes_of_kept(plan, model)
         by_size = best_of_sizes(choice.sparse, choice.by_cost)
+        corrected = choice.corrected_chosen if choice.is_corrected else None
+        model = self.model(candidate_set, chosen, corrected)
+        notes += notes_of_kept(plan, model)
         stability = self._stability(candidate_set, chosen, model, store, progress, notes)
         engine = self._for_engine(candidate_set, model, store, notes)
         test = self.beside.on_test(candidate_set, model, strongest, notes)
@@ -170,7 +172,7 @@ class SelectionJob:
                 if trial.maker.selects
             },
             by_size=by_size,
-            used=[tuple(self.names[j] for j in candidate_set.features(c, FINAL)) for c in by_size],
+            models=self._size_models(candidate_set, choice, by_size, model),
             paths={label: candidate_set.path(label) for label in candidate_set.trials},
             scalings={label: candidate_set.paths[label, FINAL].scaling for label in candidate_set.trials},
             all_features=against_all_features(choice, strongest, by_size),
@@ -222,6 +224,31 @@ class SelectionJob:
 
     def model(self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None = None) -> RankingModel:
         """The final model of a candidate, with all that is known of it; corrected: its mean, where it was chosen."""
+        model = self._weights(candidate_set, chosen, corrected)
+        (model,) = self._with_facts([model], training_medians(self.cv.data.X, model.support))
+        return model
+
+    def _size_models(
+        self, candidate_set: CandidateSet, choice: Choice, by_size: Sequence[Candidate], chosen: RankingModel
+    ) -> list[RankingModel]:
+        """The final model of each size, the chosen one in its place; the data are read twice for all together."""
+        means = [choice.corrected(c) if choice.is_corrected else None for c in by_size]
+        models = [self._weights(candidate_set, c, m) for c, m in zip(by_size, means, strict=True)]
+        used = np.unique(np.concatenate([m.support for m in models]))
+        models = self._with_facts(models, training_medians(self.cv.data.X, used))
+        return [chosen if c is choice.chosen else m for c, m in zip(by_size, models, strict=True)]
+
+    def _with_facts(self, models: Sequence[RankingModel], medians: np.ndarray) -> list[RankingModel]:
+        """The models with the medians (n_features,) of what they read, the lengths of lists, and their lowest score."""
+        out = []
+        for model in models:
+            own = np.full(len(medians), np.nan)
+            own[model.support] = medians[model.support]
+            out.append(replace(model, medians=own).with_list_lengths(self.cv.data.query_ptr))
+        return out if self.cv.first.client is not None else with_lowest_scores(out, self.cv.data.X)
+
+    def _weights(self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None) -> RankingModel:
+        """The final model of a candidate, and how it came about."""
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
         parameters = {
             "loss": loss_name(self.plan.settings.loss),
@@ -244,10 +271,7 @@ class SelectionJob:
             "metadata": metadata,
             "fill_values": self.train.fill_values,
         }
-        model = candidate_set.model(chosen, self.names, **known)
-        model = replace(model, medians=training_medians(self.cv.data.X, model.support))
-        model = model.with_list_lengths(self.cv.data.query_ptr)
-        return model if self.cv.first.client is not None else with_lowest_score(model, self.cv.data.X)
+        return candidate_set.model(chosen, self.names, **known)
 
     # -- what is known of the chosen model --------------------------------------------------------------------------
 

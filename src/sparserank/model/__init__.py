@@ -1,6 +1,6 @@
 """The ranking model as users keep it, and its file."""
 
-from sparserank.model.model_file import load_model
+from sparserank.model.loading import load_model
 from sparserank.model.ranking_model import RankingModel
 
 __all__ = ["RankingModel", "load_model"]

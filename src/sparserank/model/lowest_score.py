@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -16,19 +16,29 @@ ROWS_AT_ONCE = 1 << 16
 
 
 def with_lowest_score(model: RankingModel, X: Any) -> RankingModel:
-    """The model with the lowest of its scores of these rows in its metadata; without it where scores depend on the
-    other documents of a query, or a row has none.
+    """As `with_lowest_scores`."""
+    (out,) = with_lowest_scores([model], X)
+    return out
+
+
+def with_lowest_scores(models: Sequence[RankingModel], X: Any) -> list[RankingModel]:
+    """The models, each with the lowest of its scores of these rows in its metadata; without it where scores depend on
+    the other documents of a query, or a row has none.
 
     Parameters
         X   (n_docs, n_features) array, CSR matrix or stored features, read once
     """
-    if model.per_query or len(model.support) == 0:
-        return model
-    try:
-        lowest = min((float(model.predict(block).min()) for block in _blocks(X)), default=math.nan)
-    except DataError:
-        return model
-    return replace(model, metadata={**model.metadata, KEY: lowest}) if math.isfinite(lowest) else model
+    lowest = {i: math.inf for i, m in enumerate(models) if not m.per_query and len(m.support)}
+    for block in _blocks(X) if lowest else ():
+        for i in list(lowest):
+            try:
+                lowest[i] = min(lowest[i], float(models[i].predict(block).min()))
+            except DataError:
+                del lowest[i]
+    return [
+        replace(m, metadata={**m.metadata, KEY: lowest[i]}) if math.isfinite(lowest.get(i, math.nan)) else m
+        for i, m in enumerate(models)
+    ]
 
 
 def lowest_score(model: RankingModel) -> float | None:

@@ -33,11 +33,24 @@ from sparserank.transforms import NONE, Transform
 # What a feature may have, and since which version: a file without it is of the version that older readers know.
 
 
-def load_model(path: str | os.PathLike) -> RankingModel:
-    """Read a model file; nothing named in it is imported or run, and whatever does not belong there is refused.
+def read_model(path: str | os.PathLike) -> RankingModel:
+    """The model of a file.
 
     Raises
         ModelFormatError   not a model file, damaged, or written by a newer version
+    """
+    content = read_content(path, FORMAT, FORMAT_VERSION, "JSON that 'sparserank select' or 'fit' writes")
+    try:
+        return model_of_content(content)
+    except ValueError as error:
+        raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or save the model again.") from error
+
+
+def read_content(path: str | os.PathLike, form: str, newest: int, expected: str) -> dict[str, Any]:
+    """The JSON of a file of this format, from version 1 to the newest.
+
+    Raises
+        ModelFormatError   it is none, or written by a newer version
     """
     try:
         content = read_json(path)
@@ -45,23 +58,18 @@ def load_model(path: str | os.PathLike) -> RankingModel:
         raise ModelFormatError(f"{path}: not a readable model file ({error.strerror or error}).") from error
     except ValueError as error:
         raise ModelFormatError(f"{path}: not a readable model file ({error}).") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ModelFormatError(
-            f"{path}: not a {FORMAT} file; expected the JSON that 'sparserank select' or 'fit' writes."
-        )
+    if not isinstance(content, dict) or content.get("format") != form:
+        raise ModelFormatError(f"{path}: not a {form} file; expected the {expected}.")
     version = content.get("version")
-    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+    if type(version) is not int or not 1 <= version <= newest:
         raise ModelFormatError(
-            f"{path}: model format version must be an integer from 1 to {FORMAT_VERSION}; got {brief(version)}. "
+            f"{path}: model format version must be an integer from 1 to {newest}; got {brief(version)}. "
             "If a newer sparserank wrote the file, upgrade sparserank."
         )
-    try:
-        return _model_of(content)
-    except ValueError as error:
-        raise ModelFormatError(f"{path}: damaged model file: {error}; restore it or save the model again.") from error
+    return content
 
 
-def _model_of(content: dict[str, Any]) -> RankingModel:
+def model_of_content(content: dict[str, Any]) -> RankingModel:
     """The model that the JSON describes; a ValueError says what is wrong with it."""
     names = _part(content, "feature_names_in", LIST)
     check_names(names)

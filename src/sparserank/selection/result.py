@@ -13,6 +13,7 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.current_model import Change
 from sparserank.crossval.redundant_features import RedundantFeatures
 from sparserank.crossval.stability import Stability
+from sparserank.errors import ParameterError
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
 from sparserank.files import atomic_write
@@ -50,7 +51,7 @@ class SelectionResult:
     by_size      the candidate of the highest mean of each number of features (of each cost, where groups were given),
                  smallest first
     worth        of the selected features, and of groups in use; what else could be used
-    used         names of the features of each of by_size
+    models       the final model of each of by_size
     stability    what halves of the queries keep, or None
     redundant    features that were left out and correlate highly with a selected one
     change       what the chosen model brings beside the one in use, or None
@@ -69,7 +70,7 @@ class SelectionResult:
     by_penalty: dict[str, Candidate | None]
     certificate: Certificate
     by_size: list[Candidate]
-    used: list[tuple[str, ...]]
+    models: list[RankingModel]
     paths: dict[str, PathResult]
     scalings: dict[str, FeatureScaling]
     all_features: AllFeatures
@@ -181,6 +182,22 @@ class SelectionResult:
         import pyarrow as pa
 
         return pa.Table.from_pylist(self._sizes())
+
+    @property
+    def used(self) -> list[tuple[str, ...]]:
+        """Names of the features of each of by_size."""
+        return [tuple(m.feature_names[j] for j in m.support) for m in self.models]
+
+    def model_of(self, k: int) -> RankingModel:
+        """The best model of at most k features, as `k=` takes it.
+
+        Raises
+            ParameterError   no model that was tried is that small
+        """
+        within = [i for i, c in enumerate(self.by_size) if c.n_features <= k]
+        if not within:
+            raise ParameterError("k", f"must be at least {min(c.n_features for c in self.by_size)}; got {k}.")
+        return self.models[max(within, key=lambda i: (self.by_size[i].mean, -self.by_size[i].n_features))]
 
     def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         """For each of by_size the features that enter and those that leave against the size before,
@@ -356,8 +373,9 @@ class SelectionResult:
         return Path(path)
 
     def save(self, folder: str | os.PathLike) -> list[Path]:
-        """Write model.json, result.json, path.parquet, per_query.parquet and report.html into a new or empty folder, or
-        one that this method made; the files' paths. (A folder given to `select(out=)` belongs to that run.)
+        """Write model.json, models.json, result.json, path.parquet, per_query.parquet and report.html into a new or
+        empty folder, or one that this method made; the files' paths. (A folder given to `select(out=)` belongs to that
+        run.)
 
         Raises
             RunDirectoryError   the folder holds other files, or cannot be written

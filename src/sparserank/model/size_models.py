@@ -1,0 +1,76 @@
+"""The file of the best models of every size that a selection tried: one of them is loaded, exported or deployed without
+the data."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sparserank.errors import ModelFormatError
+from sparserank.files import atomic_write
+from sparserank.model.model_file import model_of_content, read_content
+from sparserank.model.ranking_model import RankingModel
+from sparserank.quoting import brief
+
+FILE, FORMAT, FORMAT_VERSION = "models.json", "sparserank-models", 1
+NAMES = "feature_names_in"  # of all models: said once
+
+
+def save_size_models(models: Sequence[RankingModel], means: Sequence[float], path: str | os.PathLike) -> None:
+    """Write one model per size; means: of the metric, by which the best of several sizes is taken.
+
+    Raises
+        DataError           as `RankingModel.to_json`
+        RunDirectoryError   the place cannot be written
+    """
+    entries = []
+    for model, mean in zip(models, means, strict=True):
+        content = model.to_json()
+        entries.append(
+            {"mean": float(mean), **{name: v for name, v in content.items() if name not in (NAMES, "format")}}
+        )
+    names = [str(name) for name in models[0].feature_names] if models else []
+    content = {"format": FORMAT, "version": FORMAT_VERSION, NAMES: names, "models": entries}
+    with atomic_write(path) as out:
+        out.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
+    """The best model of at most k features, as `select --k` takes it; path: the file, or the directory of the run.
+
+    Raises
+        ModelFormatError   not such a file, damaged, written by a newer version, or no model is that small
+    """
+    path = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    content = read_content(path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes")
+    try:
+        entries = [_entry(e) for e in _list(content, "models")]
+        within = [e for e in entries if len(e["features"]) <= k]
+        if entries and not within:
+            least = min(len(e["features"]) for e in entries)
+            raise ModelFormatError(f"{path}: no model has at most {k} features; the smallest has {least}.")
+        if not within:
+            raise ValueError("it holds no model")
+        best = max(within, key=lambda e: (e["mean"], -len(e["features"])))
+        return model_of_content({**best, NAMES: _list(content, NAMES)})
+    except ValueError as error:
+        if isinstance(error, ModelFormatError):
+            raise
+        raise ModelFormatError(f"{path}: damaged file of models: {error}; run the selection again.") from error
+
+
+def _list(content: dict[str, Any], key: str) -> list[Any]:
+    value = content.get(key)
+    if not isinstance(value, list):
+        raise ValueError(f"{key} must be a list; got {brief(value)}")
+    return value
+
+
+def _entry(entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, dict) or type(entry.get("mean")) not in (int, float):
+        raise ValueError(f"each model must be an object with its mean; got {brief(entry)}")
+    _list(entry, "features")
+    return entry

@@ -1,0 +1,79 @@
+"""The best model of every size of a selection: kept in the run, loaded and exported without the data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparserank as sr
+from sparserank.errors import ModelFormatError, ParameterError
+from tests.command_line import Cli
+
+MADE = sr.datasets.make_ranking(60, (8, 14), 12, n_informative=4, n_redundant=2, noise=0.5, random_state=1).data
+OPTIONS: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 12, "cv": 3, "half_samples": 0, "rival": "none"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sizes") / "run"
+
+
+@pytest.fixture(scope="module")
+def result(run: Path) -> sr.SelectionResult:
+    return sr.select(MADE, out=run, **OPTIONS)
+
+
+@pytest.mark.parametrize("k", [3, 4, 7, 12])
+def test_it_is_the_model_that_a_selection_of_k_takes(result: sr.SelectionResult, run: Path, k: int) -> None:
+    taken = sr.select(MADE, k=k, out=run.with_name(f"run-{k}"), **OPTIONS).model
+    for model in (result.model_of(k), sr.load_model(run, k=k)):
+        np.testing.assert_array_equal(model.coef, taken.coef)
+        np.testing.assert_array_equal(model.predict(MADE.X), taken.predict(MADE.X))
+        assert model.metadata["lowest_score"] == taken.metadata["lowest_score"]
+        np.testing.assert_array_equal(model.medians, taken.medians)
+        assert model.parameters == taken.parameters
+    assert len(taken.support) <= k
+
+
+def test_a_run_stands_for_its_chosen_model(result: sr.SelectionResult, run: Path) -> None:
+    np.testing.assert_array_equal(sr.load_model(run).coef, result.model.coef)
+    own = [m for m, c in zip(result.models, result.by_size, strict=True) if c is result.chosen]
+    assert own == [result.model]
+
+
+def test_the_command_exports_any_size(result: sr.SelectionResult, run: Path, cli_here: Cli, tmp_path: Path) -> None:
+    chosen, small = cli_here("export", str(run), "--to", "sql"), cli_here("export", str(run), "--k", "3", "--to", "sql")
+    assert chosen.code == small.code == 0
+    used = {name for name in result.model_of(3).feature_names if name in small.out}
+    assert used == {result.model_of(3).feature_names[j] for j in result.model_of(3).support}
+    assert chosen.out != small.out
+    assert cli_here("export", str(run), "--k", "0", "--to", "sql").code == 2
+
+
+def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: Path, tmp_path: Path) -> None:
+    least = min(c.n_features for c in result.by_size)
+    with pytest.raises(ParameterError, match=f"k must be at least {least}; got 0"):
+        result.model_of(0)
+    text = (run / "models.json").read_text()
+    for damage, sentence in {
+        "{": "not a readable model file",
+        text.replace("sparserank-models", "sparserank-model", 1): "not a sparserank-models file",
+        text.replace('"version": 1', '"version": 9', 1): "version must be an integer from 1 to 1; got 9",
+        json.dumps({**json.loads(text), "models": 3}): "models must be a list; got 3",
+        json.dumps({**json.loads(text), "models": [{}]}): "each model must be an object with its mean",
+        json.dumps({**json.loads(text), "models": []}): "it holds no model",
+        text.replace('"coef": ', '"coef": "x", "c": '): "coef must be a number",
+    }.items():
+        (tmp_path / "models.json").write_text(damage)
+        with pytest.raises(ModelFormatError, match=sentence):
+            sr.load_model(tmp_path, k=4)
+    (tmp_path / "models.json").write_text(text)
+    with pytest.raises(ModelFormatError, match=f"no model has at most 0 features; the smallest has {least}"):
+        sr.load_model(tmp_path, k=0)
+    (tmp_path / "old").mkdir()
+    with pytest.raises(ModelFormatError, match=r"models\.json: not a readable model file"):
+        sr.load_model(tmp_path / "old", k=4)
