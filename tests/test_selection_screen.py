@@ -183,7 +183,7 @@ def test_crowded_screens_fit_and_commands_stay_whole(tmp_path: Path) -> None:
             assert len(lines) <= MAX_LINES
             assert all("chosen on 4 halves" in line for line in lines if line.startswith("feature "))
     shown = "\n".join(screen_lines(result, long, width=80))
-    assert f"'{long}/model.json' --to solr --features FILE" in shown
+    assert f"'{long}' --to solr --features FILE" in shown
     assert "export" not in "\n".join(screen_lines(result, "ru\nn"))
 
 

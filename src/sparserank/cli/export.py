@@ -33,11 +33,11 @@ onnx: a graph with an input for each selected feature. python: a module without 
 
   sparserank export run --k 7 --to vespa
 
-  sparserank export run/model.json --to solr --features solr-features.json --out solr/
+  sparserank export run --to solr --features solr-features.json --out solr/
 
-  sparserank export run/model.json --to lucene --offset 100 --out lucene/
+  sparserank export run --to lucene --offset 100 --out lucene/
 
-  sparserank export run/model.json --to onnx --out model.onnx
+  sparserank export run --to onnx --out model.onnx
 
 A file of features is a JSON object that says what each of our features is in the engine, e.g.
 {"bm25_title": {"class": "org.apache.solr.ltr.feature.SolrFeature", "params": {"q": "{!field f=title}${text}"}}} for \

@@ -319,7 +319,7 @@ class _Screen:
         if folder is not None and visible(folder) == folder:
             place, engine = Path(folder), plan.engine or "sql"
             defined = " --features FILE" if engine in NEED_DEFINITIONS else ""
-            said.append(f"sparserank export {shlex.quote(str(place / 'model.json'))} --to {engine}{defined}")
+            said.append(f"sparserank export {shlex.quote(str(place))} --to {engine}{defined}")
             said += [f"open {shlex.quote(str(place / 'report.html'))}"] if (place / "report.html").exists() else []
             said.append(f"{VERBOSE} for all")
         lines: list[str] = []
