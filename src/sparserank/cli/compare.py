@@ -7,8 +7,8 @@ from typing import Any
 
 from sparserank.cli.given import check
 from sparserank.cli.interrupts import resumable
-from sparserank.cli.output import give
-from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
+from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show, show_all
 from sparserank.options import Choice
 
 HELP = """Compare our models of every size with LightGBM, on the same folds: trees on all features, and on k features \
@@ -29,6 +29,7 @@ def run(*, data: list[Path], out: Path, with_: str = "lightgbm", **options: Any)
     from sparserank.jobs.trees.files import COMPARISON_FILES
     from sparserank.jobs.trees.options import TREE_RANKERS
     from sparserank.pages.comparison_tables import comparison_table
+    from sparserank.pages.trees_screens import comparison_lines
     from sparserank.solvers._coordinate_descent_kernels import descend
 
     check("--with", Choice(TREE_RANKERS), with_)
@@ -38,8 +39,11 @@ def run(*, data: list[Path], out: Path, with_: str = "lightgbm", **options: Any)
             result = compare_with_trees(data, out=out, progress=progress, **options)
     rows = result.rows()
     give({"sentences": result.sentences(), "systems": rows}, rows)
-    for sentence in result.sentences():
-        say(sentence)
-    gap()
-    show(comparison_table(result))
+    if answer.format == TEXT and not answer.verbose:
+        show_all(comparison_lines(result))
+    else:
+        for sentence in result.sentences():
+            say(sentence)
+        gap()
+        show(comparison_table(result))
     say("wrote " + ", ".join(str(out / name) for name in COMPARISON_FILES if (out / name).exists()))

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.given import parsed, require
-from sparserank.cli.output import give
+from sparserank.cli.output import TEXT, answer, give
 from sparserank.cli.reading import for_models, model_of, of_reading, reading_of
 from sparserank.cli.screen import announce_compiling, note, say, table
 from sparserank.quoting import brief
 from sparserank.reporting.document import figure, p_text
+from sparserank.reporting.percents import relative
 
 if TYPE_CHECKING:
     from sparserank.metrics import Metric
@@ -120,41 +121,70 @@ def _scores(path: Path, data: Any) -> Any:
     return np.array(scores)
 
 
+MAX_ROWS = 18  # of the screen without --verbose
+
+
 def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
     from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE, as_percent
 
     give(rows, rows)
     titles = {repr(m): m.title for m in metrics}
-    table(
-        f"{data.n_queries} queries, {data.n_docs} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals; differences "
-        "to the first system, paired t test",
-        ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
-        [
+    first = rows[0]["system"]
+    head = f"{data.n_queries:,} queries, {data.n_docs:,} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals"
+    everything = answer.format != TEXT or answer.verbose
+    if everything:
+        table(
+            f"{head}; differences to the first system, paired t test",
+            ["system", "metric", "mean", "interval", "difference", "interval", "p", "p (Holm)"],
+            [[r["system"], titles[r["metric"]], figure(r["mean"]), _interval(r), *_tested(r)] for r in rows],
+        )
+    else:
+        several = len({r["system"] for r in rows}) > 1
+        shown = rows[:MAX_ROWS]
+        table(
+            head + (f"; paired with {first}" if several else ""),
+            ["system", "metric", "mean", "interval", *([f"against {first}"] if several else [])],
             [
-                r["system"],
-                titles[r["metric"]],
-                figure(r["mean"]),
-                f"[{figure(r['low'])}, {figure(r['high'])}]",
-                figure(r.get("difference"), signed=True),
-                f"[{figure(r['difference_low'], signed=True)}, {figure(r['difference_high'], signed=True)}]"
-                if "difference" in r
-                else "",
-                p_text(r.get("p_value")),
-                p_text(r.get("p_holm")),
-            ]
-            for r in rows
-        ],
-    )
+                [
+                    r["system"],
+                    titles[r["metric"]],
+                    figure(r["mean"]),
+                    _interval(r),
+                    *([_relative(r)] if several else []),
+                ]
+                for r in shown
+            ],
+        )
+        if len(rows) > len(shown):
+            say(f"{len(rows) - len(shown)} more rows: --verbose.")
     for r in rows:
-        if r["metric"] == rows[0]["metric"] and "difference" in r:
+        if everything and r["metric"] == rows[0]["metric"] and "difference" in r:
             word = "better" if r["difference"] > 0 else "worse"
-            interval = f"[{figure(r['difference_low'], signed=True)}, {figure(r['difference_high'], signed=True)}]"
-            shown = (
-                ""
-                if r["difference_low"] > 0 or r["difference_high"] < 0
-                else "; these queries cannot tell the two apart"
-            )
+            apart = r["difference_low"] > 0 or r["difference_high"] < 0
+            shown_or_not = "" if apart else "; these queries cannot tell the two apart"
             say(
-                f"{r['system']} is {word} than {rows[0]['system']} by {figure(abs(r['difference']))} {r['metric']}, "
-                f"{interval}{shown}."
+                f"{r['system']} is {word} than {first} by {figure(abs(r['difference']))} {r['metric']}, "
+                f"{_interval(r, 'difference_', signed=True)}{shown_or_not}."
             )
+
+
+def _interval(r: dict[str, Any], of: str = "", *, signed: bool = False) -> str:
+    return f"[{figure(r[f'{of}low'], signed=signed)}, {figure(r[f'{of}high'], signed=signed)}]"
+
+
+def _tested(r: dict[str, Any]) -> list[str]:
+    """The difference to the first system with its interval and its p values."""
+    known = "difference" in r
+    return [
+        figure(r.get("difference"), signed=True),
+        _interval(r, "difference_", signed=True) if known else "",
+        p_text(r.get("p_value")),
+        p_text(r.get("p_holm")),
+    ]
+
+
+def _relative(r: dict[str, Any]) -> str:
+    """The difference to the first system; '' for that itself."""
+    if "difference" not in r:
+        return ""
+    return relative(r["difference"], r["difference_low"], r["difference_high"], r["mean"] - r["difference"])

@@ -10,7 +10,8 @@ import typer
 
 from sparserank.cli.given import parsed, require
 from sparserank.cli.interrupts import resumable
-from sparserank.cli.screen import announce_compiling, note, progress_bar, say, table
+from sparserank.cli.output import TEXT, answer
+from sparserank.cli.screen import announce_compiling, note, progress_bar, say, show_all, table
 
 if TYPE_CHECKING:
     from sparserank.papers.protocol.experiment import Experiment
@@ -119,6 +120,7 @@ def _present(
     from sparserank.papers.protocol.frontier_tables import frontier_rows, frontier_sections
     from sparserank.papers.protocol.results import Results
     from sparserank.papers.protocol.summary import fold_rows
+    from sparserank.papers.protocol.summary_screen import summary_lines
     from sparserank.papers.protocol.summary_tables import summary_rows, summary_sections
     from sparserank.reporting.render import to_html, to_markdown, write_csv, write_picture, write_text
 
@@ -126,7 +128,9 @@ def _present(
     pictures = importlib.util.find_spec("matplotlib") is not None
     first, files = more(results, pictures) if more else ([], {})
     sections = [*first, *summary_sections(results), *frontier_sections(results, pictures=pictures)]
-    for s in sections:
+    if answer.format == TEXT and not answer.verbose and not more:
+        show_all(summary_lines(results))
+    for s in sections if answer.format != TEXT or answer.verbose or more else ():
         for t in s.tables:
             if t.rows:
                 table(t.title, *t.on_screen())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparserank.cli.cluster import client_of
-from sparserank.cli.output import give
-from sparserank.cli.screen import announce_compiling, say, table
+from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.screen import announce_compiling, say, show_all, table
+from sparserank.reporting.document import Table
 
 if TYPE_CHECKING:
     from sparserank.jobs.fit import FittedModel
+
+MAX_FEATURES = 12  # of the screen without --verbose
 
 HELP = """Fit one model at one penalty strength and save it.
 
@@ -48,6 +52,9 @@ def _show(fitted: FittedModel, out: Path) -> None:
     ranker, model, data = fitted.ranker, fitted.model, fitted.data
     facts = {"model": str(out), **fitted.facts}
     give(facts, [{name: value for name, value in facts.items() if name != "features"}])
+    if answer.format == TEXT and not answer.verbose:
+        show_all(_short(fitted, out))
+        return
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     table(
         f"{fitted.label} on {data.n_queries} queries, {data.n_docs} documents, {ranker.n_pairs_} pairs",
@@ -71,3 +78,27 @@ def _show(fitted: FittedModel, out: Path) -> None:
             f"{ranker.C_mean_:.6g}, r = ||w||_1 {ranker.r_:.6g}"
         )
     say(f"wrote {out}")
+
+
+def _short(fitted: FittedModel, out: Path) -> list[str | Table]:
+    """What was fitted, the largest weights, what to do next."""
+    import numpy as np
+
+    model, data = fitted.model, fitted.data
+    order = model.support[np.argsort(-np.abs(model.coef[model.support]), kind="stable")].tolist()
+    rows = [[model.feature_names[j], f"{model.coef[j]:+.4g}", model.transform_of(j)] for j in order[:MAX_FEATURES]]
+    plain = all(row[2] == "none" for row in rows)
+    more = len(order) - len(rows)
+    weights = Table(
+        "", ["feature", "weight", *([] if plain else ["transform"])], [row[: 2 if plain else 3] for row in rows]
+    )
+    file = shlex.quote(str(out))
+    return [
+        f"{len(order)} of {model.n_features} features by {fitted.label}.  {data.n_queries:,} queries, {data.n_docs:,} "
+        "documents; no query was left out to judge it.",
+        "",
+        weights,
+        *([f"{more} more: sparserank inspect {file}"] if more else []),
+        f"Next: sparserank evaluate TEST --system {file} | sparserank export {file} --to sql | --verbose",
+        f"wrote {out}",
+    ]

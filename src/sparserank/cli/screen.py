@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -60,7 +60,8 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         out.add_row(*map(Text, row))
     width = None if sys.stdout.isatty() else WIDTH_ELSEWHERE
     console = Console(width=width, highlight=False)
-    console.print(Text(visible(title)), style="bold")
+    if title:
+        console.print(Text(visible(title)), style="bold")
     console.print(out)
     print()
 
@@ -78,6 +79,17 @@ def show(found: Table) -> None:
     table(found.title, *found.on_screen())
     if found.note and answer.format == TEXT:
         print(f"{visible(found.note)}\n")
+
+
+def show_all(found: Sequence[str | Table]) -> None:
+    """Lines and tables below each other."""
+    for one in found:
+        if isinstance(one, Table):
+            show(one)
+        elif one:
+            say(one)
+        else:
+            gap()
 
 
 def say(text: str) -> None:

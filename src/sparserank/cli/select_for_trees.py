@@ -9,8 +9,8 @@ from typing import Any
 from sparserank.cli.commands import FLAGS
 from sparserank.cli.given import require
 from sparserank.cli.interrupts import resumable
-from sparserank.cli.output import give
-from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show
+from sparserank.cli.output import TEXT, answer, give
+from sparserank.cli.screen import announce_compiling, gap, progress_bar, say, show, show_all
 from sparserank.options.spelling import flag_of
 
 
@@ -20,6 +20,7 @@ def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
     from sparserank.jobs.trees.options import SELECT_FOR_TREES
     from sparserank.jobs.trees.select_for_trees import select_for_trees
     from sparserank.pages.selection_tables import comparison_rows
+    from sparserank.pages.trees_screens import for_model_lines
     from sparserank.pages.trees_tables import kept_table, list_table
     from sparserank.selection.for_trees import LIST_FILES
     from sparserank.solvers._coordinate_descent_kernels import descend
@@ -37,17 +38,20 @@ def run(train: list[Path], out: Path, given: Mapping[str, Any]) -> None:
         with progress_bar("select") as progress:
             result = select_for_trees(train, out=out, progress=progress, **options)
     give(result.to_json(), [{"feature": name} for name in result.features])
-    for sentence in result.sentences:
-        say(sentence)
-    for text in result.notes:
-        say(f"note: {text}")
-    gap()
-    show(list_table(result))
-    show(kept_table(result))
-    if result.test is not None:
-        show(comparison_rows(result.test, result.plan.confidence))
-    say(
-        "trees.txt takes these features in the order of the data, and missing values as they are (`trees.columns` and "
-        "`trees.missing` in result.json)."
-    )
+    if answer.format == TEXT and not answer.verbose:
+        show_all(for_model_lines(result))
+    else:
+        for sentence in result.sentences:
+            say(sentence)
+        for text in result.notes:
+            say(f"note: {text}")
+        gap()
+        show(list_table(result))
+        show(kept_table(result))
+        if result.test is not None:
+            show(comparison_rows(result.test, result.plan.confidence))
+        say(
+            "trees.txt takes these features in the order of the data, and missing values as they are (`trees.columns` "
+            "and `trees.missing` in result.json)."
+        )
     say("wrote " + ", ".join(str(out / name) for name in LIST_FILES if (out / name).exists()))

@@ -16,6 +16,7 @@ from sparserank.evaluation.statistics import as_percent
 from sparserank.options import option
 from sparserank.pages.selection_tables import selection_frequency, shaped_name
 from sparserank.reporting.document import figure
+from sparserank.reporting.percents import lower, percent, relative, upper
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import (
     all_equal,
@@ -108,13 +109,23 @@ class _Screen:
         mean = full.mean if today is None else today.mean
         rows: list[tuple[str, int, float, str]] = []
         if today is not None:
-            rows.append(("today", today.n_features, today.mean, _against(today.difference, today, today.mean)))
+            rows.append(
+                ("today", today.n_features, today.mean, relative(today.difference, today.low, today.high, today.mean))
+            )
         rows.append(
-            ("all features", full.n_features, full.mean, _against(full.chosen.difference, full.chosen, full.mean))
+            (
+                "all features",
+                full.n_features,
+                full.mean,
+                relative(full.chosen.difference, full.chosen.low, full.chosen.high, full.mean),
+            )
         )
         level = result.choice.corrected_chosen if result.choice.is_corrected else result.chosen.mean
         rows.append(("chosen", result.chosen.n_features, level, ""))
-        rows += [(r.name, r.n_features, r.mean, _against(r.difference, r, r.mean)) for r in result.rivals.compared]
+        rows += [
+            (r.name, r.n_features, r.mean, relative(r.difference, r.low, r.high, r.mean))
+            for r in result.rivals.compared
+        ]
         rows += self.alone()
         names = [_short(name, MAX_NAME if self.width == MAX_WIDTH else MAX_NAME_NARROW) for name, *_ in rows]
         width = max(map(len, names))
@@ -123,8 +134,8 @@ class _Screen:
         against = f"against {'all' if today is None else 'today'}"
         lines = [f"{'':{width}} features  {result.metric:>{metric}}  {against}  chosen against it{star}"]
         for k, (name, (_, n, value, chosen)) in enumerate(zip(names, rows, strict=True)):
-            relative = "" if k == 0 else _percent(100.0 * (value - mean) / (abs(mean) or 1.0))
-            figures = f"{n:>8}  {figure(value):>{metric}}  {relative:>{len(against)}}"
+            to_reference = "" if k == 0 else percent((value - mean) / (abs(mean) or 1.0))
+            figures = f"{n:>8}  {figure(value):>{metric}}  {to_reference:>{len(against)}}"
             lines.append(f"{name:{width}} {figures}  {chosen}".rstrip())
         return lines
 
@@ -149,10 +160,10 @@ class _Screen:
         if dense is not None:
             unit = abs(dense["mean"]) or 1.0
             low, high = -dense["difference_high"] / unit, -dense["difference_low"] / unit
-            text += f", all features {figure(dense['mean'])}, {_percent(100 * -dense['difference'] / unit)}"
+            text += f", all features {figure(dense['mean'])}, {percent(-dense['difference'] / unit)}"
             if math.isfinite(high - low):
                 shown = ": chosen is better" if low > 0 else ": all features are better" if high < 0 else ""
-                text += f" ({_range(low, high)}, this pair alone){shown}"
+                text += f" ({lower(low).removesuffix('%')} to {upper(high)}, this pair alone){shown}"
         return self.wrapped(f"{text}.")
 
     def rule(self) -> list[str]:
@@ -199,7 +210,7 @@ class _Screen:
         lines = [f"{'feature':{width}}    weight  loss without it{halves}"]
         for d, name, often in zip(shown, names, kept, strict=True):
             loss = self.loss(d) if d["cost"] else math.nan
-            text = _percent(-loss)
+            text = percent(-loss / 100.0)
             bar = "" if math.isnan(loss) else "=" * round(BAR * max(loss, 0.0) / largest)
             lines.append(f"{name:{width}}  {d['coef']:+8.3f}  {text:>7} {bar:{BAR}}   {often}".rstrip())
         return [*lines, *self.others(rows[len(shown) :])]
@@ -239,7 +250,7 @@ class _Screen:
         width = max(len("group"), *map(len, names))
         lines = [f"{'group':{width}}      cost  features  loss without it"]
         for d, name in zip(shown, names, strict=True):
-            loss = _percent(-self.loss(d)) if d["cost"] else "-"
+            loss = percent(-self.loss(d) / 100.0) if d["cost"] else "-"
             lines.append(f"{name:{width}}  {d['group_cost']:8g}  {len(d['features']):8d}  {loss:>7}")
         rest = rows[len(shown) :]
         return [*lines, *([self.cut(f"{len(rest)} more: {', '.join(d['group'] for d in rest)}")] if rest else [])]
@@ -254,7 +265,7 @@ class _Screen:
         cells = []
         for c in shown:
             size = f"{c.cost:g}" if by_cost else str(c.n_features)
-            cells.append((f"[{size}]" if c is chosen else size, _percent(full.percent(at[id(c)].difference))))
+            cells.append((f"[{size}]" if c is chosen else size, percent(full.percent(at[id(c)].difference) / 100.0)))
         width = max(len(text) for cell in cells for text in cell)
         names = ("cost" if by_cost else "features", "best, against all")
         first = max(map(len, names))
@@ -348,23 +359,3 @@ def _short(name: str, most: int) -> str:
 
 def _counted(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
-
-
-def _percent(x: float) -> str:
-    """'+0.1%'; no minus before a zero."""
-    return "-" if math.isnan(x) else f"{round(x, 1) + 0.0:+.1f}%"
-
-
-def _against(difference: float, interval: Any, unit: float) -> str:
-    """'-0.9% (-4.6% to +3.7%)', and 'better' or 'worse' where the interval shows it."""
-    unit, low, high = abs(unit) or 1.0, interval.low, interval.high
-    said = _percent(100.0 * difference / unit)
-    if not math.isfinite(high - low):
-        return said
-    low, high = min(low, difference), max(high, difference)  # which the correction may have moved out of it
-    return f"{said} ({_range(low / unit, high / unit)}){' better' if low > 0 else ' worse' if high < 0 else ''}"
-
-
-def _range(low: float, high: float) -> str:
-    """Shares as percent, rounded outwards."""
-    return f"{math.floor(1000 * low) / 10 + 0.0:+.1f} to {math.ceil(1000 * high) / 10 + 0.0:+.1f}%"

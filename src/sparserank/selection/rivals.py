@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparserank.crossval.rivals import Rivals
 from sparserank.crossval.tree_rivals import LIGHTGBM, LeftOut
 from sparserank.options import option
+from sparserank.reporting.percents import lower, percent, upper
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,10 @@ class ComparedRival:
     def percents(self) -> tuple[str, str, str]:
         """difference, low and high relative to the mean: '-2.8%'; bounds rounded outwards, '' where infinite."""
         unit = abs(self.mean) or 1.0
-        difference = f"{100 * self.difference / unit + 0.0:+.1f}%"
+        difference = percent(self.difference / unit)
         if math.isinf(self.low):
             return difference, "", ""
-        return difference, _tenth(self.low / unit, math.floor), _tenth(self.high / unit, math.ceil)
+        return difference, lower(self.low / unit), upper(self.high / unit)
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,3 @@ def report_of(
         ComparedRival(r.name, r.n_features, r.mean, b.difference, b.low, b.high, for_model[r.name]) for r, b in beside
     ]
     return RivalReport(tuple(compared), tuple(left_out), straight)
-
-
-def _tenth(share: float, rounded: Callable[[float], int]) -> str:
-    """A share as percent to one digit, with its sign."""
-    return f"{rounded(1000 * share) / 10 + 0.0:+.1f}%"

@@ -1,0 +1,104 @@
+"""What `select --for-model` and `compare` print: at most 25 lines, in the order in which a reader asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparserank.crossval.choice import Candidate
+from sparserank.evaluation.statistics import as_percent, mean_interval
+from sparserank.reporting.document import Table, figure
+from sparserank.reporting.percents import percent, relative
+from sparserank.selection.comparison import CHOICE, ComparisonResult
+from sparserank.selection.for_trees import TreesSelection
+from sparserank.selection.statements import counted, estimated, share
+
+MAX_FEATURES, MAX_SIZES, MAX_SYSTEMS = 8, 6, 12
+BAR = 10  # characters of the largest gain
+
+
+def for_model_lines(result: TreesSelection) -> list[str | Table]:
+    """Lines and tables of the list that trees should keep."""
+    choice, chosen, everything = result.choice, result.chosen, result.all_features
+    level = choice.corrected_chosen if choice.is_corrected else chosen.mean
+    rows = [["trees, all features", str(everything.n_features), figure(everything.mean), ""]]
+    if chosen is not everything:
+        rows.append(["trees, chosen list", str(chosen.n_features), figure(level), _relative(level, everything.mean)])
+    if (o := result.ours) is not None:
+        transform = "" if o.transform == "none" else f", {o.transform}"
+        on_list = f"our linear model{transform}, chosen list"
+        rows.append([on_list, str(chosen.n_features), figure(o.mean), _relative(o.mean, everything.mean)])
+    head = (
+        f"Keep {chosen.n_features} of {counted(len(result.feature_names))}: {chosen.penalty}.  {result.n_queries} "
+        "queries; every query scored by trees not trained on it."
+    )
+    out: list[str | Table] = [head, "", Table("", ["", "features", result.metric, "against all"], rows)]
+    out += [
+        f"Estimated loss against the best of {len(choice.candidates)} lists: {estimated(chosen, choice)}; with "
+        f"{as_percent(result.plan.confidence)} confidence at most {share(choice.bound(chosen), choice)}.",
+        "",
+        _gains(result),
+        _sizes(result),
+    ]
+    return [*out, *result.notes]
+
+
+def comparison_lines(result: ComparisonResult) -> list[str | Table]:
+    """Lines and tables of a comparison with trees."""
+    base, difference = result.all_features.mean, result.choice.values - result.all_features.values
+    _, low, high = mean_interval(difference, result.confidence)
+    head = (
+        f"Our choice of {counted(result.span)} compared with trees on {result.n_features}.  {result.n_queries} "
+        f"queries, {result.n_folds} folds; every query scored by models not trained on it."
+    )
+    against = relative(result.choice.mean - base, low, high, base)
+    rows = [
+        ["trees, all features", str(result.n_features), figure(base), ""],
+        [CHOICE, result.span, figure(result.choice.mean), against],
+    ]
+    columns = ["", "features", result.metric, f"against trees ({as_percent(result.confidence)})"]
+    names = result.names[:MAX_SYSTEMS]
+    sizes = _spread(result.sizes, MAX_SIZES)
+    cells = [
+        [name, *(_relative(own[k].mean, base) if k in (own := result.of(name)) else "-" for k in sizes)]
+        for name in names
+    ]
+    more = len(result.names) - len(names)
+    others = f" {more} more systems: --verbose." if more else ""
+    return [
+        head,
+        "",
+        Table("", columns, rows),
+        "Against trees on all features, with at most so many features:",
+        Table("", ["", *map(str, sizes)], cells),
+        f"The choice was made by these values: it is optimistically biased.{others}",
+    ]
+
+
+def _gains(result: TreesSelection) -> Table:
+    shown = list(zip(result.features, result.gains.tolist(), strict=True))
+    top = shown[0][1] if shown else 1.0
+    rows = [[f, f"{g:.1%}", ("=" * round(BAR * g / (top or 1.0))).ljust(BAR)] for f, g in shown[:MAX_FEATURES]]
+    if len(shown) > MAX_FEATURES:
+        rest = sum(g for _, g in shown[MAX_FEATURES:])
+        rows.append([f"{len(shown) - MAX_FEATURES} more", f"{rest:.1%}", ""])
+    return Table("", ["feature", "gain", ""], rows)
+
+
+def _sizes(result: TreesSelection) -> Table:
+    shown: list[Candidate] = _spread(result.by_size, MAX_SIZES, result.chosen)
+    base = result.all_features.mean
+    head = [f"[{c.n_features}]" if c is result.chosen else str(c.n_features) for c in shown]
+    means = [result.choice.corrected(c) if result.choice.is_corrected else c.mean for c in shown]
+    return Table("", ["features", *head], [["trees against all features", *(_relative(m, base) for m in means)]])
+
+
+def _spread(found: Sequence, most: int, keep: object = None) -> list:
+    """At most so many of a sequence, evenly, with the first, the last and one more."""
+    if len(found) <= most:
+        return list(found)
+    at = {round(i * (len(found) - 1) / (most - 2)) for i in range(most - 1)}
+    return [x for i, x in enumerate(found) if i in at or x is keep]
+
+
+def _relative(value: float, base: float) -> str:
+    return percent((value - base) / (abs(base) or 1.0))

@@ -1,0 +1,31 @@
+"""Differences as people read them: in percent of a reference, bounds rounded outwards."""
+
+from __future__ import annotations
+
+import math
+
+
+def percent(share: float) -> str:
+    """'+1.4%', '-0.3%', '+0.0%' (no minus before a zero), '-' for what does not exist."""
+    return "-" if math.isnan(share) else f"{round(100.0 * share, 1) + 0.0:+.1f}%"
+
+
+def lower(share: float) -> str:
+    """As `percent`, rounded down."""
+    return f"{math.floor(1000.0 * share) / 10.0 + 0.0:+.1f}%"
+
+
+def upper(share: float) -> str:
+    """As `percent`, rounded up."""
+    return f"{math.ceil(1000.0 * share) / 10.0 + 0.0:+.1f}%"
+
+
+def relative(difference: float, low: float, high: float, reference: float) -> str:
+    """'-0.9% (-4.6 to +3.7%)', and 'better' or 'worse' where the interval shows it; low, high: of the difference,
+    infinite where nothing is known."""
+    size = abs(reference) or 1.0
+    if not math.isfinite(high - low):
+        return percent(difference / size)
+    low, high = min(low, difference), max(high, difference)  # which a correction may have moved out of it
+    shown = " better" if low > 0 else " worse" if high < 0 else ""
+    return f"{percent(difference / size)} ({lower(low / size).removesuffix('%')} to {upper(high / size)}){shown}"
