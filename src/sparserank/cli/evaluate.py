@@ -142,8 +142,8 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
         several = len({r["system"] for r in rows}) > 1
         shown = rows[:MAX_ROWS]
         table(
-            head + (f"; paired with {first}" if several else ""),
-            ["system", "metric", "mean", "interval", *([f"against {first}"] if several else [])],
+            head,
+            ["system", "metric", "mean", "interval", *(["against the first, paired"] if several else [])],
             [
                 [
                     r["system"],

@@ -48,7 +48,7 @@ def comparison_lines(result: ComparisonResult) -> list[str | Table]:
     _, low, high = mean_interval(difference, result.confidence)
     head = (
         f"Our choice of {counted(result.span)} compared with trees on {result.n_features}.  {result.n_queries} "
-        f"queries, {result.n_folds} folds; every query scored by models not trained on it."
+        f"queries, scored by models not trained on them."
     )
     against = relative(result.choice.mean - base, low, high, base)
     rows = [
