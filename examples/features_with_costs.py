@@ -27,7 +27,7 @@ with TemporaryDirectory() as out:
             half_samples=0,
             out=out,
         )
-        bought = sorted({feature_groups[name] for name in result.table()["feature"].to_pylist()}, key=costs.get)
+        bought = sorted({feature_groups[name] for name in result.table()["feature"]}, key=costs.get)
         print(
             f"budget {budget}: cost {result.chosen.cost:g}, NDCG@10 {result.chosen.mean:.3f} out of fold: "
             f"{', '.join(bought)}"

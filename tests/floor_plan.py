@@ -54,6 +54,9 @@ THIN = {
     ("model.ranking_model.RankingModel.from_pipeline", "pipelines"): "alternative constructor",
     ("selection.for_trees.TreesSelection.save", "jobs.trees.files"): "shortcut for files.write_lists(result, folder)",
     ("selection.result.SelectionResult._repr_html_", "pages.notebook"): "display hook of notebooks",
+    ("paths.result.PathResult.plot", "pages.axes"): "shortcut for plot_path(path)",
+    ("selection.comparison.ComparisonResult.plot", "pages.axes"): "shortcut for plot_comparison(result)",
+    ("selection.result.SelectionResult.plot", "pages.axes"): "shortcut for plot_sizes(result)",
     ("selection.result.SelectionResult.report", "pages.selection_page"): "shortcut for render_page(result)",
     ("selection.result.SelectionResult.save", "jobs.result_files"): "shortcut for write_results(result, folder)",
 }

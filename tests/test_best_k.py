@@ -156,7 +156,7 @@ def test_the_main_job_the_estimator_and_paths_take_it(tmp_path):
     assert any("curves" in c.penalty for c in bent.choice.candidates)
     path = fit_path(made.data, "best_k(k_max=5)")
     assert path.nnz.tolist() == [1, 2, 3, 4, 5]
-    assert path.to_table().num_rows == 5
+    assert len(path.to_table()) == 5
     qid = np.repeat(made.data.query_ids, np.diff(made.data.query_ptr))
     ranker = sr.SparseRanker(penalty="best_k", k=3).fit(made.data.X, made.data.relevance, qid=qid)
     assert ranker.support_.tolist() == made.support.tolist()

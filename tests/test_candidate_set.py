@@ -102,7 +102,7 @@ def test_best_of_sizes_is_the_highest_mean_of_each(result: sr.SelectionResult) -
 def test_costs_of_a_weight_of_0_are_those_of_explicit_fold_models() -> None:
     found = sr.select(DATA, penalties=["l1"], cv=3, random_state=1, relaxed=False, k=3, half_samples=0, **OPTIONS)
     fold = query_folds(DATA.n_queries, 3, 1)
-    costs = {name: np.zeros(DATA.n_queries) for name in found.table()["feature"].to_pylist()}
+    costs = {name: np.zeros(DATA.n_queries) for name in found.table()["feature"]}
     for f in range(3):
         _, path, scale = fold_path("l1", fold != f)
         w = path.scaled_coefs[

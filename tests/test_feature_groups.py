@@ -341,7 +341,7 @@ def test_select_pays_for_a_group_once(made):
     possible = {oracle.total_cost(np.flatnonzero(m), group_of, costs) for m in np.ndindex(*[2] * 12)}
     for c in result.choice.candidates:
         assert c.penalty == "ridge" or c.cost in possible
-    sizes = result.sizes().to_pylist()
+    sizes = result.sizes().to_dict("records")
     assert [s["cost"] for s in sizes] == sorted({s["cost"] for s in sizes})
     within = [c for c in result.choice.candidates if c.penalty != "ridge" and result.choice.within_margin(c)]
     assert result.chosen.cost == min(c.cost for c in within)
@@ -353,7 +353,7 @@ def test_select_pays_for_a_group_once(made):
     for name, g in in_use.items():
         assert g["group_cost"] == price[name]
         assert g["features"] == [names[j] for j in result.model.support if group_of[j] == name]
-    table = {r["group"]: r for r in result.feature_groups().to_pylist()}
+    table = {r["group"]: r for r in result.feature_groups().to_dict("records")}
     assert table.keys() == in_use.keys()
     lost = {d["feature"]: d["zeroed"]["ndcg@10"]["cost"] for d in result.worth.features}
     for name, row in table.items():  # a group of one feature loses what that feature loses
@@ -381,7 +381,7 @@ def test_the_cheapest_is_tried_though_it_has_more_features():
     options = {**QUICK, "penalties": ["best_k"], "feature_groups": of, "costs": costs}
     result = sr.select(data, margin=0.5, **options)
     assert result.chosen.cost == 1.0
-    assert 1.0 in [s["cost"] for s in result.sizes().to_pylist()]
+    assert 1.0 in [s["cost"] for s in result.sizes().to_dict("records")]
     assert sr.select(data, budget=1.0, **options).chosen.cost == 1.0
     for c in result.choice.candidates:
         assert c.penalty == "ridge" or c.k >= c.cost  # matched by cost, in the folds too

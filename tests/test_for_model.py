@@ -148,7 +148,7 @@ def test_files_say_what_the_result_says(result, tmp_path: Path):
     documented = set(re.findall(r"`(\w+)`", Path("docs/result-json.md").read_text()))
     assert set(content) <= documented
     assert set(content["chosen"]) <= documented
-    assert result.sizes().num_rows == len(result.choice.candidates)
+    assert len(result.sizes()) == len(result.choice.candidates)
 
 
 @pytest.mark.usefixtures("no_processes")

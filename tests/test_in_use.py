@@ -111,11 +111,11 @@ def test_todays_score_is_no_feature_unless_it_is_kept_by_name(data):
         np.column_stack([train.X, today]), train.relevance, qid, None, [*train.feature_names, "today"]
     )
     left = sr.select(whole, current="today", **OPTIONS)
-    assert "today" not in left.table()["feature"].to_pylist()
+    assert "today" not in left.table()["feature"].tolist()
     assert any("today's score, is left out of the features" in note for note in left.notes)
-    assert "today" in sr.select(whole, **OPTIONS).table()["feature"].to_pylist()
+    assert "today" in sr.select(whole, **OPTIONS).table()["feature"].tolist()
     kept = sr.select(whole, current="today", keep=["today"], **OPTIONS)
-    assert "today" in kept.table()["feature"].to_pylist()
+    assert "today" in kept.table()["feature"].tolist()
     assert not any("left out" in note for note in kept.notes)
 
 

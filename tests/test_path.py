@@ -61,7 +61,7 @@ def test_path_starts_where_the_penalty_declares(mq2008_train: sr.RankingDataset)
 
 def test_table_holds_every_scale_of_the_strength() -> None:
     path = sr.fit_path(PROBLEM.data, "l1", n_alphas=6)
-    table = path.to_table().to_pydict()
+    table = path.to_arrow().to_pydict()
     np.testing.assert_allclose(table["C_mean"], 1 / path.alphas)
     np.testing.assert_allclose(table["C_sum"], 1 / (path.alphas * path.n_pairs))
     np.testing.assert_allclose(table["r"], np.abs(path.scaled_coefs).sum(axis=1))

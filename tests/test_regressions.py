@@ -73,7 +73,7 @@ def test_small_pair_weights_do_not_round_the_scales_to_nothing() -> None:
     plain = sr.fit_path(a, n_alphas=3)
     assert light.n_pairs == plain.n_pairs
     assert light.total_weight == pytest.approx(0.001 * plain.n_pairs)
-    assert np.isfinite(light.to_table().to_pydict()["C_sum"]).all()
+    assert np.isfinite(light.to_table()["C_sum"]).all()
 
 
 def test_values_too_large_to_scale_are_named() -> None:

@@ -131,7 +131,7 @@ def test_a_notebook_shows_the_choice() -> None:
 @pytest.mark.usefixtures("pictures")
 def test_a_result_shows_saves_and_documents_itself(expected: sr.SelectionResult, tmp_path: Path) -> None:
     assert expected.headline in repr(expected)
-    table, sizes = expected.table().to_pydict(), expected.sizes().to_pylist()
+    table, sizes = expected.table().to_dict("list"), expected.sizes().to_dict("records")
     assert sorted(table["feature"]) == sorted(np.array(expected.model.feature_names)[expected.model.support])
     assert list(table)[:3] == ["feature", "weight", "transform"]
     assert [s["n_features"] for s in sizes] == sorted({s["n_features"] for s in sizes})

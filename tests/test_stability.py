@@ -112,7 +112,7 @@ def test_the_result_says_how_firm_it_is() -> None:
     stability = result.stability
     assert stability is not None
     assert stability.n_samples == 20
-    rows = result.table().to_pylist()
+    rows = result.table().to_dict("records")
     names = list(result.model.feature_names)
     for row in rows:
         assert row["selection_frequency"] == stability.frequency[names.index(row["feature"])]

@@ -45,7 +45,7 @@ def path_table(result: SelectionResult) -> pa.Table:
     parts = []
     for label, path in result.paths.items():
         resolved = pa.array([repr(path.penalty)] * len(path.alphas))
-        table = path.to_table().set_column(0, "penalty", pa.array([label] * len(path.alphas)))
+        table = path.to_arrow().set_column(0, "penalty", pa.array([label] * len(path.alphas)))
         table = table.append_column("resolved_penalty", resolved)
         means = [quality.get((label, i), np.nan) for i in range(len(path.alphas))]
         parts.append(table.append_column(metric, pa.array(means, type=pa.float64())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.errors import DataError
 from sparserank.evaluation.statistics import as_percent
 from sparserank.metrics import parse_metric
+from sparserank.paths import PathResult
 from sparserank.reporting.colours import ACCENT, BAND, FAINT, GRID, INK, SERIES, SOFT
 from sparserank.reporting.plots import dress, legend_below, new_axes, picture_text, to_svg
 from sparserank.selection.result import SelectionResult
@@ -35,12 +37,23 @@ def limits_of(metric: str) -> tuple[float, float]:
 
 
 def quality_against_size(result: SelectionResult) -> str:
+    """As `draw_sizes`."""
+    figure, axes = new_axes(*size_labels(result), PAGE_SIZE)
+    draw_sizes(result, axes)
+    legend_below(figure, 1)
+    return to_svg(figure, f"Loss against {'cost' if result.choice.by_cost else 'number of features'}")
+
+
+def size_labels(result: SelectionResult) -> tuple[str, str]:
+    """Of the axes of `draw_sizes`."""
+    across = "total cost" if result.choice.by_cost else "number of features"
+    return across, f"{result.metric} against the best, %"
+
+
+def draw_sizes(result: SelectionResult, axes: Any) -> None:
     """What the best model of each number of features loses against the best of all, down to the bound on that loss, and
     the chosen point."""
     choice = result.choice
-    figure, axes = new_axes(
-        "total cost" if choice.by_cost else "number of features", f"{result.metric} against the best, %", PAGE_SIZE
-    )
 
     def size(c: Candidate) -> float:
         return c.cost if choice.by_cost else c.n_features
@@ -90,8 +103,6 @@ def quality_against_size(result: SelectionResult) -> str:
     axes.set_ylim(max(min(1.35 * lowest, -0.1), floor_of_axis), 0.0)
     axes.set_xlim(left=0.0)
     axes.xaxis.get_major_locator().set_params(integer=not choice.by_cost)
-    legend_below(figure, 1)
-    return to_svg(figure, f"Loss against {'cost' if choice.by_cost else 'number of features'}")
 
 
 def lowest_shown(choice: Choice, least: float) -> float:
@@ -122,13 +133,26 @@ def coefficient_path(result: SelectionResult) -> str:
     path, names = result.paths[chosen.penalty], result.model.feature_names
     # The point that the chosen model is, or is a refit of.
     at = int(np.argmin(np.abs(path.alphas / path.alpha_max - result.model.parameters["alpha_fraction"])))
+    figure, axes = new_axes(*path_labels(path), PAGE_SIZE)
+    draw_path(path, axes, names, at)
+    legend_below(figure, 3)
+    return to_svg(figure, "Coefficient path")
+
+
+def path_labels(path: PathResult) -> tuple[str, str]:
+    """Of the axes of `draw_path`."""
     of_features = "weight (scaled features)" if path.width == 1 else "size of the feature's curve"
-    figure, axes = new_axes("strength of the penalty, relative to the path's start", of_features, PAGE_SIZE)
+    return "strength of the penalty, relative to the path's start", of_features
+
+
+def draw_path(path: PathResult, axes: Any, names: Sequence[str], at: int | None = None) -> None:
+    """Coefficients against the strength; the features of point `at` in colour, by default of the last, the others
+    grey."""
     fraction = path.alphas / path.alpha_max
-    selected = path.support(at)
+    selected = path.support(len(fraction) - 1 if at is None else at)
     features, weights = path.weights()
     of = dict(zip(features.tolist(), weights.T, strict=True))
-    strongest = sorted(selected.tolist(), key=lambda j: -abs(of[j][at]))
+    strongest = sorted(selected.tolist(), key=lambda j: -abs(of[j][-1 if at is None else at]))
     for j in features.tolist():
         if j not in selected:
             axes.plot(fraction, of[j], color=FAINT, linewidth=0.9, zorder=1)
@@ -144,13 +168,12 @@ def coefficient_path(result: SelectionResult) -> str:
             label=label,
             zorder=2,
         )
-    axes.axvline(fraction[at], color=INK, linewidth=1.2, linestyle=":", zorder=3, label="chosen strength")
+    if at is not None:
+        axes.axvline(fraction[at], color=INK, linewidth=1.2, linestyle=":", zorder=3, label="chosen strength")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.invert_xaxis()
     axes.axhline(0, color=SOFT, linewidth=0.8)
-    legend_below(figure, 3)
-    return to_svg(figure, "Coefficient path")
 
 
 def kept_by_halves(result: SelectionResult) -> str:

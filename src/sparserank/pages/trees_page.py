@@ -28,6 +28,12 @@ LEGEND = len(SERIES)  # makers of ours in a picture; more would hide each other
 def comparison_picture(result: ComparisonResult) -> str:
     """Quality against the number of features: ours in colour, trees in grey, what has no size as lines across."""
     drawn, axes = _quality_axes(result.metric)
+    draw_comparison(result, axes)
+    return _finished(drawn, axes, limits_of(result.metric), "Quality against number of features, ours and trees")
+
+
+def draw_comparison(result: ComparisonResult, axes: Any) -> None:
+    """Means by number of features: ours in colour, trees in grey, what has no size as lines across."""
     ours = [n for n in result.names if not n.startswith("trees")]
     best_first = sorted(ours, key=lambda n: -max(s.mean for s in result.of(n).values()))[:LEGEND]
     for name, colour in zip(best_first, SERIES, strict=False):
@@ -37,7 +43,6 @@ def comparison_picture(result: ComparisonResult) -> str:
         _line(axes, name, result.of(name), color=SOFT, linestyle=style, linewidth=1.3)
     axes.axhline(result.all_features.mean, color=INK, linewidth=1.0, label=ALL)
     axes.axhline(result.choice.mean, color=ACCENT, linewidth=1.0, linestyle="--", label=f"{CHOICE} ({result.span})")
-    return _finished(drawn, axes, limits_of(result.metric), "Quality against number of features, ours and trees")
 
 
 def _quality_axes(metric: str) -> tuple[Figure, Any]:

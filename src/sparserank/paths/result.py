@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -237,7 +238,23 @@ class PathResult:
             statuses=("truncated",) * len(self.alphas),
         )
 
-    def to_table(self) -> pa.Table:
+    def plot(self, axes: Any = None) -> Any:
+        """Coefficients against the strength, those of the last point in colour, on axes of matplotlib, default new
+        ones.
+
+        Returns
+            the axes
+        """
+        from sparserank.pages.axes import plot_path
+
+        return plot_path(self, axes)
+
+    def to_table(self) -> Any:
+        """`to_arrow` as a pandas frame where pandas is installed, otherwise as it is."""
+        table = self.to_arrow()
+        return table.to_pandas() if importlib.util.find_spec("pandas") else table
+
+    def to_arrow(self) -> pa.Table:
         """Tidy Arrow table, one row per alpha; C_sum and C_mean are the papers' scales of the same strength,
         r the l1 norm."""
         import pyarrow as pa

@@ -87,6 +87,16 @@ class ComparisonResult:
         """{k: the system of that size}"""
         return {s.k: s for s in self.systems if s.name == name and s.k is not None}
 
+    def plot(self, axes: Any = None) -> Any:
+        """Means by number of features, ours and trees, on axes of matplotlib, default new ones.
+
+        Returns
+            the axes
+        """
+        from sparserank.pages.axes import plot_comparison
+
+        return plot_comparison(self, axes)
+
     def rows(self) -> list[dict[str, Any]]:
         """One row per system and size: mean, difference to the trees on all features with its interval,
         for all sizes of a system at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,11 @@ from sparserank.crossval.choice import Candidate, Choice
 from sparserank.crossval.trees import Trees, TreeSettings
 from sparserank.evaluation import Comparison
 from sparserank.evaluation.statistics import as_percent
+from sparserank.reporting.frames import frame_of
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.plan import SelectionPlan
 from sparserank.selection.statements import choice_sentences, headline
 from sparserank.strict_json import plain
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LIST_FILES = ("features.txt", "trees.txt", "result.json", "report.html")
 FORMAT, FORMAT_VERSION = "sparserank-trees-selection", 3
@@ -115,13 +113,11 @@ class TreesSelection:
     def __repr__(self) -> str:
         return f"TreesSelection({self.headline})"
 
-    def sizes(self) -> pa.Table:
+    def sizes(self) -> Any:
         """Every list and length: list, k, n_features (of the final list), cost, mean of the metric, the same corrected
         for having been picked, of the best list of its length (NaN: it is not), mean loss against
         the best, the bound on that loss (all bounds hold at once), whether it is the chosen one."""
-        import pyarrow as pa
-
-        return pa.Table.from_pylist([self._row(c) for c in self.choice.candidates])
+        return frame_of([self._row(c) for c in self.choice.candidates])
 
     def _row(self, c: Candidate) -> dict[str, Any]:
         return {

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate, Choice
@@ -20,6 +20,7 @@ from sparserank.files import atomic_write
 from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.paths import Certificate, PathResult
+from sparserank.reporting.frames import frame_of
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.all_features import AllFeatures
 from sparserank.selection.for_engine import ForEngine
@@ -31,9 +32,6 @@ from sparserank.selection.statements import choice_sentences, headline, quality_
 from sparserank.selection.worth import Worth
 from sparserank.shards.scaling import FeatureScaling
 from sparserank.strict_json import plain
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FORMAT, FORMAT_VERSION = "sparserank-result", 3
 
@@ -143,20 +141,18 @@ class SelectionResult:
 
         return selection_fragment(self)
 
-    def table(self) -> pa.Table:
+    def table(self) -> Any:
         """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size),
         its transform, its shape ('linear', 'clipped', 'curve'), kept (the share of half-samples that keep it), share
         (of the sets nearly as good as the chosen one that hold it), folds (in how many the model uses it), substitute
         (what may take its place), substitute_difference (mean metric with it there, minus that without this exchange)
         and substitute_correlation (of the two within queries), and for each metric what leaving the feature out costs
         out of fold, the others refitted, with its interval."""
-        import pyarrow as pa
-
         rows = []
         for d in self.worth.features:
             what = {"feature": d["feature"], "weight": d["coef"], "transform": d["transform"]}
             rows.append({**what, **self._selection_frequency(d), **self._costed(d, ())})
-        return pa.Table.from_pylist(rows)
+        return frame_of(rows)
 
     def _selection_frequency(self, row: dict[str, Any]) -> dict[str, Any]:
         """How often halves of the queries and models nearly as good keep a feature, and what takes its place."""
@@ -173,15 +169,13 @@ class SelectionResult:
         frequency = self.stability.frequency[self.model.feature_names.index(row["feature"])]
         return {"selection_frequency": float(frequency), **found}
 
-    def sizes(self) -> pa.Table:
+    def sizes(self) -> Any:
         """The best model of each number of features (of each cost, where groups were given): n_features, penalty,
         relax, cost, mean of the metric, the same corrected for having been picked among its size, mean loss against the
         best of all (an estimate, of means before that correction), the bound on that loss (all bounds hold at once),
         whether it is the chosen one, and the features that enter and leave against the size before.
         """
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(self._sizes())
+        return frame_of(self._sizes())
 
     @property
     def used(self) -> list[tuple[str, ...]]:
@@ -214,16 +208,12 @@ class SelectionResult:
         moves = zip(self.by_size, self.moves(), strict=True)
         return [{**self._size(c), "enter": list(enter), "leave": list(leave)} for c, (enter, leave) in moves]
 
-    def feature_groups(self) -> pa.Table:
+    def feature_groups(self) -> Any:
         """The groups in use, the dearest first: group, group_cost, its features in use, and for each metric what
         leaving the group out costs out of fold, the others refitted, with its interval; empty where no groups were
         given.
         """
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(
-            [self._costed(d, ("group", "group_cost", "features")) for d in self.worth.feature_groups]
-        )
+        return frame_of([self._costed(d, ("group", "group_cost", "features")) for d in self.worth.feature_groups])
 
     def _costed(self, row: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
         """A row of what was left out, and its costs by metric."""
@@ -363,6 +353,16 @@ class SelectionResult:
                 "seconds": c.time_s,
             },
         }
+
+    def plot(self, axes: Any = None) -> Any:
+        """The loss of the best model of each size, down to its bound, on axes of matplotlib, default new ones.
+
+        Returns
+            the axes
+        """
+        from sparserank.pages.axes import plot_sizes
+
+        return plot_sizes(self, axes)
 
     def report(self, path: str | os.PathLike) -> Path:
         """Write the report, one self-contained HTML page; needs the extra `sparserank[report]`."""

@@ -1,0 +1,54 @@
+"""Pictures of results on axes of matplotlib: those that are given, or new ones of pyplot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparserank.errors import DataError
+from sparserank.paths import PathResult
+from sparserank.selection.comparison import ComparisonResult
+from sparserank.selection.result import SelectionResult
+
+
+def plot_sizes(result: SelectionResult, axes: Any = None) -> Any:
+    """The loss of the best model of each size, down to its bound; the chosen one."""
+    axes = _axes(axes)
+    from sparserank.pages.selection_figures import draw_sizes, size_labels
+
+    draw_sizes(result, axes)
+    return _labelled(axes, *size_labels(result))
+
+
+def plot_path(path: PathResult, axes: Any = None) -> Any:
+    """Coefficients against the strength of the penalty."""
+    axes = _axes(axes)
+    from sparserank.pages.selection_figures import draw_path, path_labels
+
+    draw_path(path, axes, path.feature_names)
+    return _labelled(axes, *path_labels(path))
+
+
+def plot_comparison(result: ComparisonResult, axes: Any = None) -> Any:
+    """Means by number of features, ours and trees."""
+    axes = _axes(axes)
+    from sparserank.pages.trees_page import draw_comparison
+
+    draw_comparison(result, axes)
+    return _labelled(axes, "number of features", f"mean {result.metric}, out of fold")
+
+
+def _axes(axes: Any) -> Any:
+    if axes is not None:
+        return axes
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise DataError("pictures need matplotlib; install it with: pip install 'sparserank[report]'") from error
+    return plt.subplots(layout="constrained")[1]
+
+
+def _labelled(axes: Any, across: str, up: str) -> Any:
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.legend(fontsize="small", frameon=False)
+    return axes

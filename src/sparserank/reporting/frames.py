@@ -1,0 +1,17 @@
+"""Tables as users hold them: pandas frames where pandas is installed, Arrow tables otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A table of rows with the same columns."""
+    try:
+        import pandas as pd
+    except ImportError:
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(list(rows))
+    return pd.DataFrame.from_records(list(rows))
