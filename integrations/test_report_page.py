@@ -3,6 +3,7 @@ nothing cut or overlapping, on a phone and on a desk, light and dark and on pape
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import sparserank as sr
 PHONE, DESK = 390, 1280
 LONG = "a_feature_whose_name_somebody_made_longer_than_any_column_" * 3
 HOSTILE = ("<script>throw 1</script>", "<img src=http://127.0.0.1:9/x>", "$x_1$ & \x1b[31m")
-PAGES = ("select", "curves", "compare", "judge")
+PAGES = ("select", "curves", "compare", "for_model")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[st
             "1",
             *quick,
         ),
-        "judge": (
+        "for_model": (
             "select",
             "train.parquet",
             "--test",
@@ -196,3 +197,35 @@ def test_exceptions_and_requests_of_scripts_and_styles_are_found(browser: Browse
     page.write_text(f"<!doctype html><title>t</title><p>text</p>{fault}")
     found = faults(browser.visit(page, DESK), DESK)
     assert ("messages" if "throw" in fault else "requests") in found
+
+
+def test_the_slider_shows_every_size(browser: Browser, pages: dict[str, Path]) -> None:
+    """At both widths and in both colours; what it says is what the page's data say, and the console is silent."""
+    move = (
+        "(i => {const s = document.querySelector('.explorer input'); s.value = i; s.dispatchEvent(new Event('input'))})"
+    )
+    for width, dark in ((PHONE, True), (DESK, False)):
+        browser.visit(pages["select"], width, dark=dark)
+        facts = json.loads(browser.value("document.querySelector('.explorer script').textContent"))
+        assert browser.value("!document.querySelector('.slide').hidden")
+        chosen = set(facts["sizes"][facts["chosen"]]["features"])
+        for i, size in enumerate(facts["sizes"]):
+            browser.value(f"{move}({i})")
+            assert browser.value("document.querySelector('.at').textContent") == size["title"] + size["worth"]
+            assert browser.value("document.querySelector('.explorer code').textContent") == size["command"]
+            chips = browser.value("[...document.querySelectorAll('.chips li')].map(c => [c.className, c.textContent])")
+            own = set(size["features"])
+            names = facts["names"]
+            assert {n for kind, n in chips if kind == "leave"} == {names[f] for f in chosen - own}
+            assert {n for kind, n in chips if kind == "enter"} == {names[f] for f in own - chosen}
+            assert len(chips) == len(own | chosen)
+            marked = browser.value(
+                "[...document.querySelectorAll('.matrix tr')].map(r => [...r.cells].findIndex(c => c.matches('.now')))"
+            )
+            assert set(marked) == {i + 1}
+            assert browser.value("document.documentElement.scrollWidth") <= width
+        assert browser.value("document.querySelector('.explorer input').getAttribute('aria-valuetext')") == (
+            facts["sizes"][-1]["title"] + facts["sizes"][-1]["worth"]
+        )
+        browser.value("dispatchEvent(new Event('beforeprint'))")  # paper has the chosen size
+        assert browser.value("+document.querySelector('.explorer input').value") == facts["chosen"]

@@ -353,7 +353,7 @@ def test_letor_command_prints_and_writes_its_tables(
     out = tmp_path / "out"
     systems = [s for s in QUICK if s != "log"]
     args = ["letor", parts, "--out", out, *[a for s in systems for a in ("--system", s)], "--threads", 1]
-    assert _run(monkeypatch, *args) == 0
+    assert _run(monkeypatch, *args, "--verbose") == 0
     printed = capsys.readouterr().out
     for word in ("GRankRLS", "RankSVM-Primal", "(Holm)", "with at most k features"):
         assert word in printed

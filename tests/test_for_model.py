@@ -317,7 +317,7 @@ def test_the_command_says_the_same_and_goes_on(data, cli_here: Cli, tmp_path: Pa
     ]
     first = cli_here(*call)
     assert first.code == 0, first.err
-    assert "Features to keep" in first.out
+    assert "Keep 3 of 12 features" in first.out
     same = sr.trees.select_for_trees(
         tmp_path / "train.txt", penalty="l1", feature_transform="none", cv=3, n_trees=5, k=3
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sparserank import __version__
 from sparserank.crossval.choice import Candidate
+from sparserank.pages.explorer import STYLE, explorer
 from sparserank.pages.selection_figures import coefficient_path, curve_picture, kept_by_halves, quality_against_size
 from sparserank.pages.selection_tables import (
     feature_table,
@@ -20,7 +21,8 @@ from sparserank.pages.selection_tables import (
     test_table,
     zeroed_table,
 )
-from sparserank.reporting.document import Picture, Section, figure, first_names, listed
+from sparserank.reporting.document import Picture, Section, figure, listed
+from sparserank.reporting.pictures import inline
 from sparserank.reporting.render import to_html
 from sparserank.selection.result import SelectionResult
 from sparserank.selection.statements import estimated, stability_sentence
@@ -33,14 +35,13 @@ CURVES_ARE = (
 
 
 def render_page(result: SelectionResult) -> str:
-    """One HTML document: no script, no network, pictures inline."""
-    names = first_names([d["feature"] for d in result.worth.features])
+    """One HTML document: no network, pictures inline; its script moves the size at the top."""
     sections = [
         Section("Selected features", COSTS_ARE, [feature_table(result), zeroed_table(result)]),
         *_substitutes(result),
         *_curves(result),
         *([Section("Groups in use", "", [group_table(result)])] if result.worth.feature_groups else []),
-        Section("Sizes", _quality(result), [size_table(result)], [size_picture(result), _path_picture(result)]),
+        Section("Sizes", _quality(result), [size_table(result)], [_path_picture(result)]),
         *([Section("Compared", "", [rival_table(result)])] if result.rivals.compared else []),
         *_left_out(result),
         *_stability(result),
@@ -52,7 +53,11 @@ def render_page(result: SelectionResult) -> str:
     closing = [f"sparserank {__version__}"]
     if result.constant_features:
         closing.insert(0, f"Constant within every query, never used: {', '.join(result.constant_features)}.")
-    return to_html(result.headline, result.sentences, sections, notes=result.notes, closing=closing, names=names)
+    picture = size_picture(result)
+    top = explorer(result, f"<figure>{inline(picture, 'top-')}<figcaption>{picture.caption}</figcaption></figure>")
+    return to_html(
+        result.headline, result.sentences, sections, notes=result.notes, closing=closing, top=top, style=STYLE
+    )
 
 
 COSTS_ARE = (

@@ -86,16 +86,19 @@ def to_html(
     notes: Sequence[str] = (),
     closing: Sequence[str] = (),
     names: Sequence[str] = (),
+    top: str = "",
+    style: str = "",
 ) -> str:
-    """One document: no script, no network, pictures inline; what names hold is shown, never obeyed. intro: a text, or
-    sentences one by one; names: of what is kept, shown below the title."""
+    """One document: no network, pictures inline; what names hold is shown, never obeyed. intro: a text, or sentences
+    one by one; names: of what is kept, shown below the title; top: HTML below these, with its style."""
     listed = f"<p>{_text(intro)}</p>" if isinstance(intro, str) else _list("lead", intro)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">',
-        f"<title>{_text(title)}</title><style>{STYLE}</style></head><body><main><header><h1>{_text(title)}</h1>",
+        f"<title>{_text(title)}</title><style>{STYLE}{style}</style></head><body><main><header><h1>{_text(title)}</h1>",
         _list("chips", names),
+        top,
         listed,
         *(f'<p class="note">{_text(n)}</p>' for n in notes),
         '<nav aria-label="Contents">',

@@ -1,0 +1,92 @@
+"""The top of a selection's page: what it knows of each size, and what it shows without JavaScript."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+import sparserank as sr
+from sparserank.pages.explorer import MAX_FEATURES, MAX_SIZES, SCRIPT, explorer
+
+EVIL = "</script><img src=x onerror=alert(1)>"
+MADE = sr.datasets.make_ranking(40, (6, 12), 12, n_informative=5, n_redundant=3, noise=0.5, random_state=1).data
+QUICK: dict[str, Any] = {"penalties": ["l1", "mcp"], "n_alphas": 12, "cv": 2, "half_samples": 0, "rival": "none"}
+
+
+def facts_of(block: str) -> dict[str, Any]:
+    (content,) = re.findall(r'<script type="application/json">(.*?)</script>', block)
+    return dict(json.loads(content))
+
+
+@pytest.fixture(scope="module")
+def result() -> sr.SelectionResult:
+    names = [EVIL, *(f"f{j}" for j in range(1, 12))]
+    signal = [name.startswith("signal") for name in MADE.feature_names or ()]
+    order = sorted(range(12), key=lambda j: not signal[j])
+    return sr.select(sr.RankingDataset(MADE.X[:, order], MADE.relevance, MADE.qid, None, names), **QUICK)
+
+
+@pytest.fixture(scope="module")
+def block(result: sr.SelectionResult) -> str:
+    return explorer(result, "<figure></figure>")
+
+
+def test_each_size_has_its_features_its_worth_and_its_command(result: sr.SelectionResult, block: str) -> None:
+    facts = facts_of(block)
+    assert len(facts["sizes"]) == len(result.by_size)
+    for size, c, used, against in zip(
+        facts["sizes"], result.by_size, result.used, result.all_features.sizes, strict=True
+    ):
+        assert {facts["names"][f] for f in size["features"]} == set(used)
+        assert size["title"].startswith(f"{c.n_features} feature")
+        assert size["command"] == f"sparserank export RUN --k {c.n_features} --to sql"
+        if c is not result.chosen:
+            assert f" {result.all_features.mean + against.difference:.4f}," in size["worth"]
+    assert result.by_size[facts["chosen"]] is result.chosen
+    assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
+    assert [s["worth"].endswith("(chosen)") for s in facts["sizes"]].count(True) == 1
+
+
+def test_without_a_script_the_chosen_size_is_shown(result: sr.SelectionResult, block: str) -> None:
+    chips = re.search(r'<ul class="chips">(.*?)</ul>', block)
+    assert chips is not None
+    shown = [unescape(name) for name in re.findall("<li>(.*?)</li>", chips[1])]
+    assert set(shown) == {result.model.feature_names[j] for j in result.model.support}
+    assert '<div class="slide" hidden>' in block
+    at = facts_of(block)["chosen"]
+    rows = re.findall(r"<tr>(.*?)</tr>", block)
+    for row in rows:
+        cells = re.findall(r"<t[hd][^>]*>", row)
+        assert [k for k, cell in enumerate(cells) if "now" in cell] == [at + 1]
+
+
+def test_the_matrix_has_a_mark_where_a_size_uses_a_feature(result: sr.SelectionResult, block: str) -> None:
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', block)
+    assert {unescape(name) for name, _ in rows} == {name for used in result.used for name in used}
+    for name, cells in rows:
+        marks = [bool(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", cells)]
+        assert marks == [unescape(name) in used for used in result.used]
+
+
+def test_names_are_neither_markup_nor_code(result: sr.SelectionResult, block: str) -> None:
+    assert EVIL in facts_of(block)["names"]
+    assert "<img" not in block
+    assert block.count("<script") == block.count("</script>") == 2
+    assert "innerHTML" not in SCRIPT
+    assert "eval" not in SCRIPT
+
+
+def test_wide_selections_are_thinned_and_say_so() -> None:
+    made = sr.datasets.make_ranking(60, (8, 14), 90, n_informative=40, n_redundant=20, noise=0.3, random_state=2).data
+    found = sr.select(made, **{**QUICK, "penalties": "l1", "n_alphas": 80, "alpha_min_ratio": 0.005})
+    block = explorer(found, "")
+    facts = facts_of(block)
+    assert len(found.by_size) > MAX_SIZES >= len(facts["sizes"]) > 30
+    assert found.by_size[-1].n_features == int(facts["sizes"][-1]["size"])
+    assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
+    assert len(re.findall('<th scope="row">', block)) == MAX_FEATURES < len(facts["names"])
+    assert f"{len(facts['names']) - MAX_FEATURES} more features enter only larger models." in block
