@@ -156,7 +156,7 @@ def test_paper_is_white_and_shows_what_is_folded(browser: Browser, pages: dict[s
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
     without = tmp_path / "folded.html"
     without.write_text(pages["select"].read_text().replace("details::details-content", "details::nothing"))
-    assert not any(shown_on_paper(browser, without))
+    assert not any(shown_on_paper(browser, without)[1:])  # the first, the matrix of sizes, is open from the start
 
 
 FAULTY = {
