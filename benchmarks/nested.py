@@ -165,7 +165,7 @@ def _selected(train: Any, test: Any, options: Mapping[str, Any], out: Path) -> d
         if products:
             train, test = _with_products(result.model, products, train, test)
             result = sr.select(train, metric=METRIC, n_threads=1, rival="none", **own)
-    values = sr.evaluate(result.model.predict(test.X), test, [METRIC]).per_query[METRIC]
+    values = sr.evaluate(result.model, test, [METRIC]).per_query[METRIC]
     return {
         "values": np.asarray(values).tolist(),
         "n_features": result.chosen.n_features,
@@ -202,7 +202,7 @@ def _of_fold_models(job: Any, candidate_set: Any, chosen: Any, test: Any) -> flo
     import sparserank as sr
 
     models = [candidate_set.model(chosen, job.names, f) for f in job.cv.folds]
-    return float(np.mean([sr.evaluate(m.predict(test.X), test, [METRIC])[METRIC] for m in models]))
+    return float(np.mean([sr.evaluate(m, test, [METRIC])[METRIC] for m in models]))
 
 
 def _with_products(model: Any, most: int, *parts: Any) -> list[Any]:
