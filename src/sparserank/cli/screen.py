@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -157,7 +157,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str, float | None],
         columns = [
             TextColumn("{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
+            TaskProgressColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[what]}", markup=False),
