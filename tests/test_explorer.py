@@ -44,8 +44,9 @@ def test_each_size_has_its_features_its_worth_and_its_command(result: sr.Selecti
         assert {facts["names"][f] for f in size["features"]} == set(used)
         assert size["title"].startswith(f"{c.n_features} feature")
         assert size["command"] == f"sparserank export RUN --k {c.n_features} --to sql"
-        if c is not result.chosen:
-            assert f" {result.all_features.mean + against.difference:.4f}," in size["worth"]
+        assert result.model_of(c.n_features).n_features == 12
+        assert len(result.model_of(c.n_features).support) == c.n_features
+        assert f" {result.all_features.mean + against.difference:.4f}," in size["worth"]
     assert result.by_size[facts["chosen"]] is result.chosen
     assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
     assert [s["worth"].endswith("(chosen)") for s in facts["sizes"]].count(True) == 1

@@ -232,3 +232,18 @@ def test_a_kind_says_nothing_of_what_it_takes(kind: Any) -> None:
 def test_a_wrong_value_of_an_array_does_not_escape_as_something_else() -> None:
     with pytest.raises(DataError):
         sr.SparseRanker(tol=np.array([1.0, 2.0])).fit(*ROWS[:2], qid=ROWS[2])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("former", "now"), [("folds", "cv"), ("also", "report_metrics"), ("shapes", "feature_transform")]
+)
+def test_what_an_option_was_called_leads_to_its_name(former: str, now: str) -> None:
+    with pytest.raises(ParameterError, match=f"{former} is called {now} now"):
+        sr.select(DATA, **{former: 3})
+
+
+def test_what_has_moved_is_found() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'MCP'; it is sparserank\.penalties\.MCP"):
+        sr.MCP  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+        sr.nothing  # noqa: B018

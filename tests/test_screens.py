@@ -73,6 +73,37 @@ def test_evaluate_compares_in_percent_with_intervals_rounded_outwards(
     assert "6 more rows: --verbose." in short(crowded)
 
 
+def test_lower_is_better_where_a_metric_says_so(cli_here: Cli, files: Path, tmp_path: Path) -> None:
+    shutil.copy(files / "m25.json", tmp_path)
+    (tmp_path / "level.txt").write_text("0\n" * MADE.n_docs)
+    call = ["evaluate", str(files / "train.txt"), "--system", "m25.json", "--system", "level.txt"]
+    done = cli_here(*call, "--metric", "pairwise_error")
+    assert done.out.rstrip().endswith("worse")
+    assert "level.txt is worse than m25.json by" in cli_here(*call, "--metric", "pairwise_error", "--verbose").out
+    shutil.copy(tmp_path / "m25.json", tmp_path / "copy.json")
+    same = cli_here("evaluate", str(files / "train.txt"), "--system", "m25.json", "--system", "copy.json", "--verbose")
+    assert "copy.json is equal to m25.json by 0.0000" in same.out
+
+
+def test_a_run_stands_for_its_model(cli_here: Cli, files: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    shutil.copy(files / "m5.json", tmp_path / "run/model.json")
+    assert cli_here("inspect", "run").out.startswith("run: 5 of 30 features")
+    assert "run" in cli_here("evaluate", str(files / "train.txt"), "--system", "run").out
+    refused = cli_here("export", "run", "--k", "3", "--to", "sql")
+    assert "run the selection again to have its other sizes, or leave --k out" in " ".join(refused.err.split())
+
+
+def test_fit_replaces_models_alone(cli_here: Cli, files: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    call = ["fit", str(files / "train.txt"), "--k", "3"]
+    refused = cli_here(*call, "--out", "notes.txt")
+    assert refused.code == 1
+    assert "is there already and is no model of sparserank" in refused.err
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert cli_here(*call, "--out", "m.json").code == cli_here(*call, "--out", "m.json").code == 0
+
+
 def test_percents_are_rounded_outwards_and_no_zero_has_a_minus() -> None:
     assert (percent(-0.0004), percent(0.01449), percent(math.nan)) == ("+0.0%", "+1.4%", "-")
     assert (lower(-0.0101), upper(-0.0109), lower(0.0), upper(0.0)) == ("-1.1%", "-1.0%", "+0.0%", "+0.0%")

@@ -30,6 +30,9 @@ def result(run: Path) -> sr.SelectionResult:
 @pytest.mark.parametrize("k", [3, 4, 7, 12])
 def test_it_is_the_model_that_a_selection_of_k_takes(result: sr.SelectionResult, run: Path, k: int) -> None:
     taken = sr.select(MADE, k=k, out=run.with_name(f"run-{k}"), **OPTIONS).model
+    exact = [c for c in result.by_size if c.n_features == k]
+    best = max((c for c in result.by_size if c.n_features <= k), key=lambda c: c.mean)
+    assert not exact or exact[0] is best, "of this problem more features are better: that of k is the best of at most k"
     for model in (result.model_of(k), sr.load_model(run, k=k)):
         np.testing.assert_array_equal(model.coef, taken.coef)
         np.testing.assert_array_equal(model.predict(MADE.X), taken.predict(MADE.X))
@@ -56,8 +59,8 @@ def test_the_command_exports_any_size(result: sr.SelectionResult, run: Path, cli
 
 def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: Path, tmp_path: Path) -> None:
     least = min(c.n_features for c in result.by_size)
-    with pytest.raises(ParameterError, match=f"k must be at least {least}; got 0"):
-        result.model_of(0)
+    with pytest.raises(ParameterError, match=f"k must be at least {least}; got 1"):
+        result.model_of(1)
     text = (run / "models.json").read_text()
     for damage, sentence in {
         "{": "not a readable model file",
@@ -72,8 +75,12 @@ def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: P
         with pytest.raises(ModelFormatError, match=sentence):
             sr.load_model(tmp_path, k=4)
     (tmp_path / "models.json").write_text(text)
-    with pytest.raises(ModelFormatError, match=f"no model has at most 0 features; the smallest has {least}"):
-        sr.load_model(tmp_path, k=0)
+    assert least > 1
+    with pytest.raises(ModelFormatError, match=f"no model has at most 1 feature.*; the smallest has {least}"):
+        sr.load_model(tmp_path, k=1)
+    for odd in (0, True, 3.7, "3", None, float("nan")):
+        with pytest.raises(ParameterError, match="k must be an integer >= 1"):
+            result.model_of(odd)
     (tmp_path / "old").mkdir()
-    with pytest.raises(ModelFormatError, match=r"models\.json: not a readable model file"):
+    with pytest.raises(ModelFormatError, match=r"models\.json: not found; run the selection again"):
         sr.load_model(tmp_path / "old", k=4)

@@ -54,7 +54,11 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"sparserank.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'sparserank' has no attribute {name!r}")
+        homes = (m for m in _MODULES if not name.startswith("_"))
+        parts = {m: importlib.import_module(f"sparserank.{m}") for m in homes}
+        home = next((m for m, part in parts.items() if name in getattr(part, "__all__", ())), None)
+        moved = "" if home is None else f"; it is sparserank.{home}.{name}"
+        raise AttributeError(f"module 'sparserank' has no attribute {name!r}{moved}")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -93,6 +93,9 @@ def _kind_of(path: Path) -> str:
     """'model', 'run' or 'scores', by the first line that holds something."""
     from sparserank.data.text_lines import text_lines
     from sparserank.data.trec import RUN
+
+    if path.is_dir():  # a selection stands for its chosen model
+        return "model"
     from sparserank.errors import DataFormatError
 
     expected = f"a model file (JSON), a TREC run (lines '{RUN}') or one score per line"
@@ -129,6 +132,7 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
 
     give(rows, rows)
     titles = {repr(m): m.title for m in metrics}
+    signs = {repr(m): 1 if m.higher_is_better else -1 for m in metrics}
     first = rows[0]["system"]
     head = f"{data.n_queries:,} queries, {data.n_docs:,} documents; {as_percent(DEFAULT_CONFIDENCE)} intervals"
     everything = answer.format != TEXT or answer.verbose
@@ -150,7 +154,7 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
                     titles[r["metric"]],
                     figure(r["mean"]),
                     _interval(r),
-                    *([_relative(r)] if several else []),
+                    *([_relative(r, signs[r["metric"]])] if several else []),
                 ]
                 for r in shown
             ],
@@ -159,11 +163,12 @@ def _show(rows: list[dict[str, Any]], data: Any, metrics: list[Metric]) -> None:
             say(f"{len(rows) - len(shown)} more rows: --verbose.")
     for r in rows:
         if everything and r["metric"] == rows[0]["metric"] and "difference" in r:
-            word = "better" if r["difference"] > 0 else "worse"
+            gain = signs[r["metric"]] * r["difference"]
+            word = "better than" if gain > 0 else "worse than" if gain < 0 else "equal to"
             apart = r["difference_low"] > 0 or r["difference_high"] < 0
             shown_or_not = "" if apart else "; these queries cannot tell the two apart"
             say(
-                f"{r['system']} is {word} than {first} by {figure(abs(r['difference']))} {r['metric']}, "
+                f"{r['system']} is {word} {first} by {figure(abs(r['difference']))} {r['metric']}, "
                 f"{_interval(r, 'difference_', signed=True)}{shown_or_not}."
             )
 
@@ -183,8 +188,12 @@ def _tested(r: dict[str, Any]) -> list[str]:
     ]
 
 
-def _relative(r: dict[str, Any]) -> str:
-    """The difference to the first system; '' for that itself."""
+def _relative(r: dict[str, Any], sign: int) -> str:
+    """The difference to the first system, 'better' or 'worse' where Holm's p shows it; '' for the first itself."""
+    from sparserank.evaluation.statistics import DEFAULT_CONFIDENCE
+
     if "difference" not in r:
         return ""
-    return relative(r["difference"], r["difference_low"], r["difference_high"], r["mean"] - r["difference"])
+    ends = r["difference_low"], r["difference_high"]
+    shown = r["p_holm"] <= 1.0 - DEFAULT_CONFIDENCE
+    return relative(r["difference"], *ends, r["mean"] - r["difference"], shown=shown, sign=sign)

@@ -72,7 +72,12 @@ def export(
     ] = None,
     k: Annotated[
         int | None,
-        typer.Option("--k", min=1, help="Of a selection: the best model of at most K features.", show_default=False),
+        typer.Option(
+            "--k",
+            min=1,
+            help="Of a selection: its model of K features; without one, the best of fewer.",
+            show_default=False,
+        ),
     ] = None,
     name: Annotated[
         str, typer.Option("--name", help="Of the model in the engine, and of its feature store or set.")

@@ -42,10 +42,20 @@ def run(*, train: list[Path], out: Path, client: str | None = None, **options: A
     check_given(FIT, options)
     read = [options[name] for name in ("feature_names", "feature_groups") if name in options]
     refuse_inputs(out, [*train, *read])
+    _refuse_foreign(out)
     announce_compiling(parse_lines, descend)
     fitted = fit_model(train, client=client_of(client), **options)
     fitted.model.save(out)
     _show(fitted, out)
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Raise RunDirectoryError for a file that is no model: it is somebody's."""
+    from sparserank.errors import RunDirectoryError
+    from sparserank.model.content import FORMAT
+
+    if out.is_file() and FORMAT.encode() not in out.open("rb").read(200):
+        raise RunDirectoryError(f"{out}: is there already and is no model of sparserank; choose another --out.")
 
 
 def _show(fitted: FittedModel, out: Path) -> None:
@@ -55,6 +65,8 @@ def _show(fitted: FittedModel, out: Path) -> None:
     if answer.format == TEXT and not answer.verbose:
         show_all(_short(fitted, out))
         return
+    if answer.verbose:
+        show_all(_short(fitted, out)[:3])
     gap = "-" if ranker.duality_gap_ is None else f"{ranker.duality_gap_:.1e}"
     table(
         f"{fitted.label} on {data.n_queries} queries, {data.n_docs} documents, {ranker.n_pairs_} pairs",

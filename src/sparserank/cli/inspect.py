@@ -36,7 +36,7 @@ would follow, ready to be pasted.
 def run(*, files: list[Path], verify: bool = False, **options: Any) -> None:
     """Options are those of `Reading`."""
     reading = reading_of(options)
-    if len(files) == 1 and files[0].suffix == ".json":
+    if len(files) == 1 and (files[0].suffix == ".json" or (files[0] / "model.json").is_file()):
         _model(files[0])
         return
     from sparserank.cli.data_facts import facts_of, shown_value

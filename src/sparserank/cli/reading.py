@@ -51,7 +51,7 @@ def of_reading(missing: str | None) -> str | None:
 
 
 def model_of(path: Path, missing: str | None, k: int | None = None) -> RankingModel:
-    """The model of a file or a run, there of at most k features, which takes its training medians where --missing asks
+    """The model of a file or a run, there of k features, which takes its training medians where --missing asks
     for them."""
     from sparserank.model.loading import load_model
 

@@ -25,7 +25,7 @@ from sparserank.quoting import brief
 DEFAULT_METRICS = ("ndcg@10", "map")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Per-query values of several systems; `rows` is the tidy table.
 
@@ -35,6 +35,10 @@ class Comparison:
 
     values: dict[str, dict[str, np.ndarray]]
     baseline: str
+
+    def __repr__(self) -> str:
+        metrics = next(iter(self.values.values()))
+        return f"Comparison({', '.join(self.values)} by {', '.join(metrics)}; baseline {self.baseline}; see rows())"
 
     def rows(self, confidence: float = DEFAULT_CONFIDENCE) -> list[dict[str, Any]]:
         """One row per metric and system: mean, interval, difference to the baseline with interval, p,
@@ -126,8 +130,8 @@ def compare_systems(
     Raises
         DataError   as `evaluate`; no system, or a baseline that is none of them
     """
-    if not systems:
-        raise DataError("compare_systems needs at least one system.")
+    if not isinstance(systems, Mapping) or isinstance(systems, Run) or not systems:
+        raise DataError(f"compare_systems needs at least one system, as {{name: scores}}; got {brief(systems)}.")
     systems, judged, parsed = _on_judged(systems, data, metrics, label, qid, docid, convention)
     values = {}
     for name, system in systems.items():
@@ -225,6 +229,8 @@ def _judged(data: Any, label: Any, qid: Any, docid: Any, features: bool) -> Rank
         ids = None if docid is None else document_texts(docid)
         return RankingDataset(np.zeros((len(relevance), 1)), relevance, qid, ids)
     reading = Reading(missing=KEEP, featureless=not features)
+    if data is None:
+        raise DataError("the second argument must be judged documents or judgments (sr.read_qrels); got None.")
     judged = as_datasets({"data": data}, label=label, qid=qid, docid=docid, reading=reading)["data"]
     assert judged is not None
     return judged

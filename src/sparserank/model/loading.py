@@ -15,7 +15,7 @@ def load_model(path: str | os.PathLike, *, k: int | None = None) -> RankingModel
 
     Parameters
         path   a model file, or the directory of a selection: its chosen model
-        k      of a selection: the best model of at most k features instead
+        k      of a selection: its model of k features instead; where no size is k, the best of fewer
     Raises
         ModelFormatError   not a model file, damaged, or written by a newer version; no model is that small
     """

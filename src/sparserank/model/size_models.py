@@ -6,13 +6,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from sparserank.errors import ModelFormatError
+from sparserank.errors import ModelFormatError, ParameterError
 from sparserank.files import atomic_write
 from sparserank.model.model_file import model_of_content, read_content
 from sparserank.model.ranking_model import RankingModel
+from sparserank.options import option
 from sparserank.quoting import brief
 
 FILE, FORMAT, FORMAT_VERSION = "models.json", "sparserank-models", 1
@@ -39,12 +41,19 @@ def save_size_models(models: Sequence[RankingModel], means: Sequence[float], pat
 
 
 def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
-    """The best model of at most k features, as `select --k` takes it; path: the file, or the directory of the run.
+    """The model of k features; where no size is k, the best of fewer. path: the file, or the directory of the run.
 
     Raises
+        ParameterError     k is no size
         ModelFormatError   not such a file, damaged, written by a newer version, or no model is that small
     """
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
     path = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    if not path.exists():
+        raise ModelFormatError(
+            f"{path}: not found; run the selection again to have its other sizes, or leave {option('k')} out."
+        )
     content = read_content(path, FORMAT, FORMAT_VERSION, "models.json that 'sparserank select' writes")
     try:
         entries = [_entry(e) for e in _list(content, "models")]
@@ -54,7 +63,8 @@ def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
             raise ModelFormatError(f"{path}: no model has at most {k} features; the smallest has {least}.")
         if not within:
             raise ValueError("it holds no model")
-        best = max(within, key=lambda e: (e["mean"], -len(e["features"])))
+        exact = [e for e in within if len(e["features"]) == k]
+        best = max(exact or within, key=lambda e: (e["mean"], -len(e["features"])))
         return model_of_content({**best, NAMES: _list(content, NAMES)})
     except ValueError as error:
         if isinstance(error, ModelFormatError):

@@ -53,6 +53,20 @@ def check_given(options: Iterable[Option], given: Mapping[str, Any], owner: str 
             option.check(given[option.name], owner)
 
 
+FORMER = {  # what options were called in 0.2
+    "also": "report_metrics",
+    "folds": "cv",
+    "groups": "feature_groups",
+    "judge": "for_model",
+    "max_features": "k",
+    "n_features_to_select": "k",
+    "refits": "relaxed",
+    "seed": "random_state",
+    "shapes": "feature_transform",
+    "transform": "feature_transform",
+}
+
+
 def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
     """All options of a call, with their defaults where none is given.
 
@@ -62,6 +76,8 @@ def asked(owner: str, options: Iterable[Option], given: Mapping[str, Any]) -> di
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
+            if FORMER.get(name) in known:
+                raise ParameterError(name, f"is called {FORMER[name]} now.")
             close = difflib.get_close_matches(name, known, 1)
             meant = f"; did you mean {close[0]}?" if close else f"; it takes {', '.join(known)}."
             raise ParameterError(name, f"is no option of {owner}{meant}")

@@ -15,6 +15,7 @@ from sparserank.selection.statements import counted
 from sparserank.text import visible
 
 MAX_SIZES, MAX_FEATURES = 40, 60  # on the slider; rows of the matrix
+CORRECTED = "Means are corrected for being the best of their size; the interval is before this correction."
 MAX_NAME = 14  # characters of a name before it wraps
 
 STYLE = """
@@ -84,6 +85,7 @@ def explorer(result: SelectionResult, picture: str) -> str:
             f'min="0" max="{last}" step="1" value="{at}"></div>',
             f'<ul class="chips">{chips}</ul>',
             f'<p class="soft"><code>{escape(chosen["command"])}</code></p>',
+            f'<p class="soft">{CORRECTED}</p>',
             '<div class="pictures">',
             picture,
             *_matrix(facts),
@@ -105,8 +107,6 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
     sizes = []
     for i in shown:
         c, against = result.by_size[i], full.sizes[i]
-        if c is result.chosen:
-            against = full.chosen
         mean = full.mean + against.difference
         worth = f": {result.metric} {figure(mean)}" if math.isfinite(mean) else ""
         if math.isfinite(against.difference):
@@ -119,7 +119,9 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
                 "title": f"{counted(c.n_features)}{cost}",
                 "worth": f"{worth}{' (chosen)' if c is result.chosen else ''}",
                 "features": [names[name] for name in result.used[i]],
-                "command": f"sparserank export RUN --k {c.n_features} --to sql",
+                "command": f"sparserank export RUN --k {c.n_features} --to sql"
+                if result.model_of(c.n_features) is result.models[i]
+                else "",
             }
         )
     chosen = next(k for k, i in enumerate(shown) if result.by_size[i] is result.chosen)

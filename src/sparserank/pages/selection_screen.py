@@ -265,7 +265,12 @@ class _Screen:
         cells = []
         for c in shown:
             size = f"{c.cost:g}" if by_cost else str(c.n_features)
-            cells.append((f"[{size}]" if c is chosen else size, percent(full.percent(at[id(c)].difference) / 100.0)))
+            cells.append(
+                (
+                    f"[{size}]" if c is chosen else size,
+                    percent(full.percent(at[id(c)].difference) / 100.0),
+                )
+            )
         width = max(len(text) for cell in cells for text in cell)
         names = ("cost" if by_cost else "features", "best, against all")
         first = max(map(len, names))

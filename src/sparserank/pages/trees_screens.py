@@ -88,7 +88,8 @@ def _sizes(result: TreesSelection) -> Table:
     shown: list[Candidate] = _spread(result.by_size, MAX_SIZES, result.chosen)
     base = result.all_features.mean
     head = [f"[{c.n_features}]" if c is result.chosen else str(c.n_features) for c in shown]
-    means = [result.choice.corrected(c) if result.choice.is_corrected else c.mean for c in shown]
+    choice = result.choice
+    means = [choice.corrected(c) if choice.is_corrected else c.mean for c in shown]
     return Table("", ["features", *head], [["trees against all features", *(_relative(m, base) for m in means)]])
 
 

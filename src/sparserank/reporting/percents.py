@@ -20,12 +20,13 @@ def upper(share: float) -> str:
     return f"{math.ceil(1000.0 * share) / 10.0 + 0.0:+.1f}%"
 
 
-def relative(difference: float, low: float, high: float, reference: float) -> str:
+def relative(difference: float, low: float, high: float, reference: float, *, shown: bool = True, sign: int = 1) -> str:
     """'-0.9% (-4.6 to +3.7%)', and 'better' or 'worse' where the interval shows it; low, high: of the difference,
-    infinite where nothing is known."""
+    infinite where nothing is known; shown: whether another test shows it too; sign: -1 where lower is better."""
     size = abs(reference) or 1.0
     if not math.isfinite(high - low):
         return percent(difference / size)
     low, high = min(low, difference), max(high, difference)  # which a correction may have moved out of it
-    shown = " better" if low > 0 else " worse" if high < 0 else ""
-    return f"{percent(difference / size)} ({lower(low / size).removesuffix('%')} to {upper(high / size)}){shown}"
+    side = sign * (int(low > 0) - int(high < 0)) if shown else 0
+    word = {1: " better", -1: " worse", 0: ""}[side]
+    return f"{percent(difference / size)} ({lower(low / size).removesuffix('%')} to {upper(high / size)}){word}"

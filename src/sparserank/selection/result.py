@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sparserank.files import atomic_write
 from sparserank.losses import loss_name
 from sparserank.model.ranking_model import RankingModel
 from sparserank.paths import Certificate, PathResult
+from sparserank.quoting import brief
 from sparserank.reporting.frames import frame_of
 from sparserank.runs.directory import RunDirectory
 from sparserank.selection.all_features import AllFeatures
@@ -183,15 +185,18 @@ class SelectionResult:
         return [tuple(m.feature_names[j] for j in m.support) for m in self.models]
 
     def model_of(self, k: int) -> RankingModel:
-        """The best model of at most k features, as `k=` takes it.
+        """The model of k features; where no size is k, the best of fewer.
 
         Raises
             ParameterError   no model that was tried is that small
         """
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+            raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
         within = [i for i, c in enumerate(self.by_size) if c.n_features <= k]
+        exact = [i for i in within if self.by_size[i].n_features == k]
         if not within:
             raise ParameterError("k", f"must be at least {min(c.n_features for c in self.by_size)}; got {k}.")
-        return self.models[max(within, key=lambda i: (self.by_size[i].mean, -self.by_size[i].n_features))]
+        return self.models[max(exact or within, key=lambda i: (self.by_size[i].mean, -self.by_size[i].n_features))]
 
     def moves(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
         """For each of by_size the features that enter and those that leave against the size before,
