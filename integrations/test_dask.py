@@ -73,7 +73,7 @@ def test_modified_huber_whose_dual_is_swept(client: Client, stores: dict[str, Pa
     )
 
 
-SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "folds": 3, "half_samples": 4}
+SELECT: dict[str, Any] = {"penalties": ["l1", "log"], "n_alphas": 8, "cv": 3, "half_samples": 4}
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])

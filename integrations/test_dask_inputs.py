@@ -25,7 +25,7 @@ from sparserank.errors import DataError, SparserankError
 DATA = sr.datasets.make_ranking(60, (5, 30), 12, n_informative=4, noise=0.5, random_state=3).data
 NAMES = [f"x{j}" for j in range(12)]
 # Short: what `select` does on a cluster, with refits and half-samples, is looked at in test_dask.py.
-SELECT: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 6, "folds": 2, "half_samples": 0, "relaxed": False}
+SELECT: dict[str, Any] = {"penalties": ["l1"], "n_alphas": 6, "cv": 2, "half_samples": 0, "relaxed": False}
 
 
 def frame() -> pd.DataFrame:
