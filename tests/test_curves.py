@@ -482,7 +482,7 @@ def test_rules_of_a_penalty_that_curves_do_not_know_hold_for_those_in_its_place(
     for label, path in result.paths.items():
         if "ridge" not in label:
             assert not set(path.support(len(path.alphas) - 1)) & set(forbidden)
-    with pytest.raises(DataError, match="same monotone"):
+    with pytest.raises(DataError, match="same rule monotone"):
         sr.select(train, penalties=[L1(monotone=(1,) * 20), MCP()], feature_transform="curves")
 
 
@@ -533,7 +533,11 @@ UNASKED = {
         False,
         [],
     ),
-    "large": ({"most": 1000}, False, ["curves were not tried on 0.024 million values; --transform curves tries them."]),
+    "large": (
+        {"most": 1000},
+        False,
+        ["curves were not tried on 0.024 million values; --transform curves(log) tries them."],
+    ),
     "large, but asked for": ({"most": 1000, "feature_transform": "curves"}, True, []),
     "stored": ({"stored": True}, False, ["curves were not tried: they need features in memory."]),
 }
@@ -556,5 +560,6 @@ def test_curves_are_tried_unasked_where_they_cost_little(case, tmp_path, monkeyp
     # A curve of logarithms can follow what a feature is as itself or as its logarithm: not both are tried.
     assert not tried or all(len(t.transform.transforms) < 2 for t in found)
     assert [
-        s.replace("feature_transform='curves'", "--transform curves") for s in trials.notes_of_curves(plan, data, None)
+        s.replace("feature_transform='curves(log)'", "--transform curves(log)")
+        for s in trials.notes_of_curves(plan, data, None)
     ] == said

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sparserank as sr
@@ -43,7 +45,8 @@ def test_each_size_has_its_features_its_worth_and_its_command(result: sr.Selecti
     ):
         assert {facts["names"][f] for f in size["features"]} == set(used)
         assert size["title"].startswith(f"{c.n_features} feature")
-        assert size["command"] == f"sparserank export RUN --k {c.n_features} --to sql"
+        of_size = "" if c is result.chosen else f" --k {c.n_features}"
+        assert size["command"] == f"sparserank export RUN{of_size} --to sql"
         assert result.model_of(c.n_features).n_features == 12
         assert len(result.model_of(c.n_features).support) == c.n_features
         assert f" {result.all_features.mean + against.difference:.4f}," in size["worth"]
@@ -91,3 +94,28 @@ def test_wide_selections_are_thinned_and_say_so() -> None:
     assert facts["sizes"][facts["chosen"]]["worth"].endswith("(chosen)")
     assert len(re.findall('<th scope="row">', block)) == MAX_FEATURES < len(facts["names"])
     assert f"{len(facts['names']) - MAX_FEATURES} more features enter only larger models." in block
+
+
+def test_a_chosen_model_that_is_not_the_best_of_its_size_has_its_place(result: sr.SelectionResult) -> None:
+    """With costs the cheapest of the smallest is taken, and the best of that size may be another; so may one of two
+    that are equal but for rounding."""
+    at = result.by_size.index(result.chosen)
+    size = result.chosen.n_features
+    other = next(c for c in result.choice.sparse if c.n_features == size and c is not result.chosen)
+    by_size = [other if i == at else c for i, c in enumerate(result.by_size)]
+    facts = facts_of(explorer(replace(result, by_size=by_size), ""))
+    shown = facts["sizes"][facts["chosen"]]
+    assert facts["chosen"] == at
+    assert {facts["names"][f] for f in shown["features"]} == {
+        result.model.feature_names[j] for j in result.model.support
+    }
+    assert shown["command"] == "sparserank export RUN --to sql"
+    assert shown["worth"].endswith("(chosen)")
+
+
+def test_costs_of_features_leave_no_size_without_a_quality() -> None:
+    costs = np.random.default_rng(0).uniform(0.2, 5.0, 12).tolist()
+    found = sr.select(MADE, **QUICK, costs=costs, margin=0.1)
+    facts = facts_of(explorer(found, ""))
+    assert facts["sizes"][facts["chosen"]]["title"].startswith(f"{found.chosen.n_features} feature")
+    assert all(np.isfinite(m.metadata["quality"]) for m in found.models)

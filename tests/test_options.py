@@ -245,5 +245,5 @@ def test_what_an_option_was_called_leads_to_its_name(former: str, now: str) -> N
 def test_what_has_moved_is_found() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'MCP'; it is sparserank\.penalties\.MCP"):
         sr.MCP  # noqa: B018
-    with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         sr.nothing  # noqa: B018

@@ -69,6 +69,9 @@ def test_what_is_no_file_of_models_is_refused(result: sr.SelectionResult, run: P
         json.dumps({**json.loads(text), "models": 3}): "models must be a list; got 3",
         json.dumps({**json.loads(text), "models": [{}]}): "each model must be an object with its mean",
         json.dumps({**json.loads(text), "models": []}): "it holds no model",
+        text.replace('"version": ', '"version": 99, "v": ').replace(
+            "99", "1", 1
+        ): "version of a model must be an integer",
         text.replace('"coef": ', '"coef": "x", "c": '): "coef must be a number",
     }.items():
         (tmp_path / "models.json").write_text(damage)

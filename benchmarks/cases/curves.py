@@ -93,7 +93,7 @@ def _truth() -> list[Verdict]:
         return float(sr.evaluate(scores, test, ["ndcg@10"])["ndcg@10"])
 
     began = time.perf_counter()
-    curves = sr.select(train, feature_transform="curves", half_samples=0)
+    curves = sr.select(train, feature_transform=("none", "log", "curves(log)"), half_samples=0)
     seconds = time.perf_counter() - began
     logs = sr.select(train, feature_transform="log", half_samples=0)
     raw = sr.select(train, feature_transform="none", half_samples=0)

@@ -54,7 +54,7 @@ def _refuse_foreign(out: Path) -> None:
     from sparserank.errors import RunDirectoryError
     from sparserank.model.content import FORMAT
 
-    if out.is_file() and FORMAT.encode() not in out.open("rb").read(200):
+    if out.is_file() and f'"{FORMAT}"'.encode() not in out.open("rb").read(200):
         raise RunDirectoryError(f"{out}: is there already and is no model of sparserank; choose another --out.")
 
 

@@ -117,7 +117,7 @@ class CrossValidation:
 
         Parameters
             trials   what is tried, labels different, under transforms of this
-            refits   models of each size are also tried relaxed
+            relaxed  models of each size are also tried relaxed
             metric_refits   some are also tried refitted for the metric
         Warns
             ConvergenceWarning   solves ended short of their tolerance

@@ -85,6 +85,9 @@ def fit_model(train: Any, *, client: Any = None, **options: Unpack[FitOptions]) 
         raise ParameterError("penalty", f"must be a penalty or best_k; got {penalty.name}.")
     if isinstance(penalty, BestK) and chosen["k"] is None:
         raise ParameterError("penalty", f"{penalty.name} goes through sizes; set {option('k')}.")
+    if transform in CURVES and not (isinstance(penalty, BestK) or nests(penalty)):
+        known = f"cannot be {transform} under {penalty.name}; curves know {', '.join(NESTING)} and best_k."
+        raise ParameterError("feature_transform", known)
     if transform != NONE and not linear:
         raise ParameterError("feature_transform", f"must be {NONE} with {option('scaling', scaling)}.")
     if chosen["feature_groups"] is not None and not (isinstance(penalty, BestK) or nests(penalty)):

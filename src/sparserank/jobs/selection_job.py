@@ -231,9 +231,12 @@ class SelectionJob:
     def _size_models(
         self, candidate_set: CandidateSet, choice: Choice, by_size: Sequence[Candidate], chosen: RankingModel
     ) -> list[RankingModel]:
-        """The final model of each size, the chosen one in its place; the data are read twice for all together."""
-        means = [choice.corrected(c) if choice.is_corrected else None for c in by_size]
-        models = [self._weights(candidate_set, c, m) for c, m in zip(by_size, means, strict=True)]
+        """The final model of each size; the data are read twice for all together."""
+        means = [choice.corrected(c) if choice.is_corrected else np.nan for c in by_size]
+        models = [
+            self._weights(candidate_set, c, m if np.isfinite(m) else None, "being the best of its size")
+            for c, m in zip(by_size, means, strict=True)
+        ]
         used = np.unique(np.concatenate([m.support for m in models]))
         models = self._with_facts(models, training_medians(self.cv.data.X, used))
         return [chosen if c is choice.chosen else m for c, m in zip(by_size, models, strict=True)]
@@ -247,8 +250,10 @@ class SelectionJob:
             out.append(replace(model, medians=own).with_list_lengths(self.cv.data.query_ptr))
         return out if self.cv.first.client is not None else with_lowest_scores(out, self.cv.data.X)
 
-    def _weights(self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None) -> RankingModel:
-        """The final model of a candidate, and how it came about."""
+    def _weights(
+        self, candidate_set: CandidateSet, chosen: Candidate, corrected: float | None, why: str = "the choice"
+    ) -> RankingModel:
+        """The final model of a candidate, and how it came about; corrected: its mean, less what it owes to `why`."""
         path, alpha = candidate_set.path(chosen.penalty), candidate_set.alpha(chosen)
         parameters = {
             "loss": loss_name(self.plan.settings.loss),
@@ -264,7 +269,7 @@ class SelectionJob:
             "n_pairs": path.n_pairs,
             "quality": float(chosen.mean) if corrected is None else corrected,
             "quality_from": ("out of fold" if self.cv.folds else "validation queries")
-            + ("" if corrected is None else ", corrected for the choice"),
+            + ("" if corrected is None else f", corrected for {why}"),
         }
         known: dict[str, Any] = {
             "parameters": parameters,

@@ -84,9 +84,8 @@ def notes_of_curves(plan: SelectionPlan, data: RankingDataset, client: Any) -> l
     n = _n_values(data)
     if n <= MAX_VALUES_OF_CURVES:
         return []
-    return [
-        f"curves were not tried on {n / 1e6:.3g} million values; {option('feature_transform', 'curves')} tries them."
-    ]
+    asked = option("feature_transform", "curves(log)" if logs_differ(data) else "curves")
+    return [f"curves were not tried on {n / 1e6:.3g} million values; {asked} tries them."]
 
 
 def _could_be_curves(plan: SelectionPlan, data: RankingDataset) -> bool:
@@ -154,6 +153,6 @@ def _directions(plan: SelectionPlan, n_features: int) -> np.ndarray:
     monotone = _signs(plan, n_features)
     if len(monotone) > 1:
         raise ParameterError(
-            "feature_transform", "curves need the same monotone under all penalties; give it as an option."
+            "feature_transform", "curves need the same rule monotone under all penalties; give monotone as an option."
         )
     return np.array(monotone.pop())

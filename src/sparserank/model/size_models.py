@@ -12,6 +12,7 @@ from typing import Any
 
 from sparserank.errors import ModelFormatError, ParameterError
 from sparserank.files import atomic_write
+from sparserank.model.content import FORMAT_VERSION as MODEL_VERSION
 from sparserank.model.model_file import model_of_content, read_content
 from sparserank.model.ranking_model import RankingModel
 from sparserank.options import option
@@ -66,7 +67,7 @@ def load_size_model(path: str | os.PathLike, k: int) -> RankingModel:
         exact = [e for e in within if len(e["features"]) == k]
         best = max(exact or within, key=lambda e: (e["mean"], -len(e["features"])))
         return model_of_content({**best, NAMES: _list(content, NAMES)})
-    except ValueError as error:
+    except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, ModelFormatError):
             raise
         raise ModelFormatError(f"{path}: damaged file of models: {error}; run the selection again.") from error
@@ -83,4 +84,7 @@ def _entry(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, dict) or type(entry.get("mean")) not in (int, float):
         raise ValueError(f"each model must be an object with its mean; got {brief(entry)}")
     _list(entry, "features")
+    version = entry.get("version")
+    if type(version) is not int or not 1 <= version <= MODEL_VERSION:
+        raise ValueError(f"the version of a model must be an integer from 1 to {MODEL_VERSION}; got {brief(version)}")
     return entry

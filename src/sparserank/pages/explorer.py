@@ -75,13 +75,13 @@ def explorer(result: SelectionResult, picture: str) -> str:
     at, chosen = facts["chosen"], facts["sizes"][facts["chosen"]]
     chips = "".join(f"<li>{escape(facts['names'][f])}</li>" for f in chosen["features"])
     content = json.dumps(facts, allow_nan=False).replace("<", "\\u003c")
-    last = len(facts["sizes"]) - 1
+    last, label = len(facts["sizes"]) - 1, "Cost" if result.choice.by_cost else "Number of features"
     return "\n".join(
         [
             '<div class="explorer">',
             f'<p class="at" aria-live="polite"><strong>{escape(chosen["title"])}</strong>'
             f"<span>{escape(chosen['worth'])}</span></p>",
-            f'<div class="slide" hidden><label for="size">Number of features</label><input id="size" type="range" '
+            f'<div class="slide" hidden><label for="size">{label}</label><input id="size" type="range" '
             f'min="0" max="{last}" step="1" value="{at}"></div>',
             f'<ul class="chips">{chips}</ul>',
             f'<p class="soft"><code>{escape(chosen["command"])}</code></p>',
@@ -104,9 +104,19 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
     for i in shown:
         for name in result.used[i]:
             names.setdefault(name, len(names))
+    for name in _features(result):
+        names.setdefault(name, len(names))
+    taken = _place_of_chosen(result)
     sizes = []
     for i in shown:
-        c, against = result.by_size[i], full.sizes[i]
+        c, against, used = result.by_size[i], full.sizes[i], result.used[i]
+        command = f"sparserank export RUN --k {c.n_features} --to sql"
+        if i == taken:
+            command = "sparserank export RUN --to sql"
+            if c is not result.chosen:  # which is cheaper than the best of its size, or as good
+                c, against, used = result.chosen, full.chosen, _features(result)
+        elif result.model_of(c.n_features) is not result.models[i]:
+            command = ""
         mean = full.mean + against.difference
         worth = f": {result.metric} {figure(mean)}" if math.isfinite(mean) else ""
         if math.isfinite(against.difference):
@@ -117,24 +127,36 @@ def _facts(result: SelectionResult) -> dict[str, Any]:
             {
                 "size": f"{c.cost:g}" if result.choice.by_cost else str(c.n_features),
                 "title": f"{counted(c.n_features)}{cost}",
-                "worth": f"{worth}{' (chosen)' if c is result.chosen else ''}",
-                "features": [names[name] for name in result.used[i]],
-                "command": f"sparserank export RUN --k {c.n_features} --to sql"
-                if result.model_of(c.n_features) is result.models[i]
-                else "",
+                "worth": f"{worth}{' (chosen)' if i == taken else ''}",
+                "features": [names[name] for name in used],
+                "command": command,
             }
         )
-    chosen = next(k for k, i in enumerate(shown) if result.by_size[i] is result.chosen)
-    return {"names": [visible(name) for name in names], "sizes": sizes, "chosen": chosen}
+    return {"names": [visible(name) for name in names], "sizes": sizes, "chosen": shown.index(taken)}
+
+
+def _place_of_chosen(result: SelectionResult) -> int:
+    """Where among by_size the size of the chosen model is."""
+    by_cost, chosen = result.choice.by_cost, result.chosen
+    same = [
+        i
+        for i, c in enumerate(result.by_size)
+        if (c.cost == chosen.cost if by_cost else c.n_features == chosen.n_features)
+    ]
+    return same[0]
+
+
+def _features(result: SelectionResult) -> tuple[str, ...]:
+    """Of the chosen model."""
+    return tuple(result.model.feature_names[j] for j in result.model.support)
 
 
 def _shown(result: SelectionResult) -> list[int]:
-    """At most MAX_SIZES of by_size, evenly, with the chosen one."""
+    """At most MAX_SIZES of by_size, evenly, with that of the chosen model."""
     n = len(result.by_size)
     if n <= MAX_SIZES:
         return list(range(n))
-    kept = {round(k * (n - 1) / (MAX_SIZES - 2)) for k in range(MAX_SIZES - 1)}
-    return sorted(kept | {i for i, c in enumerate(result.by_size) if c is result.chosen})
+    return sorted({round(k * (n - 1) / (MAX_SIZES - 2)) for k in range(MAX_SIZES - 1)} | {_place_of_chosen(result)})
 
 
 def _matrix(facts: dict[str, Any]) -> list[str]:

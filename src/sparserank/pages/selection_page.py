@@ -151,8 +151,8 @@ def _left_out(result: SelectionResult) -> list[Section]:
     text = f"{'; '.join(said)}. " if said else ""
     text += (
         f"Listed: features left out whose values and those of a selected feature correlate by at least {found.least:g} "
-        f"in size (Pearson, deviations from the mean of each of {found.n_queries} queries, in the shape in which the "
-        "selected one enters)."
+        f"in size (Pearson, deviations from the mean of each of {found.n_queries} queries, under the transform "
+        "of the selected one)."
     )
     return [Section("Redundant features", text, [left_table(result)])]
 

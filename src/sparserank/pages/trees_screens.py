@@ -50,7 +50,7 @@ def comparison_lines(result: ComparisonResult) -> list[str | Table]:
         f"Our choice of {counted(result.span)} compared with trees on {result.n_features}.  {result.n_queries} "
         f"queries, scored by models not trained on them."
     )
-    against = relative(result.choice.mean - base, low, high, base)
+    against = relative(result.choice.mean - base, low, high, base, shown=False)
     rows = [
         ["trees, all features", str(result.n_features), figure(base), ""],
         [CHOICE, result.span, figure(result.choice.mean), against],

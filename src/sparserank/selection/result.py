@@ -145,7 +145,7 @@ class SelectionResult:
 
     def table(self) -> Any:
         """The selected features, largest weight first: feature, weight (of the scaled feature; of a curve its size),
-        its transform, its shape ('linear', 'clipped', 'curve'), kept (the share of half-samples that keep it), share
+        its transform (curves too: 'curve(log)'), selection_frequency (the share of half-samples that select it), share
         (of the sets nearly as good as the chosen one that hold it), folds (in how many the model uses it), substitute
         (what may take its place), substitute_difference (mean metric with it there, minus that without this exchange)
         and substitute_correlation (of the two within queries), and for each metric what leaving the feature out costs
@@ -188,7 +188,7 @@ class SelectionResult:
         """The model of k features; where no size is k, the best of fewer.
 
         Raises
-            ParameterError   no model that was tried is that small
+            ParameterError   k is no size, or no model of by_size is that small
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise ParameterError("k", f"must be an integer >= 1; got {brief(k)}.")
