@@ -7,6 +7,7 @@ chosen."""
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -55,7 +56,7 @@ def _judged(files: list[Path]) -> tuple[float, dict[str, list[float]], int]:
     X = np.column_stack([np.asarray(read.X, dtype=float), constant])
     found: dict[str, list[float]] = {what: [] for what in (*METRIC_KINDS, CHOSEN, UNCORRECTED)}
     planted = 0
-    for _ in range(N_PERMUTED):
+    for i in range(N_PERMUTED):
         y = np.concatenate([rng.permutation(read.relevance[a:b]) for a, b in pairwise(read.query_ptr.tolist())])
         result = _selected(sr.RankingDataset(X, y, read.qid))
         for kind in METRIC_KINDS:
@@ -64,6 +65,7 @@ def _judged(files: list[Path]) -> tuple[float, dict[str, list[float]], int]:
         found[CHOSEN].append(result.choice.corrected_chosen)
         found[UNCORRECTED].append(result.chosen.mean)
         planted += X.shape[1] - 1 in result.model.support
+        print(f"{i + 1} of {N_PERMUTED} permutations", file=sys.stderr)
     return _of_random_order(read), found, planted
 
 
